@@ -1,0 +1,27 @@
+# The two commands: `make run` opens the chat window, `make test` runs every check. Both set everything up first.
+PYTHON ?= python3
+PY := .venv/bin/python
+ARGS ?=
+
+.PHONY: setup run chat test check bench clean
+setup:
+	@$(PYTHON) packaging/prepare.py
+
+run: setup
+	@$(PY) -m app $(ARGS)
+
+chat: setup
+	@$(PY) -m engine chat $(ARGS)
+
+test: setup
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+	@.venv/bin/mypy
+	@PYTHONPATH=. .venv/bin/lint-imports --no-logo
+	@QT_QPA_PLATFORM=offscreen $(PY) -m pytest $(ARGS)
+
+bench: setup
+	@$(PY) -m benchmarks.decode $(ARGS)
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,324 @@
+"""The messages between window and engine: what they are and how they become lines. Knows neither llama.cpp nor Qt.
+
+One message is one line of JSON: `{"v": 1, "type": "generate", "id": 7, ...}`. The window sends requests, the engine
+answers each with events that carry the request's id; the last one of a request is its end (see `ENDS`). New fields get
+defaults and new messages new types, so that VERSION changes only when an old message means something else.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+VERSION = 1
+
+Role = Literal["system", "user", "assistant"]
+StopReason = Literal["end", "stop", "length", "context", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a chat as the model's template sees it."""
+
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How the next token is chosen; the values' meanings and defaults are llama.cpp's. Temperature 0 is greedy."""
+
+    temperature: float = 0.8
+    top_k: int = 40
+    top_p: float = 0.95
+    min_p: float = 0.05
+    repeat_penalty: float = 1.0
+    repeat_last_n: int = 64
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        check(0 <= self.temperature <= 10, f"temperature must lie between 0 and 10, not {self.temperature:g}")
+        check(self.top_k >= 0, f"top-k must be 0 (off) or more, not {self.top_k}")
+        check(0 < self.top_p <= 1, f"top-p must lie above 0 and up to 1, not {self.top_p:g}")
+        check(0 <= self.min_p <= 1, f"min-p must lie between 0 and 1, not {self.min_p:g}")
+        check(0 < self.repeat_penalty <= 10, f"repeat penalty must lie above 0 and up to 10, not {self.repeat_penalty:g}")
+        check(self.repeat_last_n >= 0, f"repeat window must be 0 or more tokens, not {self.repeat_last_n}")
+        check(self.seed is None or 0 <= self.seed < 2**32 - 1, f"seed must lie between 0 and 4294967294, not {self.seed}")
+
+
+def check(condition: bool, sentence: str) -> None:
+    if not condition:
+        raise ValueError(sentence)
+
+
+# --- requests -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """First request: the engine answers Welcome, or Failed when it speaks another version."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Load a model in place of the loaded one. `n_ctx` and `threads` None: the engine chooses."""
+
+    id: int
+    path: str
+    n_ctx: int | None = None
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        check(self.n_ctx is None or self.n_ctx >= 64, f"a context has 64 tokens or more, not {self.n_ctx}")
+        check(self.threads is None or 1 <= self.threads <= 512, f"threads must lie between 1 and 512, not {self.threads}")
+
+
+@dataclass(frozen=True, slots=True)
+class Unload:
+    """Free the model and its memory."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Generate:
+    """Answer the last message. `max_tokens` None: until the model ends, or the context is full."""
+
+    id: int
+    messages: tuple[Message, ...]
+    sampling: Sampling = field(default_factory=Sampling)
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check(self.max_tokens is None or self.max_tokens >= 1, f"max_tokens must be 1 or more, not {self.max_tokens}")
+        check(all(self.stop), "a stop string must not be empty")
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """Read the messages into the KV cache without answering; any later request cuts it short."""
+
+    id: int
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Stop request `request` as soon as possible; it still ends with its own last event."""
+
+    id: int
+    request: int
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Ask what is loaded and how full it is."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shutdown:
+    """Free everything and end the process."""
+
+    id: int
+
+
+Request = Hello | Load | Unload | Generate | Prepare | Cancel | Status | Shutdown
+
+# --- events ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """What is loaded. `template` says whose chat template is used; `notes` are sentences the user should know."""
+
+    path: str
+    name: str
+    architecture: str
+    parameters: int
+    file_bytes: int
+    n_ctx: int
+    n_ctx_train: int
+    threads: int
+    template: Literal["model", "chatml"]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """One answer in numbers. Seconds are wall time; `steps` counts target passes of the decode loop."""
+
+    prompt_tokens: int
+    reused_tokens: int
+    prompt_seconds: float
+    decode_tokens: int
+    decode_seconds: float
+    steps: int
+    stop_reason: StopReason
+    context_tokens: int
+    n_ctx: int
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    """Ends Hello."""
+
+    id: int
+    engine: str
+    backend: str
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoadProgress:
+    """`fraction` of the model file that is loaded, 0 to 1."""
+
+    id: int
+    fraction: float
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Ends Load."""
+
+    id: int
+    model: ModelInfo
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Unloaded:
+    """Ends Unload."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class PrefillProgress:
+    """`done` of `total` prompt tokens are in the KV cache, `reused` of them were there before."""
+
+    id: int
+    done: int
+    total: int
+    reused: int
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """The next piece of the answer: whole characters, no special tokens, nothing of a stop string."""
+
+    id: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """Ends Generate; `tokens` are the answer's ids without the end-of-generation token."""
+
+    id: int
+    statistics: Statistics
+    tokens: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Ends Prepare: so many of the messages' tokens are in the KV cache."""
+
+    id: int
+    prompt_tokens: int
+    cached_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class StatusReport:
+    """Ends Status. `rss_bytes` is the engine process's resident memory."""
+
+    id: int
+    model: ModelInfo | None
+    cached_tokens: int
+    rss_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """Ends Cancel; `found` is false when the request had already ended."""
+
+    id: int
+    found: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Ends any request that could not be done. `message` is the sentence for the user, `detail` is for the log."""
+
+    id: int
+    code: str
+    message: str
+    detail: str = ""
+
+
+Event = (
+    Welcome | LoadProgress | Loaded | Unloaded | PrefillProgress | Text | Finished | Prepared | StatusReport
+    | Cancelled | Failed
+)  # fmt: skip
+ENDS = (Welcome, Loaded, Unloaded, Finished, Prepared, StatusReport, Cancelled, Failed)
+
+# --- lines ----------------------------------------------------------------------------------------------------------
+
+
+class ProtocolError(Exception):
+    """A line that is no message; `id` is the request it came from, 0 if that cannot be told."""
+
+    def __init__(self, sentence: str, id: int = 0) -> None:
+        super().__init__(sentence)
+        self.id = id
+
+
+def type_name(cls: type) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
+
+
+REQUESTS: dict[str, type[Request]] = {type_name(cls): cls for cls in Request.__args__}
+EVENTS: dict[str, type[Event]] = {type_name(cls): cls for cls in Event.__args__}
+T = TypeVar("T")
+
+
+def encode(message: Request | Event) -> bytes:
+    """The message as one line, newline included."""
+    envelope = {"v": VERSION, "type": type_name(type(message))}
+    return msgspec.json.encode(envelope | msgspec.to_builtins(message)) + b"\n"
+
+
+def decode_request(line: bytes) -> Request:
+    return _decode(line, REQUESTS)
+
+
+def decode_event(line: bytes) -> Event:
+    return _decode(line, EVENTS)
+
+
+def _decode(line: bytes, types: dict[str, type[T]]) -> T:
+    try:
+        fields: Any = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ProtocolError(f"a message must be one line of JSON: {error}") from error
+    if not isinstance(fields, dict):
+        raise ProtocolError("a message must be a JSON object")
+    id = fields.get("id")
+    id = id if isinstance(id, int) else 0
+    if fields.get("v") != VERSION:
+        raise ProtocolError(f"this engine speaks protocol version {VERSION}, the message says {fields.get('v')!r}", id)
+    cls = types.get(fields["type"]) if isinstance(fields.get("type"), str) else None
+    if cls is None:
+        raise ProtocolError(f"there is no message of type {fields.get('type')!r}", id)
+    try:
+        return msgspec.convert(fields, cls)
+    except msgspec.ValidationError as error:
+        raise ProtocolError(f"{fields['type']}: {error}", id) from error

