@@ -29,13 +29,16 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How the next token is chosen; the values' meanings and defaults are llama.cpp's. Temperature 0 is greedy."""
+    """How the next token is chosen, in llama.cpp's words. Temperature 0 is greedy.
+
+    Defaults are llama.cpp's but for a mild repeat penalty: small models fall into endless loops without one.
+    """
 
     temperature: float = 0.8
     top_k: int = 40
     top_p: float = 0.95
     min_p: float = 0.05
-    repeat_penalty: float = 1.0
+    repeat_penalty: float = 1.1
     repeat_last_n: int = 64
     seed: int | None = None
 
@@ -44,9 +47,15 @@ class Sampling:
         check(self.top_k >= 0, f"top-k must be 0 (off) or more, not {self.top_k}")
         check(0 < self.top_p <= 1, f"top-p must lie above 0 and up to 1, not {self.top_p:g}")
         check(0 <= self.min_p <= 1, f"min-p must lie between 0 and 1, not {self.min_p:g}")
-        check(0 < self.repeat_penalty <= 10, f"repeat penalty must lie above 0 and up to 10, not {self.repeat_penalty:g}")
+        check(
+            0 < self.repeat_penalty <= 10,
+            f"repeat penalty must lie above 0 and up to 10, not {self.repeat_penalty:g}",
+        )
         check(self.repeat_last_n >= 0, f"repeat window must be 0 or more tokens, not {self.repeat_last_n}")
-        check(self.seed is None or 0 <= self.seed < 2**32 - 1, f"seed must lie between 0 and 4294967294, not {self.seed}")
+        check(
+            self.seed is None or 0 <= self.seed < 2**32 - 1,
+            f"seed must lie between 0 and 4294967294, not {self.seed}",
+        )
 
 
 def check(condition: bool, sentence: str) -> None:
@@ -75,7 +84,10 @@ class Load:
 
     def __post_init__(self) -> None:
         check(self.n_ctx is None or self.n_ctx >= 64, f"a context has 64 tokens or more, not {self.n_ctx}")
-        check(self.threads is None or 1 <= self.threads <= 512, f"threads must lie between 1 and 512, not {self.threads}")
+        check(
+            self.threads is None or 1 <= self.threads <= 512,
+            f"threads must lie between 1 and 512, not {self.threads}",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +108,10 @@ class Generate:
     stop: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check(self.max_tokens is None or self.max_tokens >= 1, f"max_tokens must be 1 or more, not {self.max_tokens}")
+        check(
+            self.max_tokens is None or self.max_tokens >= 1,
+            f"max_tokens must be 1 or more, not {self.max_tokens}",
+        )
         check(all(self.stop), "a stop string must not be empty")
 
 

@@ -1,4 +1,4 @@
-"""The family of exceptions that say: the world around us failed, not our code. Everything else that is raised is a bug."""
+"""The exceptions that say: the world around us failed, not our code. Everything else that is raised is a bug."""
 
 from __future__ import annotations
 

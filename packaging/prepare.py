@@ -111,7 +111,7 @@ def fingerprint() -> str:
 
 
 def require_tools() -> None:
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036  the interpreter may be any
         raise SetupError(f"Python 3.11 or newer is needed, this is {platform.python_version()}.")
     missing = [tool for tool in ("cc", "c++") if not shutil.which(tool)]
     if missing and not os.environ.get("CC"):
@@ -147,7 +147,7 @@ def install_llama_cpp() -> None:
 
 
 def build_key() -> str:
-    """One compiled wheel per pinned source, Python, processor (the kernels are compiled for this very CPU) and options."""
+    """One compiled wheel per pinned source, Python, processor and options."""
     parts = (COMPILED_LOCK.read_text(), sys.version, platform.machine(), cpu_flags(), BUILD_OPTIONS)
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
@@ -195,7 +195,7 @@ def unpack_source(folder: Path) -> Path:
 
 
 def show_compile(command: list[object], environment: dict[str, str], log_path: Path) -> None:
-    """Runs the build, shows ninja's `[done/total]` as it moves, keeps everything else in a log for the case it fails."""
+    """Runs the build, shows ninja's `[done/total]` as it moves, keeps the rest in a log."""
     process = subprocess.Popen(
         [str(part) for part in command], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )

@@ -1,0 +1,174 @@
+"""The engine: one loaded model and its session, driven by protocol requests. The only module that wires the parts.
+
+Runs in its own process behind `engine.serve`, and in the terminal's process behind `engine.chat`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.answer import Answer
+from engine.llama.context import ContextOptions
+from engine.llama.library import build
+from engine.llama.model import Model
+from engine.llama.target import LlamaTarget
+from engine.llama.template import ChatTemplate
+from engine.machine import default_threads, resident_bytes
+from engine.protocol import (
+    Event,
+    Generate,
+    Load,
+    Loaded,
+    Message,
+    ModelInfo,
+    PrefillProgress,
+    Prepare,
+    Prepared,
+    StatusReport,
+    Welcome,
+)
+from engine.session import Session
+from engine.stop import StopFlag, Stopped
+from models.failures import Failure
+
+VERSION = "0.1.0"
+DEFAULT_N_CTX = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class _Chat:
+    """What a loaded model consists of."""
+
+    model: Model
+    target: LlamaTarget
+    template: ChatTemplate
+    session: Session
+    info: ModelInfo
+
+
+class Engine:
+    """Not thread-safe but for `stop`, which may be set from any thread, and `status`, which only reads."""
+
+    def __init__(self) -> None:
+        self.stop = StopFlag()
+        self._chat: _Chat | None = None
+
+    def welcome(self, id: int, pid: int) -> Welcome:
+        return Welcome(id, engine=f"chickadee {VERSION}", backend=build(), pid=pid)
+
+    def load(self, request: Load, progress: Callable[[float], None] = lambda _fraction: None) -> Loaded:
+        """Load the request's model in place of the loaded one. Raises Failure, and Stopped when stopped meanwhile."""
+        started = time.perf_counter()
+        self.unload()
+
+        def on_progress(fraction: float) -> bool:
+            progress(fraction)
+            return not self.stop.is_set()
+
+        model = Model(Path(request.path), on_progress)
+        try:
+            self._chat = self._wire(model, request)
+        except BaseException:
+            model.close()
+            raise
+        return Loaded(request.id, self._chat.info, time.perf_counter() - started)
+
+    def _wire(self, model: Model, request: Load) -> _Chat:
+        threads = request.threads or default_threads()
+        n_ctx, notes = choose_n_ctx(request.n_ctx, model.n_ctx_train)
+        template = ChatTemplate(model.template, model.vocabulary)
+        target = LlamaTarget(model, ContextOptions(n_ctx=n_ctx, threads=threads), self.stop)
+        info = ModelInfo(
+            path=str(model.path.resolve()),
+            name=model.header.name,
+            architecture=model.header.architecture,
+            parameters=model.n_params,
+            file_bytes=model.header.file_bytes,
+            n_ctx=target.n_ctx,
+            n_ctx_train=model.n_ctx_train,
+            threads=threads,
+            template=template.kind,
+            notes=(*template.notes, *notes),
+        )
+        return _Chat(model, target, template, Session(target), info)
+
+    def unload(self) -> None:
+        chat, self._chat = self._chat, None
+        if chat:
+            chat.target.close()
+            chat.model.close()
+
+    def generate(self, request: Generate) -> Iterator[Event]:
+        """Events of one answer, the last one Finished. Raises Failure before any work if it cannot be begun."""
+        chat = self._loaded()
+        if not request.messages or not request.messages[-1].content.strip():
+            raise Failure("empty_prompt", "There is nothing to answer: the message is empty.")
+        prompt = chat.template.tokens(request.messages)
+        self._require_room(prompt)
+        sampler = chat.target.sampler(request.sampling, prompt)
+        try:
+            answer = Answer(chat.session, sampler, (*chat.template.stops, *request.stop))
+            yield from answer.events(request.id, prompt, request.max_tokens)
+        finally:
+            sampler.close()
+
+    def _require_room(self, prompt: list[int]) -> None:
+        info = self._loaded().info
+        if len(prompt) < info.n_ctx:
+            return
+        sentence = f"This chat needs {len(prompt):,} tokens, the context holds {info.n_ctx:,}."
+        if info.n_ctx < info.n_ctx_train:
+            hint = (
+                f"Shorten it, start a new chat, or load the model with a larger context (up to {info.n_ctx_train:,})."
+            )
+        else:
+            hint = "Shorten it or start a new chat; the model was not trained for a larger context."
+        raise Failure("prompt_too_long", f"{sentence} {hint}", f"prompt={len(prompt)} n_ctx={info.n_ctx}")
+
+    def prepare(self, request: Prepare) -> Iterator[Event]:
+        """Read what is certain of the next prompt; the last event is Prepared, also when it was stopped."""
+        chat = self._loaded()
+        prompt = chat.template.certain_tokens(request.messages)[: chat.target.n_ctx - 1]
+        reused = None
+        try:
+            for done in chat.session.read(prompt) if prompt else ():
+                reused = done if reused is None else reused
+                yield PrefillProgress(request.id, done, len(prompt), reused)
+        except Stopped:
+            pass  # an outcome like another: what was read stays
+        yield Prepared(request.id, len(prompt), len(chat.session.tokens))
+
+    def count_tokens(self, messages: tuple[Message, ...]) -> int:
+        """Prompt tokens that these messages need."""
+        return len(self._loaded().template.tokens(messages))
+
+    def status(self, id: int) -> StatusReport:
+        chat = self._chat
+        cached = len(chat.session.tokens) if chat else 0
+        return StatusReport(id, chat.info if chat else None, cached, resident_bytes())
+
+    def forget(self) -> None:
+        """Empty the session, for the case that a bug left it in an unknown state."""
+        if self._chat:
+            self._chat.session.forget()
+
+    def close(self) -> None:
+        self.unload()
+
+    def _loaded(self) -> _Chat:
+        if self._chat is None:
+            raise Failure("no_model", "No model is loaded. Choose a model first.")
+        return self._chat
+
+
+def choose_n_ctx(wanted: int | None, trained: int) -> tuple[int, tuple[str, ...]]:
+    """Context size in tokens, and a sentence for the user if it is not the wanted one."""
+    trained = trained or DEFAULT_N_CTX
+    if wanted is None:
+        return min(DEFAULT_N_CTX, trained), ()
+    if wanted > trained:
+        return trained, (f"The model was trained for {trained:,} tokens of context; more than that is not used.",)
+    return wanted, ()

@@ -1,0 +1,62 @@
+"""The queue between the thread that reads requests and the one that does them; knows which request may stop which."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+
+from engine.protocol import Prepare, Request
+from engine.stop import StopFlag
+
+
+class Jobs:
+    """One job runs at a time. Stopping a request sets the engine's flag if it runs, or remembers it if it waits."""
+
+    def __init__(self, stop: StopFlag) -> None:
+        self.stop = stop
+        self._waiting: deque[Request] = deque()
+        self._running: Request | None = None
+        self._cancelled: set[int] = set()
+        self._changed = threading.Condition()
+
+    def put(self, request: Request) -> None:
+        """Queue a request. A running or waiting Prepare gives way to it."""
+        with self._changed:
+            for job in (self._running, *self._waiting):
+                if isinstance(job, Prepare):
+                    self._cancel(job.id)
+            self._waiting.append(request)
+            self._changed.notify()
+
+    def take(self) -> Request:
+        """Wait for the next request; it counts as running until the next call. The flag is set if it was cancelled."""
+        with self._changed:
+            self._running = None
+            while not self._waiting:
+                self._changed.wait()
+            job = self._running = self._waiting.popleft()
+            self.stop.clear()
+            if job.id in self._cancelled:
+                self._cancelled.discard(job.id)
+                self.stop.set()
+            return job
+
+    def cancel(self, id: int) -> bool:
+        """Stop request `id`; False if it is neither running nor waiting."""
+        with self._changed:
+            return self._cancel(id)
+
+    def cancel_all(self) -> None:
+        with self._changed:
+            for job in (self._running, *self._waiting):
+                if job:
+                    self._cancel(job.id)
+
+    def _cancel(self, id: int) -> bool:
+        if self._running and self._running.id == id:
+            self.stop.set()
+            return True
+        if any(job.id == id for job in self._waiting):
+            self._cancelled.add(id)
+            return True
+        return False

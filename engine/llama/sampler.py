@@ -1,0 +1,48 @@
+"""llama.cpp's sampler chain on the rows of one context. Owns and frees the chain."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+
+from engine.llama.context import Context
+from engine.llama.library import lib
+from engine.protocol import Sampling
+
+
+class LlamaSampler:
+    """Implements `engine.target.Sampler`: penalties, top-k, top-p, min-p, temperature, random choice, in this order."""
+
+    def __init__(self, context: Context, n_vocab: int, sampling: Sampling, history: Sequence[int]) -> None:
+        self.context = context
+        self.chain = lib.llama_sampler_chain_init(lib.llama_sampler_chain_default_params())
+        for part in chain_parts(sampling, n_vocab):
+            lib.llama_sampler_chain_add(self.chain, part)
+        for token in history[-sampling.repeat_last_n :] if sampling.repeat_last_n else ():
+            lib.llama_sampler_accept(self.chain, token)
+
+    def sample(self, row: int) -> int:
+        return int(lib.llama_sampler_sample(self.chain, self.context.pointer, row))
+
+    def close(self) -> None:
+        if self.chain:
+            lib.llama_sampler_free(self.chain)
+            self.chain = None
+
+
+def chain_parts(sampling: Sampling, n_vocab: int) -> list[object]:
+    parts = []
+    if sampling.repeat_penalty != 1.0 and sampling.repeat_last_n:
+        penalties = (n_vocab, sampling.repeat_last_n, sampling.repeat_penalty, 0.0, 0.0)
+        parts.append(lib.llama_sampler_init_penalties(*penalties))
+    if sampling.temperature == 0:
+        return [*parts, lib.llama_sampler_init_greedy()]
+    seed = secrets.randbits(32) % (2**32 - 1) if sampling.seed is None else sampling.seed
+    if sampling.top_k:
+        parts.append(lib.llama_sampler_init_top_k(sampling.top_k))
+    if sampling.top_p < 1:
+        parts.append(lib.llama_sampler_init_top_p(sampling.top_p, 1))
+    if sampling.min_p > 0:
+        parts.append(lib.llama_sampler_init_min_p(sampling.min_p, 1))
+    parts.append(lib.llama_sampler_init_temp(sampling.temperature))
+    return [*parts, lib.llama_sampler_init_dist(seed)]

@@ -1,0 +1,99 @@
+"""The target on llama.cpp: one context, sequence 0. Implements `engine.target.Target`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from engine.llama import state
+from engine.llama.batch import Batch
+from engine.llama.context import Context, ContextOptions
+from engine.llama.library import lib
+from engine.llama.model import Model
+from engine.llama.sampler import LlamaSampler
+from engine.llama.vocabulary import LlamaVocabulary
+from engine.protocol import Sampling
+from engine.stop import StopFlag
+
+SEQUENCE = state.SEQUENCE
+
+
+class LlamaTarget:
+    """Owns a Context and a Batch; the model must outlive it."""
+
+    def __init__(self, model: Model, options: ContextOptions, stop: StopFlag) -> None:
+        self.model = model
+        self.stop = stop
+        self.context = Context(model, options, stop)
+        self.batch = Batch(options.n_batch)
+        self._size = 0
+
+    @property
+    def vocabulary(self) -> LlamaVocabulary:
+        return self.model.vocabulary
+
+    @property
+    def n_ctx(self) -> int:
+        return self.context.n_ctx
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def prefill(self, tokens: Sequence[int]) -> Iterator[int]:
+        done = 0
+        while done < len(tokens):
+            part = tokens[done : done + self.batch.capacity]
+            self._pass(part, all_rows=False)
+            done += len(part)
+            yield done
+
+    def run(self, tokens: Sequence[int]) -> None:
+        self._pass(tokens, all_rows=True)
+
+    def _pass(self, tokens: Sequence[int], all_rows: bool) -> None:
+        self.batch.fill(tokens, self._size, all_rows)
+        try:
+            self.context.decode(self.batch)
+        except BaseException:
+            # A pass that was stopped may leave the cells of finished parts behind.
+            lib.llama_memory_seq_rm(self.context.memory, SEQUENCE, self._size, -1)
+            raise
+        self._size += len(tokens)
+
+    def drop_after(self, size: int) -> int:
+        if size < self._size:
+            if lib.llama_memory_seq_rm(self.context.memory, SEQUENCE, size, -1):
+                self._size = size
+            else:  # recurrent models keep one state for all tokens: nothing can be cut off, only forgotten
+                lib.llama_memory_clear(self.context.memory, False)
+                self._size = 0
+        return self._size
+
+    def sampler(self, sampling: Sampling, history: Sequence[int]) -> LlamaSampler:
+        return LlamaSampler(self.context, self.vocabulary.n_tokens, sampling, history)
+
+    def grow(self, n_ctx: int) -> None:
+        assert n_ctx >= self._size, (n_ctx, self._size)
+        saved = state.State(self.context) if self._size else None
+        options = replace(self.context.options, n_ctx=n_ctx)
+        self.context.close()  # before the new one is made: never both at once in memory
+        self.context = Context(self.model, options, self.stop)
+        if saved:
+            saved.put(self.context)
+
+    def save(self, path: Path, tokens: Sequence[int]) -> None:
+        assert len(tokens) == self._size, (len(tokens), self._size)
+        state.save_file(self.context, path, tokens)
+
+    def restore(self, path: Path) -> list[int]:
+        lib.llama_memory_clear(self.context.memory, False)
+        self._size = 0
+        tokens = state.load_file(self.context, path)
+        self._size = len(tokens)
+        return tokens
+
+    def close(self) -> None:
+        self.context.close()
+        self.batch.close()

@@ -1,0 +1,160 @@
+"""The engine as a process: requests come in as lines on stdin, events go out as lines on stdout. Ends with its stdin.
+
+stdout carries the protocol and nothing else: everything that prints (C library, Python, a template) goes to stderr,
+which the window writes to its log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+import threading
+from typing import TYPE_CHECKING, BinaryIO
+
+from engine.jobs import Jobs
+from engine.protocol import (
+    Cancel,
+    Cancelled,
+    Event,
+    Failed,
+    Generate,
+    Hello,
+    Load,
+    LoadProgress,
+    Prepare,
+    ProtocolError,
+    Request,
+    Shutdown,
+    Status,
+    Unload,
+    Unloaded,
+    decode_request,
+    encode,
+)
+from engine.stop import Stopped
+from models.failures import Failure
+
+if TYPE_CHECKING:
+    from engine.engine import Engine
+
+log = logging.getLogger("engine.serve")
+MAX_LINE = 64 << 20  # bytes; a longer line is no message of ours
+
+
+def serve() -> int:
+    output = claim_stdout()
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    from engine.engine import Engine  # imports llama_cpp: only after stdout is ours
+
+    server = Server(Engine(), sys.stdin.buffer, output)
+    try:
+        server.run()
+    except BrokenPipeError:
+        log.info("the window is gone")
+    finally:
+        server.engine.close()
+    return 0
+
+
+def claim_stdout() -> BinaryIO:
+    """The real stdout for us alone; file descriptor 1 becomes stderr for everyone else."""
+    sys.stdout.flush()
+    output = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return output
+
+
+class Server:
+    """Reads requests in a thread of its own, so that Cancel and Status are answered while a request is being done."""
+
+    def __init__(self, engine: Engine, input: BinaryIO, output: BinaryIO) -> None:
+        self.engine = engine
+        self.input = input
+        self.output = output
+        self.jobs = Jobs(engine.stop)
+        self._writing = threading.Lock()
+
+    def run(self) -> None:
+        threading.Thread(target=self._read, name="requests", daemon=True).start()
+        while not isinstance(job := self.jobs.take(), Shutdown):
+            self._do(job)
+
+    def send(self, event: Event) -> None:
+        with self._writing:
+            self.output.write(encode(event))
+            self.output.flush()
+
+    def _read(self) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            while line := self.input.readline(MAX_LINE):
+                self._receive(line)
+        self.jobs.cancel_all()
+        self.jobs.put(Shutdown(0))
+
+    def _receive(self, line: bytes) -> None:
+        try:
+            request = decode_request(line)
+        except ProtocolError as error:
+            log.warning("bad request: %s: %.200r", error, line)
+            self.send(Failed(error.id, "bad_request", f"The engine did not understand a message: {error}."))
+            return
+        if isinstance(request, Cancel):
+            self.send(Cancelled(request.id, found=self.jobs.cancel(request.request)))
+        elif isinstance(request, Status):
+            self.send(self.engine.status(request.id))
+        else:
+            if isinstance(request, Shutdown):
+                self.jobs.cancel_all()
+            self.jobs.put(request)
+
+    def _do(self, request: Request) -> None:
+        try:
+            self._dispatch(request)
+        except BrokenPipeError:
+            raise
+        except Failure as failure:
+            log.info("%s: %s %s", failure.code, failure, failure.detail)
+            self.send(Failed(request.id, failure.code, str(failure), failure.detail))
+        except Stopped:
+            self.send(Failed(request.id, "cancelled", "Stopped."))
+        except MemoryError as error:
+            sentence = "The computer's memory is full. Close other programs or load a smaller model."
+            self.send(Failed(request.id, "out_of_memory", sentence, str(error)))
+        except Exception as error:
+            log.exception("bug while doing %s", type(request).__name__)
+            self.engine.forget()
+            sentence = "Something went wrong inside the engine; the log has the details. Please try again."
+            self.send(Failed(request.id, "internal", sentence, repr(error)))
+
+    def _dispatch(self, request: Request) -> None:
+        match request:
+            case Hello():
+                self.send(self.engine.welcome(request.id, os.getpid()))
+            case Load():
+                self.send(self.engine.load(request, Progress(self, request.id)))
+            case Unload():
+                self.engine.unload()
+                self.send(Unloaded(request.id))
+            case Generate():
+                for event in self.engine.generate(request):
+                    self.send(event)
+            case Prepare():
+                for event in self.engine.prepare(request):
+                    self.send(event)
+
+
+class Progress:
+    """Reports loading in whole percents: llama.cpp calls once a tensor, which may be thousands of times."""
+
+    def __init__(self, server: Server, id: int) -> None:
+        self.server = server
+        self.id = id
+        self.shown = -1
+
+    def __call__(self, fraction: float) -> None:
+        percent = int(fraction * 100)
+        if percent > self.shown:
+            self.shown = percent
+            self.server.send(LoadProgress(self.id, fraction))

@@ -1,0 +1,77 @@
+"""The one interface that the decode loop, sessions and drafters know of a model: tokens in, logits rows out, KV kept.
+
+Implemented by `engine.llama`, by a small fake in the tests, by other backends later. What a backend does with cells,
+contexts, sequences or graphs stays behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from engine.protocol import Sampling
+
+
+class Vocabulary(Protocol):
+    """Text to token ids and back."""
+
+    def tokenize(self, text: str, special: bool) -> list[int]:
+        """Token ids of `text`; with `special` the texts of control tokens become those tokens."""
+
+    def piece(self, token: int) -> bytes:
+        """UTF-8 bytes of one token, which may hold part of a character; control tokens have none."""
+
+    def is_end(self, token: int) -> bool:
+        """Does this token end the generation?"""
+
+
+class Sampler(Protocol):
+    """Chooses tokens from logits rows, one after the other, and remembers what it chose (penalties, random state)."""
+
+    def sample(self, row: int) -> int:
+        """The next token, from row `row` of the last pass (-1: its last row). Rows are taken in order."""
+
+    def close(self) -> None: ...
+
+
+class Target(Protocol):
+    """A model with its KV cache for one sequence of tokens. Raises `engine.stop.Stopped` when the stop flag is set.
+
+    After `Stopped` the cache holds `size` tokens: a prefix of what it held and was given.
+    """
+
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+
+    @property
+    def n_ctx(self) -> int:
+        """How many tokens the KV cache can hold."""
+
+    @property
+    def size(self) -> int:
+        """How many tokens the KV cache holds."""
+
+    def prefill(self, tokens: Sequence[int]) -> Iterator[int]:
+        """Append tokens in large passes; yields after each how many are done. Row -1 is then the last one's logits."""
+
+    def run(self, tokens: Sequence[int]) -> None:
+        """Append tokens in one pass; row i holds the logits that follow tokens[i], until the next pass."""
+
+    def drop_after(self, size: int) -> int:
+        """Forget all tokens from index `size` on; returns how many are left (fewer where a model cannot be cut)."""
+
+    def sampler(self, sampling: Sampling, history: Sequence[int]) -> Sampler:
+        """A new sampler on this target's rows; `history` are the tokens that penalties look back on."""
+
+    def grow(self, n_ctx: int) -> None:
+        """Move to a KV cache for `n_ctx` tokens (or fewer than now, but not fewer than `size`)."""
+
+    def save(self, path: Path, tokens: Sequence[int]) -> None:
+        """Write the keys and values of all `size` tokens to a file."""
+
+    def restore(self, path: Path) -> list[int]:
+        """Replace the KV cache's content by a file's; returns its tokens. Raises Failure if the file does not fit."""
+
+    def close(self) -> None:
+        """Free the KV cache; the target must not be used afterwards."""
