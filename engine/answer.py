@@ -31,9 +31,9 @@ class Answer:
         reason: StopReason | None = None
         started = time.perf_counter()
         try:
-            for count, done in enumerate(self.session.read(prompt)):
-                self.reused = self.reused if count else done
-                yield PrefillProgress(id, done, len(prompt), self.reused)
+            for progress in self.session.read(prompt):
+                self.reused = progress.reused
+                yield PrefillProgress(id, progress.done, len(prompt), progress.reused)
         except Stopped:
             reason = "cancelled"
         self.prompt_seconds = time.perf_counter() - started

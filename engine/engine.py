@@ -5,6 +5,7 @@ Runs in its own process behind `engine.serve`, and in the terminal's process beh
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -132,13 +133,10 @@ class Engine:
         """Read what is certain of the next prompt; the last event is Prepared, also when it was stopped."""
         chat = self._loaded()
         prompt = chat.template.certain_tokens(request.messages)[: chat.target.n_ctx - 1]
-        reused = None
-        try:
-            for done in chat.session.read(prompt) if prompt else ():
-                reused = done if reused is None else reused
-                yield PrefillProgress(request.id, done, len(prompt), reused)
-        except Stopped:
-            pass  # an outcome like another: what was read stays
+        if not chat.session.holds(prompt):
+            with contextlib.suppress(Stopped):  # an outcome like another: what was read stays
+                for progress in chat.session.read(prompt):
+                    yield PrefillProgress(request.id, progress.done, len(prompt), progress.reused)
         yield Prepared(request.id, len(prompt), len(chat.session.tokens))
 
     def count_tokens(self, messages: tuple[Message, ...]) -> int:

@@ -41,6 +41,12 @@ class Jobs:
                 self.stop.set()
             return job
 
+    def finish(self, id: int) -> None:
+        """Request `id` has nothing more to do: from now on it cannot be stopped."""
+        with self._changed:
+            if self._running and self._running.id == id:
+                self._running = None
+
     def cancel(self, id: int) -> bool:
         """Stop request `id`; False if it is neither running nor waiting."""
         with self._changed:

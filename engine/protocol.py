@@ -110,7 +110,7 @@ class Generate:
     def __post_init__(self) -> None:
         check(
             self.max_tokens is None or self.max_tokens >= 1,
-            f"max_tokens must be 1 or more, not {self.max_tokens}",
+            f"the longest answer must have 1 token or more, not {self.max_tokens}",
         )
         check(all(self.stop), "a stop string must not be empty")
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import signal
 import sys
 import threading
 from typing import TYPE_CHECKING, BinaryIO
 
 from engine.jobs import Jobs
 from engine.protocol import (
+    ENDS,
     Cancel,
     Cancelled,
     Event,
@@ -48,6 +50,7 @@ def serve() -> int:
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(name)s %(levelname)s %(message)s")
     from engine.engine import Engine  # imports llama_cpp: only after stdout is ours
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in the terminal is the window's business
     server = Server(Engine(), sys.stdin.buffer, output)
     try:
         server.run()
@@ -67,7 +70,7 @@ def claim_stdout() -> BinaryIO:
 
 
 class Server:
-    """Reads requests in a thread of its own, so that Cancel and Status are answered while a request is being done."""
+    """Reads requests here and does them in a second thread, so that Cancel and Status never wait for an answer."""
 
     def __init__(self, engine: Engine, input: BinaryIO, output: BinaryIO) -> None:
         self.engine = engine
@@ -77,37 +80,43 @@ class Server:
         self._writing = threading.Lock()
 
     def run(self) -> None:
-        threading.Thread(target=self._read, name="requests", daemon=True).start()
-        while not isinstance(job := self.jobs.take(), Shutdown):
-            self._do(job)
+        """Returns when a Shutdown was read, or the input ended, and the second thread is done."""
+        worker = threading.Thread(target=self._work, name="jobs")
+        worker.start()
+        try:
+            while (line := self.input.readline(MAX_LINE)) and not isinstance(self._receive(line), Shutdown):
+                pass
+        finally:
+            self.jobs.cancel_all()
+            self.jobs.put(Shutdown(0))
+            worker.join()
+
+    def _work(self) -> None:
+        with contextlib.suppress(BrokenPipeError):  # the window is gone, and so will be our input
+            while not isinstance(job := self.jobs.take(), Shutdown):
+                self._do(job)
 
     def send(self, event: Event) -> None:
+        if isinstance(event, ENDS):
+            self.jobs.finish(event.id)
         with self._writing:
             self.output.write(encode(event))
             self.output.flush()
 
-    def _read(self) -> None:
-        with contextlib.suppress(BrokenPipeError):
-            while line := self.input.readline(MAX_LINE):
-                self._receive(line)
-        self.jobs.cancel_all()
-        self.jobs.put(Shutdown(0))
-
-    def _receive(self, line: bytes) -> None:
+    def _receive(self, line: bytes) -> Request | None:
         try:
             request = decode_request(line)
         except ProtocolError as error:
             log.warning("bad request: %s: %.200r", error, line)
             self.send(Failed(error.id, "bad_request", f"The engine did not understand a message: {error}."))
-            return
+            return None
         if isinstance(request, Cancel):
             self.send(Cancelled(request.id, found=self.jobs.cancel(request.request)))
         elif isinstance(request, Status):
             self.send(self.engine.status(request.id))
-        else:
-            if isinstance(request, Shutdown):
-                self.jobs.cancel_all()
+        elif not isinstance(request, Shutdown):
             self.jobs.put(request)
+        return request
 
     def _do(self, request: Request) -> None:
         try:

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from engine.stop import Stopped
 from engine.target import Target
+from engine.tokens import common_prefix
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """`done` tokens of a prompt are in the KV cache, `reused` of them were there before."""
+
+    done: int
+    reused: int
 
 
 class Session:
@@ -20,20 +30,25 @@ class Session:
         """How many more tokens fit."""
         return self.target.n_ctx - len(self.tokens)
 
-    def read(self, prompt: Sequence[int]) -> Iterator[int]:
-        """Make the cache hold `prompt`, re-using the common beginning; yields how many of its tokens are in, first the
-        re-used ones. At least the last token is run, because its logits start the answer. Raises Stopped."""
+    def read(self, prompt: Sequence[int]) -> Iterator[Progress]:
+        """Make the cache hold `prompt`, re-using the common beginning; the first Progress comes before any work.
+
+        At least the last token is run, because its logits start the answer. Raises Stopped."""
         assert 0 < len(prompt) <= self.target.n_ctx, len(prompt)
         reused = self.target.drop_after(min(common_prefix(self.tokens, prompt), len(prompt) - 1))
         self.tokens = list(prompt[:reused])
-        yield reused
+        yield Progress(reused, reused)
         try:
             for done in self.target.prefill(prompt[reused:]):
                 self.tokens = list(prompt[: reused + done])
-                yield reused + done
+                yield Progress(reused + done, reused)
         except Stopped:
             self.tokens = list(prompt[: self.target.size])
             raise
+
+    def holds(self, prompt: Sequence[int]) -> bool:
+        """Is every token of `prompt` in the cache?"""
+        return self.tokens[: len(prompt)] == list(prompt)
 
     def append(self, tokens: Sequence[int]) -> None:
         """Run tokens in one pass; the target then has their logits rows. Raises Stopped and changes nothing."""
@@ -43,11 +58,3 @@ class Session:
     def forget(self) -> None:
         self.tokens = []
         self.target.drop_after(0)
-
-
-def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
-    """Length of the longest common beginning."""
-    limit = min(len(a), len(b))
-    if a[:limit] == b[:limit]:
-        return limit
-    return next(i for i in range(limit) if a[i] != b[i])

@@ -10,6 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from engine.protocol import Sampling
 
 
@@ -57,6 +60,9 @@ class Target(Protocol):
 
     def run(self, tokens: Sequence[int]) -> None:
         """Append tokens in one pass; row i holds the logits that follow tokens[i], until the next pass."""
+
+    def logits(self, row: int) -> NDArray[np.float32]:
+        """Row `row` of the last pass (-1: its last row), shape [vocabulary size]; valid until the next pass."""
 
     def drop_after(self, size: int) -> int:
         """Forget all tokens from index `size` on; returns how many are left (fewer where a model cannot be cut)."""

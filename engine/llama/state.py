@@ -1,8 +1,14 @@
-"""The keys and values of sequence 0 outside their context: as bytes, to move to another context, or as a file."""
+"""The keys and values of sequence 0 outside their context: as bytes, to move to another context, or as a file.
+
+The file is llama.cpp's own, followed by a SHA-256 of it: llama.cpp aborts the process on a damaged file, so nothing
+unchecked may reach it.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import hashlib
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +17,7 @@ from engine.llama.library import lib
 from models.failures import Failure
 
 SEQUENCE = 0
+DIGEST_BYTES = hashlib.sha256().digest_size
 
 
 class State:
@@ -29,20 +36,43 @@ class State:
 
 
 def save_file(context: Context, path: Path, tokens: Sequence[int]) -> None:
+    """Write the sequence with its tokens; raises Failure where the disk does not take it."""
     array = (lib.llama_token * len(tokens))(*tokens)
-    if not lib.llama_state_seq_save_file(context.pointer, str(path).encode(), SEQUENCE, array, len(tokens)):
-        raise Failure("cache_unwritable", f"The saved context could not be written to {path}.")
+    try:
+        path.touch(mode=0o600)
+        if not lib.llama_state_seq_save_file(context.pointer, os.fsencode(path), SEQUENCE, array, len(tokens)):
+            raise OSError("llama.cpp could not write it")
+        with path.open("r+b") as file:
+            digest = hashlib.file_digest(file, "sha256").digest()
+            file.write(digest)
+    except OSError as error:
+        raise Failure("cache_unwritable", f"The saved context could not be written to {path}: {error}.") from error
 
 
 def load_file(context: Context, path: Path) -> list[int]:
-    """Tokens of the file, whose keys and values are then in `context`; asserts that they really are."""
-    room = context.n_ctx
-    array, count = (lib.llama_token * room)(), ctypes.c_size_t()
+    """Tokens of the file, whose keys and values are then in `context`; raises Failure if it is not exactly as saved."""
+    if not is_whole(path):
+        raise Failure("cache_unusable", f"The saved context {path.name} is damaged.")
+    array, count = (lib.llama_token * context.n_ctx)(), ctypes.c_size_t()
     read = lib.llama_state_seq_load_file(
-        context.pointer, str(path).encode(), SEQUENCE, array, room, ctypes.byref(count)
+        context.pointer, os.fsencode(path), SEQUENCE, array, context.n_ctx, ctypes.byref(count)
     )
     restored = lib.llama_memory_seq_pos_max(context.memory, SEQUENCE) + 1
     if not read or restored != count.value:
         detail = f"{read} bytes read, {restored} of {count.value} tokens restored"
         raise Failure("cache_unusable", f"The saved context {path.name} does not fit this model.", detail)
     return list(array[: count.value])
+
+
+def is_whole(path: Path) -> bool:
+    """Does the file end in the digest of all that stands before it?"""
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            left = os.fstat(file.fileno()).st_size - DIGEST_BYTES
+            while left > 0 and (part := file.read(min(left, 1 << 20))):
+                digest.update(part)
+                left -= len(part)
+            return left == 0 and file.read() == digest.digest()
+    except OSError as error:
+        raise Failure("cache_unusable", f"The saved context {path.name} cannot be read: {error.strerror}.") from error

@@ -6,6 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from engine.llama import state
 from engine.llama.batch import Batch
 from engine.llama.context import Context, ContextOptions
@@ -61,6 +64,10 @@ class LlamaTarget:
             lib.llama_memory_seq_rm(self.context.memory, SEQUENCE, self._size, -1)
             raise
         self._size += len(tokens)
+
+    def logits(self, row: int) -> NDArray[np.float32]:
+        pointer = lib.llama_get_logits_ith(self.context.pointer, row)
+        return np.ctypeslib.as_array(pointer, (self.vocabulary.n_tokens,))
 
     def drop_after(self, size: int) -> int:
         if size < self._size:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Literal
 
@@ -11,6 +10,7 @@ from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
 from engine.llama.vocabulary import LlamaVocabulary
 from engine.protocol import Message
+from engine.tokens import common_prefix
 from models.failures import Failure
 
 CHATML = (
@@ -66,7 +66,10 @@ class ChatTemplate:
         kept = before if last.role == "user" else [*before, last]
         begun = last.content if last.role == "user" else ""
         a, b = (self.tokens([*kept, Message("user", begun + ending)]) for ending in ("a", "0"))
-        return [token for token, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False))]
+        certain = a[: common_prefix(a, b)]
+        while certain and self.vocabulary.text(certain[-1])[-1:].isspace():
+            certain.pop()  # it may merge with blanks of the user's into another token
+        return certain
 
     def _render(self, messages: Sequence[Message]) -> str:
         try:

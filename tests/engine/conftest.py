@@ -1,0 +1,49 @@
+"""The real default model, loaded once for all tests, and GGUF files that are no chat models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import gguf
+import numpy as np
+import pytest
+
+from engine.engine import Engine
+from engine.protocol import Load
+from models.default import default_model
+
+
+@pytest.fixture(scope="session")
+def loaded() -> Iterator[Engine]:
+    engine = Engine()
+    engine.load(Load(0, str(default_model()), n_ctx=1024, threads=2))
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+def engine(loaded: Engine) -> Engine:
+    """The loaded default model with an empty session."""
+    loaded.stop.clear()
+    loaded.forget()
+    return loaded
+
+
+def write_gguf(path: Path, architecture: str, **metadata: object) -> Path:
+    """A small well-formed GGUF file of some architecture, with one tensor."""
+    writer = gguf.GGUFWriter(path, architecture)
+    for key, value in metadata.items():
+        name = key.replace("__", ".")
+        if isinstance(value, bool):
+            writer.add_bool(name, value)
+        elif isinstance(value, int):
+            writer.add_uint32(name, value)
+        else:
+            writer.add_string(name, str(value))
+    writer.add_tensor("token_embd.weight", np.zeros((8, 32), np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path

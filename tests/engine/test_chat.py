@@ -1,0 +1,115 @@
+"""The terminal, as a person runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from engine.__main__ import main
+
+REPORT = {
+    "text": str,
+    "tokens": list,
+    "prompt_tokens": int,
+    "reused_tokens": int,
+    "prompt_seconds": float,
+    "decode_tokens": int,
+    "decode_seconds": float,
+    "steps": int,
+    "stop_reason": str,
+    "model": str,
+}
+
+
+def run(*arguments: str, input: str | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "engine", "chat", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, input=input, timeout=60)
+
+
+def test_json_report():
+    done = run("--prompt", "Say hello.", "--max-tokens", "6", "--greedy", "--json", "--threads", "2", "--ctx", "512")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    report = json.loads(done.stdout)
+    assert {name: type(value) for name, value in report.items()} == REPORT
+    assert report["decode_tokens"] == len(report["tokens"]) == 6
+    assert report["stop_reason"] == "length"
+
+
+def test_messages_file_and_seed(tmp_path):
+    chat = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Name a bird."}]
+    (tmp_path / "chat.json").write_text(json.dumps(chat))
+    arguments = ("--messages", str(tmp_path / "chat.json"), "--seed", "4", "--max-tokens", "8")
+    first, second = run(*arguments), run(*arguments)
+    assert first.returncode == 0, first.stderr
+    assert first.stdout == second.stdout != "\n"
+
+
+def test_interactive_chat_over_lines(tmp_path):
+    lines = "/help\nName a bird.\n/stats\n/fly\n/system Be brief.\n/new\n/quit\n"
+    done = run("--greedy", "--max-tokens", "8", input=lines)
+    assert done.returncode == 0, done.stderr
+    for words in ("/new", "tok/s", "no command /fly", "A new chat"):
+        assert words in done.stdout
+
+
+def test_ctrl_c_stops_the_answer_and_the_chat_goes_on():
+    screen, child_end = pty.openpty()
+    command = [sys.executable, "-m", "engine", "chat", "--greedy"]
+    process = subprocess.Popen(command, stdin=child_end, stdout=child_end, stderr=child_end, start_new_session=True)
+    os.close(child_end)
+    read_until(screen, b"> ")
+    os.write(screen, b"Tell me a very long story.\n")
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+    read_until(screen, b"(stopped)")
+    os.write(screen, b"/quit\n")
+    assert process.wait(20) == 0
+    os.close(screen)
+
+
+def read_until(screen: int, words: bytes) -> None:
+    seen = b""
+    while words not in seen:
+        seen += os.read(screen, 4096)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--model", "missing.gguf", "--prompt", "x"], "no file"),
+        (["--model", ".", "--prompt", "x"], "folder"),
+        (["--model", __file__, "--prompt", "x"], "not a GGUF"),
+        (["--prompt", "  "], "empty"),
+        (["--prompt-file", "missing.txt"], "cannot be read"),
+        (["--messages", __file__], "not a JSON list"),
+        (["--json"], "--json needs"),
+        (["--greedy", "--temp", "1", "--prompt", "x"], "contradict"),
+        (["--temp", "-3", "--prompt", "x"], "temperature"),
+        (["--ctx", "3", "--prompt", "x"], "64 tokens"),
+        (["--threads", "0", "--prompt", "x"], "threads"),
+        (["--max-tokens", "0", "--prompt", "x"], "longest answer"),
+        (["--seed", "-1", "--prompt", "x"], "seed"),
+    ],
+)
+def test_bad_input_is_a_sentence_and_an_exit_code(arguments, words, capsys):
+    assert main(["chat", *arguments]) != 0
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert words.lower() in printed.err.lower()
+    assert printed.err.count("\n") == 1
+    assert "Traceback" not in printed.err
+
+
+def test_prompt_too_long(tmp_path):
+    (tmp_path / "long.txt").write_text("word " * 5000)
+    done = run("--prompt-file", str(tmp_path / "long.txt"), "--ctx", "512")
+    assert done.returncode != 0
+    assert "the context holds 512" in done.stderr

@@ -1,0 +1,77 @@
+"""Which request may stop which."""
+
+from __future__ import annotations
+
+import threading
+
+from engine.jobs import Jobs
+from engine.protocol import Generate, Message, Prepare, Unload
+from engine.stop import StopFlag
+
+MESSAGES = (Message("user", "hi"),)
+
+
+def jobs() -> tuple[Jobs, StopFlag]:
+    stop = StopFlag()
+    return Jobs(stop), stop
+
+
+def test_in_order():
+    queue, _ = jobs()
+    for id in (1, 2, 3):
+        queue.put(Unload(id))
+    assert [queue.take().id for _ in range(3)] == [1, 2, 3]
+
+
+def test_cancel_of_the_running_request_sets_the_flag_until_the_next_one():
+    queue, stop = jobs()
+    queue.put(Generate(1, MESSAGES))
+    queue.put(Generate(2, MESSAGES))
+    queue.take()
+    assert not stop.is_set()
+    assert queue.cancel(1)
+    assert stop.is_set()
+    queue.take()
+    assert not stop.is_set()
+
+
+def test_cancel_of_a_waiting_request_stops_it_when_its_turn_comes():
+    queue, stop = jobs()
+    queue.put(Generate(1, MESSAGES))
+    queue.put(Generate(2, MESSAGES))
+    queue.take()
+    assert queue.cancel(2)
+    assert not stop.is_set()
+    assert queue.take().id == 2
+    assert stop.is_set()
+
+
+def test_cancel_of_an_unknown_request():
+    queue, stop = jobs()
+    assert not queue.cancel(9)
+    queue.put(Generate(1, MESSAGES))
+    queue.take()
+    assert not queue.cancel(9)
+    assert not stop.is_set()
+
+
+def test_prepare_gives_way_to_anything():
+    queue, stop = jobs()
+    queue.put(Prepare(1, MESSAGES))
+    queue.put(Prepare(2, MESSAGES))
+    assert queue.take().id == 1
+    assert stop.is_set()
+    queue.take()
+    assert not stop.is_set()
+    queue.put(Generate(3, MESSAGES))
+    assert stop.is_set()
+
+
+def test_take_waits_for_a_request():
+    queue, _ = jobs()
+    taken = []
+    thread = threading.Thread(target=lambda: taken.append(queue.take().id))
+    thread.start()
+    queue.put(Unload(5))
+    thread.join(10)
+    assert taken == [5]

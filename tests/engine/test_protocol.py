@@ -1,0 +1,96 @@
+"""Every message survives its line; no line is too bad."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine import protocol
+from engine.protocol import (
+    Cancel,
+    Failed,
+    Finished,
+    Generate,
+    Load,
+    Message,
+    ProtocolError,
+    Sampling,
+    Statistics,
+    decode_event,
+    decode_request,
+    encode,
+)
+
+messages = st.builds(Message, st.sampled_from(["system", "user", "assistant"]), st.text())
+samplings = st.builds(
+    Sampling, st.floats(0, 10), st.integers(0, 99), st.floats(0.1, 1), seed=st.none() | st.integers(0, 9)
+)
+requests = st.one_of(
+    st.builds(Generate, st.integers(0), st.lists(messages).map(tuple), samplings, st.none() | st.integers(1, 99)),
+    st.builds(Load, st.integers(0), st.text(), st.none() | st.integers(64, 99999)),
+    st.builds(Cancel, st.integers(0), st.integers(0)),
+)
+
+
+@given(requests)
+def test_requests_survive(request):
+    line = encode(request)
+    assert line.count(b"\n") == 1
+    assert decode_request(line) == request
+
+
+def test_events_survive():
+    event = Finished(4, Statistics(1, 2, 0.5, 3, 0.25, 3, "end", 9, 512), (5, 6))
+    assert decode_event(encode(event)) == event
+    assert decode_event(encode(Failed(1, "x", "what, why, what to do"))) == Failed(1, "x", "what, why, what to do")
+
+
+@given(st.binary() | st.text().map(str.encode))
+def test_garbage_is_refused_politely(line):
+    with pytest.raises(ProtocolError):
+        decode_request(line)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(), lambda c: st.lists(c) | st.dictionaries(st.text(), c)
+    )
+)
+def test_json_of_any_shape_is_refused_politely(value):
+    with pytest.raises(ProtocolError):
+        decode_request(json.dumps(value).encode())
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"v": 2}, "version"),
+        ({"v": None}, "version"),
+        ({"type": "fly"}, "no message of type"),
+        ({"type": ["x"]}, "no message of type"),
+        ({"messages": "hi"}, "array"),
+        ({"messages": [{"role": "bird", "content": ""}]}, "bird"),
+        ({"messages": [{"role": "user"}]}, "content"),
+        ({"sampling": {"temperature": -1}}, "temperature"),
+        ({"max_tokens": 0}, "longest answer"),
+        ({"stop": [""]}, "stop"),
+        ({"id": "seven"}, "id"),
+    ],
+)
+def test_wrong_fields_are_named(change, words):
+    fields = {"v": 1, "type": "generate", "id": 7, "messages": []} | change
+    with pytest.raises(ProtocolError, match=words) as caught:
+        decode_request(json.dumps(fields).encode())
+    assert caught.value.id == (0 if "id" in change else 7)
+
+
+def test_unknown_fields_of_a_newer_window_are_ignored():
+    assert decode_request(b'{"v":1,"type":"cancel","id":1,"request":2,"colour":"blue"}') == Cancel(1, 2)
+
+
+def test_type_names():
+    assert {"load", "generate", "prepare", "shutdown"} <= set(protocol.REQUESTS)
+    assert {"load_progress", "prefill_progress", "status_report"} <= set(protocol.EVENTS)

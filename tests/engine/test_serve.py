@@ -1,0 +1,175 @@
+"""The engine process over its real pipes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from engine.protocol import (
+    ENDS,
+    Cancel,
+    Cancelled,
+    Event,
+    Failed,
+    Finished,
+    Generate,
+    Hello,
+    Load,
+    Loaded,
+    LoadProgress,
+    Message,
+    Prepare,
+    Prepared,
+    Request,
+    Sampling,
+    Shutdown,
+    Status,
+    StatusReport,
+    Text,
+    Unload,
+    Unloaded,
+    Welcome,
+    decode_event,
+    encode,
+)
+from models.default import default_model
+
+
+class Pipe:
+    """A running engine: requests in, events out."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-m", "engine", "serve"]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+
+    def send(self, *requests: Request | bytes) -> None:
+        assert self.process.stdin
+        for request in requests:
+            self.process.stdin.write(request if isinstance(request, bytes) else encode(request))
+        self.process.stdin.flush()
+
+    def event(self) -> Event:
+        assert self.process.stdout
+        return decode_event(self.process.stdout.readline())
+
+    def end(self, id: int) -> Event:
+        """The event that ends request `id`."""
+        while not (isinstance(event := self.event(), ENDS) and event.id == id):
+            pass
+        return event
+
+    def close(self) -> int:
+        assert self.process.stdin
+        assert self.process.stdout
+        self.process.stdin.close()
+        code = self.process.wait(20)
+        self.process.stdout.close()
+        return code
+
+
+@pytest.fixture
+def pipe() -> Iterator[Pipe]:
+    pipe = Pipe()
+    yield pipe
+    pipe.close()
+
+
+MESSAGES = (Message("user", "Tell me a very long story about birds."),)
+
+
+def test_a_whole_life(pipe):
+    pipe.send(Hello(1), Load(2, str(default_model()), n_ctx=1024))
+    welcome = pipe.end(1)
+    assert isinstance(welcome, Welcome)
+    assert welcome.pid == pipe.process.pid
+    fractions = []
+    while isinstance(event := pipe.event(), LoadProgress):
+        fractions.append(event.fraction)
+    assert fractions == sorted(fractions)
+    assert fractions[-1] == 1
+    assert isinstance(event, Loaded)
+    assert event.model.n_ctx == 1024
+    assert event.model.template == "model"
+    pipe.send(Generate(3, MESSAGES, Sampling(temperature=0), max_tokens=5))
+    finished = pipe.end(3)
+    assert isinstance(finished, Finished)
+    assert finished.statistics.decode_tokens == 5
+    pipe.send(Unload(4))
+    assert isinstance(pipe.end(4), Unloaded)
+    pipe.send(Generate(5, MESSAGES))
+    failed = pipe.end(5)
+    assert isinstance(failed, Failed)
+    assert failed.code == "no_model"
+    pipe.send(Shutdown(6))
+    assert pipe.process.wait(20) == 0
+
+
+def test_bad_lines_are_answered_and_change_nothing(pipe):
+    pipe.send(
+        b"\xff\xfe garbage\n", b"[]\n", b'{"v":99,"type":"hello","id":3}\n', b'{"v":1,"type":"load","id":4}\n', Hello(5)
+    )
+    answers = [pipe.event() for _ in range(5)]
+    assert [type(answer) for answer in answers] == [Failed] * 4 + [Welcome]
+    assert [answer.id for answer in answers] == [0, 0, 3, 4, 5]
+
+
+def test_cancel_status_and_prepare_while_it_works(pipe):
+    pipe.send(Load(1, str(default_model())), Generate(2, MESSAGES, Sampling(temperature=0)))
+    while not isinstance(pipe.event(), Text):
+        pass
+    pipe.send(Status(3), Cancel(4, request=2))
+    report = pipe.end(3)
+    assert isinstance(report, StatusReport)
+    assert report.model is not None
+    assert report.rss_bytes > 50 << 20
+    assert pipe.end(4) == Cancelled(4, found=True)
+    finished = pipe.end(2)
+    assert isinstance(finished, Finished)
+    assert finished.statistics.stop_reason == "cancelled"
+    pipe.send(Cancel(5, request=2))
+    assert pipe.end(5) == Cancelled(5, found=False)
+
+
+def test_a_failing_load_is_a_sentence(pipe, tmp_path):
+    pipe.send(Load(1, str(tmp_path / "none.gguf")))
+    failed = pipe.end(1)
+    assert isinstance(failed, Failed)
+    assert failed.code == "no_such_file"
+    assert "none.gguf" in failed.message
+
+
+def test_prepare_gives_way_to_generate(pipe):
+    pipe.send(Load(1, str(default_model())))
+    pipe.end(1)
+    history = (Message("user", "word " * 2000), Message("assistant", "Yes."))
+    pipe.send(Prepare(2, history), Generate(3, (Message("user", "hi"),), max_tokens=2))
+    prepared = pipe.end(2)
+    assert isinstance(prepared, Prepared)
+    assert prepared.cached_tokens < prepared.prompt_tokens
+    assert isinstance(pipe.end(3), Finished)
+
+
+def test_it_ends_with_its_stdin_even_in_the_middle_of_an_answer(pipe):
+    pipe.send(Load(1, str(default_model())), Generate(2, MESSAGES))
+    while not isinstance(pipe.event(), Text):
+        pass
+    assert pipe.close() == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+def test_a_killed_engine_leaves_no_half_line(pipe):
+    pipe.send(Load(1, str(default_model())), Generate(2, MESSAGES))
+    while not isinstance(pipe.event(), Text):
+        pass
+    pipe.process.send_signal(signal.SIGKILL)
+    assert pipe.process.stdout
+    lines = pipe.process.stdout.read().splitlines(keepends=True)
+    assert all(line.endswith(b"\n") for line in lines)
+    pipe.process.wait(10)
