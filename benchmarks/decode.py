@@ -1,0 +1,114 @@
+"""Prompt and decode speed of our engine, and of llama-server on the same file beside it.
+
+    python -m benchmarks.decode --model M [--server PATH_TO_LLAMA_SERVER] [--runs N] [--json]
+
+Runs are interleaved, ours and theirs in turn on the same prompts, so that a machine whose speed drifts does not favour
+one side. Minimum and median are of times, so the minimum is the fastest run; ratios above 1 mean that we are faster.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+
+from benchmarks.peers import LlamaServer, OurEngine, Run
+from engine.machine import default_threads
+from engine.protocol import Message
+from models.default import default_model
+
+SUBJECTS = ["rivers", "bridges", "harbours", "orchards", "winters", "maps", "clocks", "markets", "trains", "gardens"]
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """Tokens per second: best and median run."""
+
+    prompt_best: float
+    prompt_median: float
+    decode_best: float
+    decode_median: float
+
+
+def main() -> None:
+    options = parse()
+    threads = options.threads or default_threads()
+    with contextlib.ExitStack() as stack:
+        ours = stack.enter_context(OurEngine(options.model, options.ctx, threads))
+        peer = options.server and stack.enter_context(LlamaServer(options.server, options.model, options.ctx, threads))
+        sides = {"chickadee": ours} | ({"llama-server": peer} if peer else {})
+        runs: dict[str, list[Run]] = {name: [] for name in sides}
+        for side in sides.values():
+            side.run(prompt(0, 40), 8)  # warm-up, not counted
+        for number in range(1, options.runs + 1):
+            order = list(sides) if number % 2 else list(reversed(sides))
+            for name in order:
+                runs[name].append(sides[name].run(prompt(number, options.prompt_words), options.tokens))
+        report(options, threads, runs, {name: side.rss_bytes() for name, side in sides.items()})
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.decode", description=__doc__.splitlines()[0])
+    parser.add_argument("--model", type=Path, default=default_model())
+    parser.add_argument("--server", type=Path, help="llama-server to compare with")
+    parser.add_argument("--ctx", type=int, default=4096)
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--tokens", type=int, default=128, help="tokens to decode in each run")
+    parser.add_argument("--prompt-words", type=int, default=600)
+    parser.add_argument("--json", action="store_true")
+    return parser.parse_args()
+
+
+def prompt(number: int, words: int) -> list[Message]:
+    """Long notes, different in each run so that nothing can be re-used, and a request with a long answer."""
+    sentences = []
+    for i in range(words // 9 + 1):
+        subject = SUBJECTS[(number * 3 + i * 7) % len(SUBJECTS)]
+        sentences.append(f"Note {number * 1000 + i}: the old {subject} were described again.")
+    sentences.append("Repeat all of these notes, word for word.")
+    return [Message("user", " ".join(sentences))]
+
+
+def speed(runs: list[Run]) -> Speed:
+    prompts = [run.prompt_tokens / run.prompt_seconds for run in runs]
+    decodes = [run.decode_tokens / run.decode_seconds for run in runs]
+    return Speed(max(prompts), median(prompts), max(decodes), median(decodes))
+
+
+def ratios(ours: list[Run], theirs: list[Run]) -> Speed:
+    """Ours over theirs: of the best runs, and the median of the ratios pair by pair."""
+    pairs = [(speed([a]), speed([b])) for a, b in zip(ours, theirs, strict=True)]
+    a, b = speed(ours), speed(theirs)
+    return Speed(
+        prompt_best=a.prompt_best / b.prompt_best,
+        prompt_median=median(x.prompt_best / y.prompt_best for x, y in pairs),
+        decode_best=a.decode_best / b.decode_best,
+        decode_median=median(x.decode_best / y.decode_best for x, y in pairs),
+    )
+
+
+def report(options: argparse.Namespace, threads: int, runs: dict[str, list[Run]], rss: dict[str, int]) -> None:
+    speeds = {name: speed(side) for name, side in runs.items()}
+    if "llama-server" in runs:
+        speeds["ratio"] = ratios(runs["chickadee"], runs["llama-server"])
+    if options.json:
+        print(json.dumps({"speeds": {name: asdict(s) for name, s in speeds.items()}, "rss_bytes": rss}))
+        return
+    read, written = runs["chickadee"][0].prompt_tokens, runs["chickadee"][0].decode_tokens
+    print(f"{options.model.name}, {threads} threads, context {options.ctx}, {options.runs} runs")
+    print(f"{read} tokens read, {written} decoded; tokens per second\n")
+    print(f"{'':14}{'prompt best':>12}{'median':>9}{'decode best':>13}{'median':>9}{'RSS':>10}")
+    for name, s in speeds.items():
+        memory = f"{rss[name] / 2**20:,.0f} MiB" if name in rss else ""
+        digits = 3 if name == "ratio" else 1
+        values = f"{s.prompt_best:12.{digits}f}{s.prompt_median:9.{digits}f}"
+        values += f"{s.decode_best:13.{digits}f}{s.decode_median:9.{digits}f}"
+        print(f"{name:14}{values}{memory:>10}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""The two sides of a comparison as running processes: our engine over its pipes, llama-server over HTTP on loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import psutil
+
+from engine.protocol import (
+    ENDS,
+    Event,
+    Failed,
+    Finished,
+    Generate,
+    Hello,
+    Load,
+    Loaded,
+    Message,
+    Request,
+    Sampling,
+    Text,
+    decode_event,
+    encode,
+)
+
+GREEDY = Sampling(temperature=0, repeat_penalty=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One answer: tokens and wall seconds of its two halves, as the side itself counts them."""
+
+    text: str
+    prompt_tokens: int
+    prompt_seconds: float
+    decode_tokens: int
+    decode_seconds: float
+
+
+class Process:
+    """A child process that is ended with the block it was made for."""
+
+    process: subprocess.Popen[bytes]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.process.terminate()
+        self.process.wait(20)
+
+    def rss_bytes(self) -> int:
+        return int(psutil.Process(self.process.pid).memory_info().rss)
+
+
+class OurEngine(Process):
+    """`python -m engine serve`, with the model loaded when the constructor returns."""
+
+    def __init__(self, model: Path, n_ctx: int | None, threads: int | None) -> None:
+        started = time.perf_counter()
+        command = [sys.executable, "-m", "engine", "serve"]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        self.ask(Hello(1))
+        loaded = self.ask(Load(2, str(model), n_ctx, threads))
+        assert isinstance(loaded, Loaded)
+        self.model = loaded.model
+        self.start_seconds = time.perf_counter() - started
+
+    def ask(self, request: Request) -> Event:
+        """The event that ends the request."""
+        return self._events(request)[-1]
+
+    def run(self, messages: list[Message], max_tokens: int) -> Run:
+        events = self._events(Generate(3, tuple(messages), GREEDY, max_tokens))
+        finished = events[-1]
+        assert isinstance(finished, Finished)
+        s = finished.statistics
+        assert s.reused_tokens < 64, "the prompt must be read, not re-used"
+        text = "".join(event.text for event in events if isinstance(event, Text))
+        return Run(text, s.prompt_tokens - s.reused_tokens, s.prompt_seconds, s.decode_tokens, s.decode_seconds)
+
+    def _events(self, request: Request) -> list[Event]:
+        assert self.process.stdin
+        assert self.process.stdout
+        self.process.stdin.write(encode(request))
+        self.process.stdin.flush()
+        events: list[Event] = []
+        while not (events and isinstance(events[-1], ENDS)):
+            events.append(decode_event(self.process.stdout.readline()))
+        if isinstance(events[-1], Failed):
+            raise SystemExit(events[-1].message)
+        return events
+
+
+class LlamaServer(Process):
+    """llama-server on the same file, context and threads; `extra` are further command line options."""
+
+    def __init__(self, server: Path, model: Path, n_ctx: int, threads: int, extra: tuple[str, ...] = ()) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        command = [str(server), "-m", str(model), "-c", str(n_ctx), "-t", str(threads), "-np", "1"]
+        command += ["--port", str(self.port), "--host", "127.0.0.1", *extra]
+        # Its libraries lie beside it where it was built but not installed.
+        environment = dict(os.environ, LD_LIBRARY_PATH=str(server.resolve().parent))
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
+        self._wait()
+
+    def _wait(self) -> None:
+        for _ in range(600):
+            if self.process.poll() is not None:
+                raise SystemExit(f"llama-server ended with code {self.process.returncode}")
+            try:
+                self._call("/health", None)
+                return
+            except (urllib.error.URLError, ConnectionError):
+                time.sleep(0.1)
+        raise SystemExit("llama-server did not become ready in 60 s")
+
+    def run(self, messages: list[Message], max_tokens: int) -> Run:
+        body = {
+            "messages": [{"role": m.role, "content": m.content} for m in messages],
+            "max_tokens": max_tokens,
+            "temperature": 0,
+            "repeat_penalty": 1.0,
+            "cache_prompt": False,
+        }
+        answer = self._call("/v1/chat/completions", body)
+        t = answer["timings"]
+        text = answer["choices"][0]["message"]["content"]
+        return Run(text, t["prompt_n"], t["prompt_ms"] / 1000, t["predicted_n"], t["predicted_ms"] / 1000)
+
+    def _call(self, path: str, body: dict[str, Any] | None) -> Any:
+        data = json.dumps(body).encode() if body else None
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data)
+        with urllib.request.urlopen(request, timeout=600) as reply:
+            return json.load(reply)
