@@ -1,0 +1,70 @@
+"""Chats and messages as plain values; storage and windows live elsewhere."""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Literal
+
+Speaker = Literal["user", "assistant"]
+# What an answer ended with; None while it is written, or for ever if the window was killed meanwhile.
+Ending = Literal["end", "stop", "length", "context", "cancelled", "engine", "failed"]
+GROUPS = ("Today", "Yesterday", "Last 7 days", "Older")
+UNTITLED = "New chat"
+TITLE_LENGTH = 64
+
+
+def new_id() -> str:
+    return uuid.uuid4().hex
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """One stored turn. `problem` is the sentence for the user when the answer failed, `detail` is for the curious."""
+
+    chat_id: str
+    parent_id: str | None
+    role: Speaker
+    content: str
+    id: str = field(default_factory=new_id)
+    created_at: float = field(default_factory=time.time)
+    stop_reason: Ending | None = None
+    problem: str = ""
+    detail: str = ""
+    model: str = ""
+    statistics: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """A chat's entry in the list. `leaf_id` is the last message of the branch that is shown; times are Unix seconds."""
+
+    title: str = UNTITLED
+    id: str = field(default_factory=new_id)
+    created_at: float = field(default_factory=time.time)
+    updated_at: float = field(default_factory=time.time)
+    leaf_id: str | None = None
+
+
+def title_of(text: str) -> str:
+    """A chat's title from its first message: the first line with words in it, cut at a word."""
+    words = re.sub(r"[`*#>_]+", "", text).split("\n")
+    line = next((" ".join(line.split()) for line in words if line.strip()), UNTITLED)
+    if len(line) <= TITLE_LENGTH:
+        return line
+    cut = line[:TITLE_LENGTH]
+    return (cut.rsplit(" ", 1)[0] if " " in cut[TITLE_LENGTH // 2 :] else cut) + "…"
+
+
+def group_of(moment: float, now: float) -> str:
+    """Which of GROUPS a chat of Unix time `moment` belongs to, by local calendar days."""
+    today = datetime.fromtimestamp(now).date()
+    day = datetime.fromtimestamp(moment).date()
+    if day >= today:
+        return GROUPS[0]
+    if day == today - timedelta(days=1):
+        return GROUPS[1]
+    return GROUPS[2] if day > today - timedelta(days=7) else GROUPS[3]

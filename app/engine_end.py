@@ -1,0 +1,44 @@
+"""How an engine process ended, as a sentence for the user. Knows no Qt."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from dataclasses import dataclass
+
+SIGNALS = {
+    "SIGKILL": "The engine was stopped by the system, most likely because memory ran out.",
+    "SIGTERM": "The engine was ended by another program.",
+    "SIGILL": "The engine stopped: it was built for a newer processor than this one.",
+    "SIGBUS": "The engine stopped: the model file could not be read any more.",
+    "SIGSEGV": "The engine crashed.",
+    "SIGABRT": "The engine gave up because of an internal error.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EngineEnd:
+    """One end. `signal_number` is set when a signal ended it (POSIX), else `exit_code`; `output` is what it said last."""
+
+    exit_code: int | None = None
+    signal_number: int | None = None
+    not_started: str = ""
+    output: str = ""
+
+    def __str__(self) -> str:
+        if self.not_started:
+            return f"The engine could not be started: {self.not_started}."
+        if self.signal_number is not None:
+            return SIGNALS.get(self._signal_name(), f"The engine was stopped by signal {self.signal_number}.")
+        if self.exit_code:
+            return f"The engine ended unexpectedly (code {self.exit_code})."
+        return "The engine ended unexpectedly."
+
+    def _signal_name(self) -> str:
+        assert self.signal_number is not None
+        if sys.platform == "win32":
+            return ""
+        try:
+            return signal.Signals(self.signal_number).name
+        except ValueError:
+            return ""

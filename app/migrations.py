@@ -1,0 +1,54 @@
+"""The library's schema as an append-only list of steps; `PRAGMA user_version` counts the steps a file has taken."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+
+from models.failures import Failure
+
+
+def create_chats_and_messages(db: sqlite3.Connection) -> None:
+    """Messages point at the one they answer, so that a second answer or an edit can stand beside the first.
+
+    `chats.leaf_id` is the last message of the branch that is shown. A message without `stop_reason` was not finished.
+    """
+    db.execute(
+        """CREATE TABLE chats (
+            id TEXT PRIMARY KEY, title TEXT NOT NULL, created_at REAL NOT NULL, updated_at REAL NOT NULL,
+            deleted_at REAL, leaf_id TEXT) STRICT"""
+    )
+    db.execute(
+        """CREATE TABLE messages (
+            number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,
+            chat_id TEXT NOT NULL REFERENCES chats(id) ON DELETE CASCADE, parent_id TEXT,
+            role TEXT NOT NULL, content TEXT NOT NULL, created_at REAL NOT NULL,
+            stop_reason TEXT, problem TEXT NOT NULL DEFAULT '', detail TEXT NOT NULL DEFAULT '',
+            model TEXT NOT NULL DEFAULT '', statistics TEXT NOT NULL DEFAULT '') STRICT"""
+    )
+    db.execute("CREATE INDEX messages_of_chat ON messages(chat_id)")
+    db.execute("CREATE INDEX chats_by_time ON chats(deleted_at, updated_at)")
+
+
+def create_recent_models(db: sqlite3.Connection) -> None:
+    """Which model files were opened, for the model menu and the next start."""
+    db.execute("CREATE TABLE recent_models (path TEXT PRIMARY KEY, opened_at REAL NOT NULL) STRICT")
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (create_chats_and_messages, create_recent_models)
+
+
+def migrate(db: sqlite3.Connection) -> None:
+    """Take the steps the file has not taken yet, each in its own transaction; raises Failure for a newer file."""
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    if version > len(MIGRATIONS):
+        raise Failure("library_newer", "Your chats were stored by a newer Chickadee. Please update this one to open them.")
+    for number, step in enumerate(MIGRATIONS[version:], start=version + 1):
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            step(db)
+            db.execute(f"PRAGMA user_version = {number}")
+        except BaseException:
+            db.execute("ROLLBACK")
+            raise
+        db.execute("COMMIT")
