@@ -4,72 +4,103 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field
 
-from engine.decode import decode
-from engine.protocol import Event, Finished, PrefillProgress, Statistics, StopReason, Text
+from engine.decode import Pass, Step, decode
+from engine.kv.policy import PartialFixed
+from engine.protocol import Event, Finished, PrefillProgress, Statistics, StopReason, Text, Trace
 from engine.session import Session
 from engine.stop import Stopped
 from engine.target import Sampler
 from engine.text import TextStream
 
 
+@dataclass(slots=True)
+class Counts:
+    """What is counted while an answer is made; becomes Statistics at its end."""
+
+    tokens: list[int] = field(default_factory=list)
+    reused: int = 0
+    passes: int = 0
+    recomputed: int = 0
+    prompt_seconds: float = 0.0
+    decode_seconds: float = 0.0
+    recompute_seconds: float = 0.0
+
+    def add(self, step: Step) -> None:
+        self.tokens.extend(step.tokens)
+        if step.source:
+            self.passes += 1
+            self.recomputed += step.source.recomputed
+            self.recompute_seconds += step.source.seconds * step.source.recomputed / step.source.inputs
+
+
 class Answer:
     """Single use: `events` runs it, and what is counted meanwhile ends up in Finished."""
 
-    def __init__(self, session: Session, sampler: Sampler, stops: Sequence[str]) -> None:
+    def __init__(self, session: Session, sampler: Sampler, kv: PartialFixed, stops: Sequence[str]) -> None:
         self.session = session
         self.sampler = sampler
+        self.kv = kv
         self.text = TextStream(stops)
-        self.tokens: list[int] = []
-        self.reused = 0
-        self.passes = 0
-        self.prompt_seconds = 0.0
-        self.decode_seconds = 0.0
+        self.counts = Counts()
 
-    def events(self, id: int, prompt: Sequence[int], max_tokens: int | None) -> Iterator[Event]:
-        """PrefillProgress and Text events, and Finished as the last one, also when the answer was stopped."""
+    def events(self, id: int, prompt: Sequence[int], max_tokens: int | None, trace: bool = False) -> Iterator[Event]:
+        """PrefillProgress, Text and Trace events, and Finished as the last one, also when the answer was stopped."""
         reason: StopReason | None = None
         started = time.perf_counter()
         try:
             for progress in self.session.read(prompt):
-                self.reused = progress.reused
+                self.counts.reused = progress.reused
                 yield PrefillProgress(id, progress.done, len(prompt), progress.reused)
         except Stopped:
             reason = "cancelled"
-        self.prompt_seconds = time.perf_counter() - started
+        self.counts.prompt_seconds = time.perf_counter() - started
         if reason is None:
-            reason = yield from self._decode(id, max_tokens)
-        yield Finished(id, self._statistics(len(prompt), reason), tuple(self.tokens))
+            reason = yield from self._decode(id, max_tokens, trace)
+        yield Finished(id, self._statistics(len(prompt), reason), tuple(self.counts.tokens))
 
-    def _decode(self, id: int, max_tokens: int | None) -> Generator[Event, None, StopReason]:
+    def _decode(self, id: int, max_tokens: int | None, trace: bool) -> Generator[Event, None, StopReason]:
         piece = self.session.target.vocabulary.piece
         started = time.perf_counter()
         reason: StopReason = "cancelled"
-        for count, step in enumerate(decode(self.session, self.sampler, max_tokens)):
-            self.passes = count
-            self.tokens.extend(step.tokens)
+        for step in decode(self.session, self.sampler, self.kv, max_tokens):
+            self.counts.add(step)
             text = self.text.feed(b"".join(map(piece, step.tokens)))
-            self.decode_seconds = time.perf_counter() - started
+            self.counts.decode_seconds = time.perf_counter() - started
             if text:
                 yield Text(id, text)
+            if trace and step.source:
+                yield traced(id, self.counts.passes, step.source)
             if self.text.stopped:
                 reason = "stop"
                 break
-            if step.end:
-                reason = step.end
+            reason = step.end or reason
         if rest := self.text.finish():
             yield Text(id, rest)
         return reason
 
     def _statistics(self, prompt_tokens: int, reason: StopReason) -> Statistics:
+        counts = self.counts
         return Statistics(
             prompt_tokens=prompt_tokens,
-            reused_tokens=self.reused,
-            prompt_seconds=self.prompt_seconds,
-            decode_tokens=len(self.tokens),
-            decode_seconds=self.decode_seconds,
-            steps=self.passes,
+            reused_tokens=counts.reused,
+            prompt_seconds=counts.prompt_seconds,
+            decode_tokens=len(counts.tokens),
+            decode_seconds=counts.decode_seconds,
+            steps=counts.passes,
             stop_reason=reason,
             context_tokens=len(self.session.tokens),
-            n_ctx=self.session.target.n_ctx,
+            n_ctx=self.session.limit,
+            kv_policy=self.kv.policy.name,
+            pending_tokens=len(self.kv.pending),
+            recomputed_tokens=counts.recomputed,
+            recompute_seconds=counts.recompute_seconds,
         )
+
+
+def traced(id: int, step: int, source: Pass) -> Trace:
+    decision = source.decision
+    return Trace(
+        id, step, source.inputs, source.depth, source.recomputed, source.seconds, decision.keep, decision.reason
+    )

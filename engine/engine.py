@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.answer import Answer
+from engine.kv.ladder import size_class
+from engine.kv.policy import Always, Measured, PartialFixed, Policy
 from engine.llama.context import ContextOptions
 from engine.llama.library import build
 from engine.llama.model import Model
@@ -21,6 +23,7 @@ from engine.machine import default_threads, resident_bytes
 from engine.protocol import (
     Event,
     Generate,
+    KVPolicy,
     Load,
     Loaded,
     Message,
@@ -81,20 +84,21 @@ class Engine:
         threads = request.threads or default_threads()
         n_ctx, notes = choose_n_ctx(request.n_ctx, model.n_ctx_train)
         template = ChatTemplate(model.template, model.vocabulary)
-        target = LlamaTarget(model, ContextOptions(n_ctx=n_ctx, threads=threads), self.stop)
+        options = ContextOptions(n_ctx=size_class(0, n_ctx), threads=threads)
+        target = LlamaTarget(model, options, self.stop)
         info = ModelInfo(
             path=str(model.path.resolve()),
             name=model.header.name,
             architecture=model.header.architecture,
             parameters=model.n_params,
             file_bytes=model.header.file_bytes,
-            n_ctx=target.n_ctx,
+            n_ctx=n_ctx,
             n_ctx_train=model.n_ctx_train,
             threads=threads,
             template=template.kind,
             notes=(*template.notes, *notes),
         )
-        return _Chat(model, target, template, Session(target), info)
+        return _Chat(model, target, template, Session(target, n_ctx), info)
 
     def unload(self) -> None:
         chat, self._chat = self._chat, None
@@ -111,10 +115,17 @@ class Engine:
         self._require_room(prompt)
         sampler = chat.target.sampler(request.sampling, prompt)
         try:
-            answer = Answer(chat.session, sampler, (*chat.template.stops, *request.stop))
-            yield from answer.events(request.id, prompt, request.max_tokens)
+            kv = PartialFixed(self._policy(request.kv_policy), chat.target.most_inputs)
+            answer = Answer(chat.session, sampler, kv, (*chat.template.stops, *request.stop))
+            yield from answer.events(request.id, prompt, request.max_tokens, request.trace)
         finally:
             sampler.close()
+
+    def _policy(self, name: KVPolicy) -> Policy:
+        chat = self._loaded()
+        if name == "always" or not chat.target.can_drop:
+            return Always()
+        return Measured(lambda _inputs, _depth: None)
 
     def _require_room(self, prompt: list[int]) -> None:
         info = self._loaded().info
@@ -132,7 +143,7 @@ class Engine:
     def prepare(self, request: Prepare) -> Iterator[Event]:
         """Read what is certain of the next prompt; the last event is Prepared, also when it was stopped."""
         chat = self._loaded()
-        prompt = chat.template.certain_tokens(request.messages)[: chat.target.n_ctx - 1]
+        prompt = chat.template.certain_tokens(request.messages)[: chat.info.n_ctx - 1]
         if not chat.session.holds(prompt):
             with contextlib.suppress(Stopped):  # an outcome like another: what was read stays
                 for progress in chat.session.read(prompt):

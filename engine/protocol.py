@@ -16,6 +16,7 @@ import msgspec
 VERSION = 1
 
 Role = Literal["system", "user", "assistant"]
+KVPolicy = Literal["always", "published", "measured"]
 StopReason = Literal["end", "stop", "length", "context", "cancelled"]
 
 
@@ -99,13 +100,18 @@ class Unload:
 
 @dataclass(frozen=True, slots=True)
 class Generate:
-    """Answer the last message. `max_tokens` None: until the model ends, or the context is full."""
+    """Answer the last message. `max_tokens` None: until the model ends, or the context is full.
+
+    With `trace` every target pass is reported as a Trace event.
+    """
 
     id: int
     messages: tuple[Message, ...]
     sampling: Sampling = field(default_factory=Sampling)
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
+    kv_policy: KVPolicy = "measured"
+    trace: bool = False
 
     def __post_init__(self) -> None:
         check(
@@ -168,7 +174,11 @@ class ModelInfo:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """One answer in numbers. Seconds are wall time; `steps` counts target passes of the decode loop."""
+    """One answer in numbers. Seconds are wall time; `steps` counts target passes of the decode loop.
+
+    `context_tokens` are cached at the end, `pending_tokens` are not and run again with what follows;
+    `recomputed_tokens` ran more than once, which took about `recompute_seconds`.
+    """
 
     prompt_tokens: int
     reused_tokens: int
@@ -179,6 +189,10 @@ class Statistics:
     stop_reason: StopReason
     context_tokens: int
     n_ctx: int
+    kv_policy: KVPolicy = "always"
+    pending_tokens: int = 0
+    recomputed_tokens: int = 0
+    recompute_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +248,20 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class Trace:
+    """One target pass of a traced answer: `inputs` tokens ran after `depth` cached ones; were they kept, and why."""
+
+    id: int
+    step: int
+    inputs: int
+    depth: int
+    recomputed: int
+    seconds: float
+    keep: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """Ends Generate; `tokens` are the answer's ids without the end-of-generation token."""
 
@@ -280,7 +308,7 @@ class Failed:
 
 
 Event = (
-    Welcome | LoadProgress | Loaded | Unloaded | PrefillProgress | Text | Finished | Prepared | StatusReport
+    Welcome | LoadProgress | Loaded | Unloaded | PrefillProgress | Text | Trace | Finished | Prepared | StatusReport
     | Cancelled | Failed
 )  # fmt: skip
 ENDS = (Welcome, Loaded, Unloaded, Finished, Prepared, StatusReport, Cancelled, Failed)

@@ -1,13 +1,18 @@
-"""A chat's tokens and their keys and values, kept together. Knows no text, no messages and no sampling."""
+"""A chat's tokens and their keys and values, kept together in a cache that grows. Knows no text and no sampling."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from engine.kv.ladder import ANSWER_ROOM, size_class
 from engine.stop import Stopped
 from engine.target import Target
 from engine.tokens import common_prefix
+from models.failures import Failure
+
+log = logging.getLogger("engine.session")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,25 +24,23 @@ class Progress:
 
 
 class Session:
-    """`tokens` is at any time exactly what the target's KV cache holds."""
+    """`tokens` is at any time exactly what the target's KV cache holds; it never holds more than `limit`."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, limit: int | None = None) -> None:
         self.target = target
+        self.limit = limit or target.n_ctx
         self.tokens: list[int] = []
-
-    @property
-    def room(self) -> int:
-        """How many more tokens fit."""
-        return self.target.n_ctx - len(self.tokens)
 
     def read(self, prompt: Sequence[int]) -> Iterator[Progress]:
         """Make the cache hold `prompt`, re-using the common beginning; the first Progress comes before any work.
 
-        At least the last token is run, because its logits start the answer. Raises Stopped."""
-        assert 0 < len(prompt) <= self.target.n_ctx, len(prompt)
+        At least the last token is run, because its logits start the answer. Raises Stopped, and Failure when the cache
+        cannot grow to hold it."""
+        assert 0 < len(prompt) <= self.limit, len(prompt)
         reused = self.target.drop_after(min(common_prefix(self.tokens, prompt), len(prompt) - 1))
         self.tokens = list(prompt[:reused])
         yield Progress(reused, reused)
+        self._fit(len(prompt))
         try:
             for done in self.target.prefill(prompt[reused:]):
                 self.tokens = list(prompt[: reused + done])
@@ -46,14 +49,40 @@ class Session:
             self.tokens = list(prompt[: self.target.size])
             raise
 
+    def _fit(self, needed: int) -> None:
+        """Grow for a prompt of `needed` tokens; shrink when a new chat begins in a cache larger than it needs."""
+        wanted = size_class(needed + ANSWER_ROOM, self.limit)
+        if needed > self.target.n_ctx or (not self.tokens and wanted < self.target.n_ctx):
+            self.target.grow(wanted)
+
     def holds(self, prompt: Sequence[int]) -> bool:
         """Is every token of `prompt` in the cache?"""
         return self.tokens[: len(prompt)] == list(prompt)
 
-    def append(self, tokens: Sequence[int]) -> None:
-        """Run tokens in one pass; the target then has their logits rows. Raises Stopped and changes nothing."""
-        self.target.run(tokens)
-        self.tokens.extend(tokens)
+    def make_room(self, count: int) -> bool:
+        """See that `count` more tokens fit, growing the cache if need be; False at its limit."""
+        needed = len(self.tokens) + count
+        if needed <= min(self.limit, self.target.n_ctx):
+            return True
+        if needed > self.limit:
+            return False
+        try:
+            self.target.grow(size_class(needed, self.limit))
+        except Failure as failure:
+            log.warning("the KV cache stays at %d tokens: %s", self.target.n_ctx, failure)
+            self.limit = self.target.n_ctx
+            return False
+        return True
+
+    def run(self, tokens: Sequence[int], keep: bool = True, rows: int = 1) -> None:
+        """Run tokens in one pass for the logits of the last `rows`; without `keep` the cache is then as before.
+
+        Raises Stopped and changes nothing."""
+        self.target.run(tokens, rows)
+        if keep:
+            self.tokens.extend(tokens)
+        else:
+            self.target.drop_after(len(self.tokens))
 
     def forget(self) -> None:
         self.tokens = []

@@ -58,8 +58,17 @@ class Target(Protocol):
     def prefill(self, tokens: Sequence[int]) -> Iterator[int]:
         """Append tokens in large passes; yields after each how many are done. Row -1 is then the last one's logits."""
 
-    def run(self, tokens: Sequence[int]) -> None:
-        """Append tokens in one pass; row i holds the logits that follow tokens[i], until the next pass."""
+    @property
+    def most_inputs(self) -> int:
+        """The most tokens that `run` takes at once."""
+
+    @property
+    def can_drop(self) -> bool:
+        """Can single tokens be forgotten (`drop_after`)? Recurrent models can only forget all."""
+
+    def run(self, tokens: Sequence[int], rows: int = 1) -> None:
+        """Append tokens in one pass. Row i is then the logits that follow tokens[i], for the last `rows` tokens; it
+        stays valid until the next pass, also when tokens are dropped."""
 
     def logits(self, row: int) -> NDArray[np.float32]:
         """Row `row` of the last pass (-1: its last row), shape [vocabulary size]; valid until the next pass."""

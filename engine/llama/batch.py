@@ -17,8 +17,8 @@ class Batch:
             self.raw.n_seq_id[i] = 1
             self.raw.seq_id[i][0] = 0
 
-    def fill(self, tokens: Sequence[int], position: int, all_rows: bool) -> None:
-        """Tokens at `position`, `position` + 1, …; logits for every token, or for the last one only."""
+    def fill(self, tokens: Sequence[int], position: int, rows: int) -> None:
+        """Tokens at `position`, `position` + 1, …; logits for the last `rows` of them."""
         count = len(tokens)
         assert 0 < count <= self.capacity, (count, self.capacity)
         raw = self.raw
@@ -26,8 +26,7 @@ class Batch:
         for i, token in enumerate(tokens):
             raw.token[i] = token
             raw.pos[i] = position + i
-            raw.logits[i] = all_rows
-        raw.logits[count - 1] = True
+            raw.logits[i] = i >= count - rows
 
     def close(self) -> None:
         lib.llama_batch_free(self.raw)

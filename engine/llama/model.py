@@ -61,6 +61,11 @@ class Model:
         return int(lib.llama_model_size(self.pointer))
 
     @property
+    def can_drop(self) -> bool:
+        """Can single tokens be taken out of its memory? Recurrent layers keep one state for all tokens."""
+        return not (lib.llama_model_is_recurrent(self.pointer) or lib.llama_model_is_hybrid(self.pointer))
+
+    @property
     def template(self) -> str:
         """The model's own Jinja chat template, empty if it has none."""
         raw = lib.llama_model_chat_template(self.pointer, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from engine.llama.context import Context
 from engine.llama.library import lib
@@ -13,8 +13,10 @@ from engine.protocol import Sampling
 class LlamaSampler:
     """Implements `engine.target.Sampler`: penalties, top-k, top-p, min-p, temperature, random choice, in this order."""
 
-    def __init__(self, context: Context, n_vocab: int, sampling: Sampling, history: Sequence[int]) -> None:
-        self.context = context
+    def __init__(
+        self, context: Callable[[], Context], n_vocab: int, sampling: Sampling, history: Sequence[int]
+    ) -> None:
+        self.context = context  # asked anew for each token: a growing cache is a new context
         self.chain = lib.llama_sampler_chain_init(lib.llama_sampler_chain_default_params())
         for part in chain_parts(sampling, n_vocab):
             lib.llama_sampler_chain_add(self.chain, part)
@@ -22,7 +24,7 @@ class LlamaSampler:
             lib.llama_sampler_accept(self.chain, token)
 
     def sample(self, row: int) -> int:
-        return int(lib.llama_sampler_sample(self.chain, self.context.pointer, row))
+        return int(lib.llama_sampler_sample(self.chain, self.context().pointer, row))
 
     def close(self) -> None:
         if self.chain:

@@ -18,6 +18,7 @@ from engine.llama.sampler import LlamaSampler
 from engine.llama.vocabulary import LlamaVocabulary
 from engine.protocol import Sampling
 from engine.stop import StopFlag
+from models.failures import Failure
 
 SEQUENCE = state.SEQUENCE
 
@@ -48,15 +49,23 @@ class LlamaTarget:
         done = 0
         while done < len(tokens):
             part = tokens[done : done + self.batch.capacity]
-            self._pass(part, all_rows=False)
+            self._pass(part, rows=1)
             done += len(part)
             yield done
 
-    def run(self, tokens: Sequence[int]) -> None:
-        self._pass(tokens, all_rows=True)
+    @property
+    def most_inputs(self) -> int:
+        return self.batch.capacity
 
-    def _pass(self, tokens: Sequence[int], all_rows: bool) -> None:
-        self.batch.fill(tokens, self._size, all_rows)
+    @property
+    def can_drop(self) -> bool:
+        return self.model.can_drop
+
+    def run(self, tokens: Sequence[int], rows: int = 1) -> None:
+        self._pass(tokens, rows)
+
+    def _pass(self, tokens: Sequence[int], rows: int) -> None:
+        self.batch.fill(tokens, self._size, rows)
         try:
             self.context.decode(self.batch)
         except BaseException:
@@ -79,16 +88,21 @@ class LlamaTarget:
         return self._size
 
     def sampler(self, sampling: Sampling, history: Sequence[int]) -> LlamaSampler:
-        return LlamaSampler(self.context, self.vocabulary.n_tokens, sampling, history)
+        return LlamaSampler(lambda: self.context, self.vocabulary.n_tokens, sampling, history)
 
     def grow(self, n_ctx: int) -> None:
         assert n_ctx >= self._size, (n_ctx, self._size)
         saved = state.State(self.context) if self._size else None
-        options = replace(self.context.options, n_ctx=n_ctx)
+        before = self.context.options
         self.context.close()  # before the new one is made: never both at once in memory
-        self.context = Context(self.model, options, self.stop)
-        if saved:
-            saved.put(self.context)
+        try:
+            self.context = Context(self.model, replace(before, n_ctx=n_ctx), self.stop)
+        except Failure:
+            self.context = Context(self.model, before, self.stop)
+            raise
+        finally:
+            if saved:
+                saved.put(self.context)
 
     def save(self, path: Path, tokens: Sequence[int]) -> None:
         assert len(tokens) == self._size, (len(tokens), self._size)

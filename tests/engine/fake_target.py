@@ -60,7 +60,8 @@ class FakeTarget:
         self.rows: list[int] = []
         self.passes: list[int] = []
         self.stop = StopFlag()
-        self.cuttable = True
+        self.can_drop = True
+        self.most_inputs = 64
 
     @property
     def size(self) -> int:
@@ -71,7 +72,7 @@ class FakeTarget:
             self.run(tokens[at : at + self.part])
             yield min(at + self.part, len(tokens))
 
-    def run(self, tokens: Sequence[int]) -> None:
+    def run(self, tokens: Sequence[int], rows: int = 1) -> None:
         if self.stop.is_set():
             raise Stopped
         assert len(self.cache) + len(tokens) <= self.n_ctx
@@ -88,13 +89,14 @@ class FakeTarget:
 
     def drop_after(self, size: int) -> int:
         if size < len(self.cache):
-            del self.cache[size if self.cuttable else 0 :]
+            del self.cache[size if self.can_drop else 0 :]
         return len(self.cache)
 
     def sampler(self, sampling: Sampling, history: Sequence[int]) -> FakeSampler:
         return FakeSampler(self)
 
     def grow(self, n_ctx: int) -> None:
+        assert n_ctx >= len(self.cache)
         self.n_ctx = n_ctx
 
     def save(self, path: Path, tokens: Sequence[int]) -> None:

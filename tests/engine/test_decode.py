@@ -6,6 +6,7 @@ import pytest
 
 from engine.answer import Answer
 from engine.decode import decode
+from engine.kv.policy import Always, PartialFixed
 from engine.protocol import Finished, PrefillProgress, Sampling, Text
 from engine.session import Session
 from tests.engine.fake_target import END, FakeTarget, letters, script
@@ -13,9 +14,13 @@ from tests.engine.fake_target import END, FakeTarget, letters, script
 PROMPT = list(b"hello")
 
 
+def kept() -> PartialFixed:
+    return PartialFixed(Always(), 64)
+
+
 def answer(target: FakeTarget, max_tokens: int | None = None, stops: tuple[str, ...] = ()):
     session = Session(target)
-    events = list(Answer(session, target.sampler(Sampling(), PROMPT), stops).events(3, PROMPT, max_tokens))
+    events = list(Answer(session, target.sampler(Sampling(), PROMPT), kept(), stops).events(3, PROMPT, max_tokens))
     assert {event.id for event in events} == {3}
     finished = events[-1]
     assert isinstance(finished, Finished)
@@ -68,7 +73,7 @@ def test_what_only_looks_like_a_stop_string_is_shown():
 def test_characters_of_several_tokens_come_whole():
     target = FakeTarget(script("naïve 🐦 → 日本".encode(), len(PROMPT)))
     session = Session(target)
-    events = list(Answer(session, target.sampler(Sampling(), PROMPT), ()).events(1, PROMPT, None))
+    events = list(Answer(session, target.sampler(Sampling(), PROMPT), kept(), ()).events(1, PROMPT, None))
     texts = [event.text for event in events if isinstance(event, Text)]
     assert "".join(texts) == "naïve 🐦 → 日本"
     assert not any("�" in text for text in texts)
@@ -82,7 +87,7 @@ def test_stopped_while_decoding():
     target = FakeTarget()
     session = Session(target)
     list(session.read(PROMPT))
-    steps = decode(session, target.sampler(Sampling(), PROMPT), None)
+    steps = decode(session, target.sampler(Sampling(), PROMPT), kept(), None)
     first = next(steps)
     target.stop.set()
     assert [step.end for step in steps] == ["cancelled"]
@@ -99,6 +104,6 @@ def test_stopped_while_reading_the_prompt_still_finishes():
 
 def test_progress_of_the_prompt():
     target = FakeTarget(part=2)
-    events = Answer(Session(target), target.sampler(Sampling(), PROMPT), ()).events(1, PROMPT, 1)
+    events = Answer(Session(target), target.sampler(Sampling(), PROMPT), kept(), ()).events(1, PROMPT, 1)
     done = [event.done for event in events if isinstance(event, PrefillProgress)]
     assert done == [0, 2, 4, 5]

@@ -31,7 +31,7 @@ def test_a_second_turn_runs_only_what_is_new():
     target = FakeTarget(part=100)
     session = Session(target)
     list(session.read([1, 2, 3]))
-    session.append([4])
+    session.run([4])
     list(session.read([1, 2, 3, 4, 5, 6]))
     assert target.passes == [3, 1, 2]
 
@@ -49,7 +49,7 @@ def test_stopped_while_reading_keeps_what_was_read():
 
 def test_a_model_that_cannot_be_cut_reads_all_again():
     target = FakeTarget(part=100)
-    target.cuttable = False
+    target.can_drop = False
     session = Session(target)
     list(session.read([1, 2, 3]))
     assert [p.reused for p in session.read([1, 2, 9])] == [0, 0]

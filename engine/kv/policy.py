@@ -1,0 +1,105 @@
+"""Partial-fixed KV caching: before each step, are the keys and values of its input tokens to be kept?
+
+Tokens whose keys and values are kept are *fixed*; output tokens that are not are *pending* and run again with the next
+step. Which way is cheaper is the policy's judgement; the output is the same. Knows no target: times come from outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from engine.protocol import KVPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Keep the step's input tokens or not, and why, with the numbers compared."""
+
+    keep: bool
+    reason: str
+
+
+class Policy(Protocol):
+    """`inputs`: input tokens of the coming step (pending and the newest); `fixed`: tokens whose KV is kept."""
+
+    @property
+    def name(self) -> KVPolicy: ...
+
+    def decide(self, inputs: int, fixed: int, /) -> Decision: ...
+
+
+class Always:
+    """Ordinary KV caching."""
+
+    name: KVPolicy = "always"
+
+    def decide(self, _inputs: int, _fixed: int, /) -> Decision:
+        return Decision(True, "always")
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The rule as published, on theoretical peaks (methods: `nt`, `td`, `tl`).
+
+    `nt`: tokens the machine runs in the time of one. `td(inputs)`: seconds to run the input tokens at peak compute.
+    `tl(fixed)`: seconds to load the fixed keys and values at full memory bandwidth.
+    """
+
+    nt: float
+    td: Callable[[int], float]
+    tl: Callable[[int], float]
+    name: KVPolicy = "published"
+
+    def decide(self, inputs: int, fixed: int, /) -> Decision:
+        if inputs <= self.nt:
+            return Decision(False, f"{inputs} inputs ≤ nt {self.nt:.1f}")
+        td, tl = self.td(inputs), self.tl(fixed)
+        if td < tl:
+            return Decision(False, f"td {td * 1e3:.3f} ms < tl {tl * 1e3:.3f} ms")
+        return Decision(True, f"{inputs} inputs > nt {self.nt:.1f} and td {td * 1e3:.3f} ms ≥ tl {tl * 1e3:.3f} ms")
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The same judgement on measured times of the very passes compared.
+
+    `pass_seconds(k, depth)`: seconds of a pass of k tokens after `depth` cached ones, None where nothing was measured.
+    Keeping costs the next step one token after more cached ones; not keeping costs it all pending tokens again. It must
+    promise more than the measurements' own noise to be worth leaving the ordinary way.
+    """
+
+    pass_seconds: Callable[[int, int], float | None]
+    margin: float = 0.02
+    name: KVPolicy = "measured"
+
+    def decide(self, inputs: int, fixed: int, /) -> Decision:
+        kept = self.pass_seconds(1, fixed + inputs)
+        again = self.pass_seconds(inputs + 1, fixed)
+        if kept is None or again is None:
+            return Decision(True, "not measured yet")
+        reason = f"next step {kept * 1e3:.2f} ms if kept, {again * 1e3:.2f} ms if run again"
+        return Decision(again >= kept * (1 - self.margin), reason)
+
+
+class PartialFixed:
+    """Which tokens of the answer are pending; the decode loop asks it what to run and what to keep."""
+
+    def __init__(self, policy: Policy, most_inputs: int) -> None:
+        """`most_inputs`: the largest pass that the target takes in one piece."""
+        self.policy = policy
+        self.most_inputs = most_inputs
+        self.pending: tuple[int, ...] = ()
+
+    def inputs(self, newest: int) -> tuple[int, ...]:
+        """The coming step's input: everything that is not cached, newest last."""
+        return (*self.pending, newest)
+
+    def settle(self, inputs: tuple[int, ...], fixed: int) -> Decision:
+        """Decide on a step's inputs, after `fixed` cached tokens; they are pending afterwards if they are not kept."""
+        decision = self.policy.decide(len(inputs), fixed)
+        if not decision.keep and len(inputs) >= self.most_inputs:
+            decision = Decision(True, f"a pass takes {self.most_inputs} tokens at most")
+        self.pending = () if decision.keep else inputs
+        return decision
