@@ -34,6 +34,13 @@ def add_chat(chat: argparse.ArgumentParser) -> None:
     chat.add_argument("--seed", type=int, metavar="S", help="random seed: the same seed gives the same answer")
     chat.add_argument("--greedy", action="store_true", help="always take the likeliest token")
     chat.add_argument("--max-tokens", type=int, metavar="N", help="longest answer in tokens")
+    chat.add_argument(
+        "--kv-policy",
+        choices=["always", "published", "measured"],
+        default="measured",
+        help="which tokens' keys and values to cache (default: measured)",
+    )
+    chat.add_argument("--trace", type=Path, metavar="FILE", help="write every target pass and decision as a JSON line")
     chat.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     source = chat.add_mutually_exclusive_group()
     source.add_argument("--prompt", metavar="TEXT", help="answer this once instead of chatting")

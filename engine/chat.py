@@ -5,18 +5,18 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import msgspec
 
-from engine.protocol import Finished, Generate, Load, Message, ModelInfo, PrefillProgress, Sampling, Text
+from engine.protocol import Finished, Generate, Load, Message, ModelInfo, Sampling
 from engine.stop import Stopped
+from engine.terminal import Output, complain, ctrl_c_stops, default_interrupt, describe, report
 from models.default import default_model
 from models.failures import Failure
 
@@ -31,14 +31,6 @@ HELP = """\
 /quit          leave (Ctrl-D too); Ctrl-C stops an answer"""
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """An answer as the terminal needs it."""
-
-    text: str
-    end: Finished
-
-
 def chat(options: argparse.Namespace) -> int:
     logging.basicConfig(level=logging.CRITICAL)
     try:
@@ -51,28 +43,40 @@ def chat(options: argparse.Namespace) -> int:
         return complain(f"{str(error)[:1].upper()}{str(error)[1:]}.")
 
 
-def complain(sentence: str) -> int:
-    print(f"chickadee: {sentence}", file=sys.stderr)
-    return 2
-
-
 def run(options: argparse.Namespace) -> int:
     sampling = sampling_of(options)
     messages = once(options)
     request = Load(0, str(options.model or default_model()), options.ctx, options.threads)
-    if messages is not None:  # refuse a bad request before the model is loaded
-        Generate(0, messages, sampling, options.max_tokens)
+    # Made before the model is loaded, so that a bad option is refused at once.
+    template = Generate(0, (), sampling, options.max_tokens, kv_policy=options.kv_policy, trace=bool(options.trace))
     from engine.engine import Engine
 
     engine = Engine()
     try:
         with ctrl_c_stops(engine):
             info = engine.load(request).model
-            if messages is None:
-                return Conversation(engine, info, sampling, options.max_tokens).run()
-            return answer_once(engine, info, Generate(0, messages, sampling, options.max_tokens), options.json)
+            with open_trace(options.trace) as trace:
+                output = Output(show=not options.json, trace=trace)
+                if messages is None:
+                    return Conversation(engine, info, template, output).run()
+                answered = output.stream(engine, replace(template, messages=messages))
+                if options.json:
+                    print(json.dumps(report(answered, info), ensure_ascii=False))
+                return 0
     finally:
         engine.close()
+
+
+@contextmanager
+def open_trace(path: Path | None) -> Iterator[IO[str] | None]:
+    if path is None:
+        yield None
+        return
+    try:
+        with path.open("w", encoding="utf-8") as file:
+            yield file
+    except OSError as error:
+        raise Failure("unwritable", f"The trace cannot be written to {path}: {error.strerror}.") from error
 
 
 def sampling_of(options: argparse.Namespace) -> Sampling:
@@ -115,69 +119,15 @@ def parse_messages(text: str, path: Path) -> tuple[Message, ...]:
         raise Failure("bad_messages", sentence) from error
 
 
-def answer_once(engine: Engine, info: ModelInfo, request: Generate, as_json: bool) -> int:
-    answered = stream(engine, request, show=not as_json)
-    if as_json:
-        print(json.dumps(report(answered, info), ensure_ascii=False))
-    return 0
-
-
-def report(answered: Answered, info: ModelInfo) -> dict[str, Any]:
-    """The object that `--json` prints; its fields are an interface."""
-    statistics = answered.end.statistics
-    return {
-        "text": answered.text,
-        "tokens": list(answered.end.tokens),
-        "prompt_tokens": statistics.prompt_tokens,
-        "reused_tokens": statistics.reused_tokens,
-        "prompt_seconds": statistics.prompt_seconds,
-        "decode_tokens": statistics.decode_tokens,
-        "decode_seconds": statistics.decode_seconds,
-        "steps": statistics.steps,
-        "stop_reason": statistics.stop_reason,
-        "model": info.path,
-    }
-
-
-def stream(engine: Engine, request: Generate, show: bool) -> Answered:
-    parts = []
-    progress = sys.stderr.isatty() and show
-    for event in engine.generate(request):
-        if isinstance(event, Text):
-            parts.append(event.text)
-            if show:
-                print(event.text, end="", flush=True)
-        elif isinstance(event, PrefillProgress) and progress:
-            note = f"reading {event.done:,} of {event.total:,} tokens" if event.done < event.total else ""
-            print(f"\r\033[K{note}", end="", file=sys.stderr, flush=True)
-    if show:
-        print()
-    assert isinstance(event, Finished)
-    return Answered("".join(parts), event)
-
-
-@contextmanager
-def ctrl_c_stops(engine: Engine) -> Iterator[None]:
-    """While the engine works, Ctrl-C sets its stop flag; while it waits for input, Ctrl-C is Python's own."""
-
-    def on_interrupt(_signal: int, _frame: object) -> None:
-        engine.stop.set()
-
-    before = signal.signal(signal.SIGINT, on_interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 class Conversation:
     """The interactive chat: lines in, streamed answers out, commands begin with a slash."""
 
-    def __init__(self, engine: Engine, info: ModelInfo, sampling: Sampling, max_tokens: int | None) -> None:
+    def __init__(self, engine: Engine, info: ModelInfo, template: Generate, output: Output) -> None:
+        """`template` is a request without messages: the options of every answer."""
         self.engine = engine
         self.info = info
-        self.sampling = sampling
-        self.max_tokens = max_tokens
+        self.template = template
+        self.output = output
         self.messages: list[Message] = []
         self.last: Finished | None = None
 
@@ -223,9 +173,9 @@ class Conversation:
 
     def _answer(self, question: str) -> None:
         self.engine.stop.clear()
-        request = Generate(0, (*self.messages, Message("user", question)), self.sampling, self.max_tokens)
+        request = replace(self.template, messages=(*self.messages, Message("user", question)))
         try:
-            answered = stream(self.engine, request, show=True)
+            answered = self.output.stream(self.engine, request)
         except Failure as failure:
             print(f"chickadee: {failure}", file=sys.stderr)
             return
@@ -235,27 +185,3 @@ class Conversation:
             print("(The context is full: the answer ends here. /new starts a new chat.)")
         elif answered.end.statistics.stop_reason == "cancelled":
             print("(stopped)")
-
-
-@contextmanager
-def default_interrupt() -> Iterator[None]:
-    """Ctrl-C raises KeyboardInterrupt within the block."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def describe(end: Finished) -> str:
-    s = end.statistics
-    read = s.prompt_tokens - s.reused_tokens
-    return (
-        f"prompt {s.prompt_tokens:,} tokens, {s.reused_tokens:,} re-used, {rate(read, s.prompt_seconds)}\n"
-        f"answer {s.decode_tokens:,} tokens, {rate(s.decode_tokens, s.decode_seconds)}, {s.steps:,} steps\n"
-        f"context {s.context_tokens:,} of {s.n_ctx:,} tokens"
-    )
-
-
-def rate(tokens: int, seconds: float) -> str:
-    return f"{tokens / seconds:,.1f} tok/s" if seconds > 0 else "–"

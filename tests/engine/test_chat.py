@@ -24,6 +24,11 @@ REPORT = {
     "decode_seconds": float,
     "steps": int,
     "stop_reason": str,
+    "kv_policy": str,
+    "fixed_tokens": int,
+    "pending_tokens": int,
+    "recomputed_tokens": int,
+    "recompute_seconds": float,
     "model": str,
 }
 
@@ -41,6 +46,14 @@ def test_json_report():
     assert {name: type(value) for name, value in report.items()} == REPORT
     assert report["decode_tokens"] == len(report["tokens"]) == 6
     assert report["stop_reason"] == "length"
+
+
+def test_trace(tmp_path):
+    done = run("--prompt", "Say hello.", "--max-tokens", "6", "--greedy", "--trace", str(tmp_path / "trace.jsonl"))
+    assert done.returncode == 0, done.stderr
+    passes = [json.loads(line) for line in (tmp_path / "trace.jsonl").read_text().splitlines()]
+    assert [p["step"] for p in passes] == [1, 2, 3, 4, 5]
+    assert all(p["keep"] and p["inputs"] == 1 and p["seconds"] > 0 for p in passes)
 
 
 def test_messages_file_and_seed(tmp_path):
@@ -97,6 +110,7 @@ def read_until(screen: int, words: bytes) -> None:
         (["--threads", "0", "--prompt", "x"], "threads"),
         (["--max-tokens", "0", "--prompt", "x"], "longest answer"),
         (["--seed", "-1", "--prompt", "x"], "seed"),
+        (["--trace", "/nowhere/at/all", "--prompt", "x"], "trace"),
     ],
 )
 def test_bad_input_is_a_sentence_and_an_exit_code(arguments, words, capsys):
