@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from engine.kv.ladder import ANSWER_ROOM, size_class
@@ -54,6 +54,18 @@ class Session:
         wanted = size_class(needed + ANSWER_ROOM, self.limit)
         if needed > self.target.n_ctx or (not self.tokens and wanted < self.target.n_ctx):
             self.target.grow(wanted)
+
+    def restore(self, tokens: Sequence[int], load: Callable[[], None]) -> None:
+        """Make the cache large enough for `tokens` and let `load` fill it with them; raises what `load` raises."""
+        self.forget()
+        self._fit(len(tokens))
+        try:
+            load()
+        except BaseException:
+            self.forget()
+            raise
+        assert self.target.size == len(tokens), (self.target.size, len(tokens))
+        self.tokens = list(tokens)
 
     def holds(self, prompt: Sequence[int]) -> bool:
         """Is every token of `prompt` in the cache?"""

@@ -82,6 +82,10 @@ class Target(Protocol):
     def grow(self, n_ctx: int) -> None:
         """Move to a KV cache for `n_ctx` tokens (or fewer than now, but not fewer than `size`)."""
 
+    @property
+    def state_bytes(self) -> int:
+        """About how many bytes `save` writes."""
+
     def save(self, path: Path, tokens: Sequence[int]) -> None:
         """Write the keys and values of all `size` tokens to a file."""
 

@@ -104,6 +104,10 @@ class LlamaTarget:
             if saved:
                 saved.put(self.context)
 
+    @property
+    def state_bytes(self) -> int:
+        return state.size_bytes(self.context)
+
     def save(self, path: Path, tokens: Sequence[int]) -> None:
         assert len(tokens) == self._size, (len(tokens), self._size)
         state.save_file(self.context, path, tokens)

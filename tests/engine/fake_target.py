@@ -99,6 +99,10 @@ class FakeTarget:
         assert n_ctx >= len(self.cache)
         self.n_ctx = n_ctx
 
+    @property
+    def state_bytes(self) -> int:
+        return len(self.cache)
+
     def save(self, path: Path, tokens: Sequence[int]) -> None:
         path.write_bytes(bytes(tokens))
 

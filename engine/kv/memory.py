@@ -1,0 +1,67 @@
+"""The chat that is in the KV cache, and its way to the disk and back. Knows no messages and no template."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from engine.kv.saved import SHORTEST, Guard, SavedChats, worth_saving
+from engine.session import Session
+from engine.tokens import common_prefix
+from models.failures import Failure
+
+log = logging.getLogger("engine.memory")
+
+
+class ChatMemory:
+    """`chat`: id of the chat in the cache, empty for one that must leave no trace."""
+
+    def __init__(self, session: Session, saved: SavedChats, guard: Guard) -> None:
+        self.session = session
+        self.saved = saved
+        self.guard = guard
+        self.chat = ""
+        self.prefill_rate = 0.0  # tokens per second, of the last prompts that were long enough to tell
+        self._saved_tokens = 0  # how many of the session's tokens are on the disk
+
+    def open(self, chat: str, prompt: Sequence[int]) -> None:
+        """Before `prompt` of `chat` is read: fetch the chat's saved keys and values if they spare much reading."""
+        if chat != self.chat:
+            self.chat, self._saved_tokens = chat, 0
+        record = self.saved.find(chat, self.guard) if chat else None
+        if record is None or len(record.tokens) > self.session.limit:
+            return
+        gain = common_prefix(record.tokens, prompt) - common_prefix(self.session.tokens, prompt)
+        if gain < SHORTEST:
+            return
+        try:
+            self.session.restore(record.tokens, lambda: self.saved.load(chat, record, self.session.target))
+            self._saved_tokens = len(record.tokens)
+        except Failure as failure:
+            log.warning("%s %s", failure, failure.detail)
+
+    def has_read(self, tokens: int, seconds: float) -> None:
+        """Learn how fast prompts are read; shorter ones say little."""
+        if tokens >= 32 and seconds > 0:
+            rate = tokens / seconds
+            self.prefill_rate = (self.prefill_rate + rate) / 2 if self.prefill_rate else rate
+
+    def save(self, disk_bytes_per_s: float) -> bool:
+        """Save the chat if that pays and anything is new. Raises Failure where the disk does not take it."""
+        tokens = self.session.tokens
+        new = len(tokens) - self._saved_tokens
+        if not self.chat or not self.prefill_rate or new < SHORTEST // 4:
+            return False
+        seconds = len(tokens) / self.prefill_rate
+        if not worth_saving(len(tokens), self.session.target.state_bytes, seconds, disk_bytes_per_s):
+            return False
+        self.saved.save(self.chat, self.guard, self.session.target, tokens, seconds)
+        self._saved_tokens = len(tokens)
+        return True
+
+    def delete(self, chat: str) -> None:
+        """Forget a chat on the disk; if it is in the cache, it is not saved again."""
+        self.saved.delete(chat)
+        if chat == self.chat:
+            self.chat, self._saved_tokens = "", 0
+            self.session.forget()

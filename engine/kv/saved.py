@@ -1,0 +1,174 @@
+"""Chats' keys and values on disk, so that a chat opens without being read again. Knows no model and no messages.
+
+A chat has two files, named by a digest of its id: `.kv`, the target's own, and `.json`, the record that says what it is
+and is written last. A file that does not match its record exactly is as good as none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from engine.files import make_private_folder, sync_folder, write_atomically
+from engine.target import Target
+from models.failures import Failure
+
+log = logging.getLogger("engine.saved")
+
+DEFAULT_QUOTA = 2 << 30  # bytes
+SPARE_DISK = 512 << 20  # bytes of free disk that are never used for a cache
+CHEAPER_BY = 4  # loading must be so much faster than reading the chat again
+SHORTEST = 256  # tokens; less is read again in a moment
+DAY = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What must be the same for keys and values to mean the same: the model file, how it is loaded, the library."""
+
+    model: str
+    settings: str
+    build: str
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A saved chat: its tokens, the size of its file, and the seconds that loading it saves."""
+
+    version: int
+    guard: Guard
+    tokens: list[int]
+    kv_bytes: int
+    saved_seconds: float
+    saved_at: float
+
+    def worth(self, now: float) -> float:
+        """Seconds saved per byte, halved by each day that the chat was not used."""
+        return self.saved_seconds / max(1, self.kv_bytes) / 2 ** (max(0.0, now - self.saved_at) / DAY)
+
+
+RECORD_VERSION = 1
+
+
+def worth_saving(tokens: int, kv_bytes: int, prefill_seconds: float, disk_bytes_per_s: float) -> bool:
+    """Is loading `kv_bytes` from the disk cheaper than reading `tokens` again, by enough to pay for the writing?"""
+    return tokens >= SHORTEST and kv_bytes / disk_bytes_per_s * CHEAPER_BY <= prefill_seconds
+
+
+class SavedChats:
+    """The folder of saved chats. Failures of the disk are raised as Failure and leave what was there."""
+
+    def __init__(self, folder: Path, quota: int = DEFAULT_QUOTA) -> None:
+        self.folder = folder
+        self.quota = quota
+
+    def find(self, chat: str, guard: Guard) -> Record | None:
+        """The chat's record, if it was saved under the same circumstances and its file is there."""
+        record = self._read(self._path(chat, ".json"))
+        if record is None or record.guard != guard:
+            return None
+        try:
+            return record if self._path(chat, ".kv").stat().st_size == record.kv_bytes else None
+        except OSError:
+            return None
+
+    def save(self, chat: str, guard: Guard, target: Target, tokens: Sequence[int], saved_seconds: float) -> Record:
+        """Write the target's KV cache, which holds `tokens`, in place of what the chat had."""
+        path = self._path(chat, ".kv")
+        partial = path.with_suffix(".part")
+        try:
+            make_private_folder(self.folder)
+            partial.unlink(missing_ok=True)
+            target.save(partial, tokens)
+            size = partial.stat().st_size
+            self._make_room(size, keep=path.stem)
+            os.replace(partial, path)
+            sync_folder(self.folder)
+            record = Record(RECORD_VERSION, guard, list(tokens), size, saved_seconds, time.time())
+            write_atomically(path.with_suffix(".json"), msgspec.json.encode(record))
+        except OSError as error:
+            sentence = f"Chats cannot be saved for fast opening: {self.folder} cannot be written ({error.strerror})."
+            raise Failure("cache_unwritable", sentence) from error
+        finally:
+            discard(partial)
+        return record
+
+    def load(self, chat: str, record: Record, target: Target) -> None:
+        """Put the saved keys and values into the target; a file that does not fit is deleted and raises Failure."""
+        try:
+            tokens = target.restore(self._path(chat, ".kv"))
+            if tokens != record.tokens:
+                raise Failure("cache_unusable", "A saved chat's tokens are not those of its record.")
+        except Failure:
+            self.delete(chat)
+            raise
+
+    def delete(self, chat: str) -> None:
+        for ending in (".json", ".kv"):
+            discard(self._path(chat, ending))
+
+    def clear(self) -> int:
+        """Delete all; returns how many bytes that freed."""
+        freed = 0
+        for path in self._files():
+            freed += path.stat().st_size
+            discard(path)
+        return freed
+
+    def records(self) -> Iterator[tuple[Path, Record]]:
+        """All saved chats that can be read, with the paths of their records."""
+        for path in sorted(self.folder.glob("*.json")) if self.folder.is_dir() else ():
+            record = self._read(path)
+            if record:
+                yield path, record
+
+    def _make_room(self, size: int, keep: str) -> None:
+        """Delete the least worthy chats until `size` more bytes keep to the quota and leave the disk some room."""
+        if size > self.quota:
+            raise Failure("cache_full", f"This chat's {size >> 20:,} MiB exceed the quota of saved chats.")
+        now = time.time()
+        others = [(record.worth(now), path) for path, record in self.records() if path.stem != keep]
+        used = sum(path.with_suffix(".kv").stat().st_size for _, path in others if path.with_suffix(".kv").exists())
+        free = shutil.disk_usage(self.folder).free
+        for _, path in sorted(others):
+            if used + size <= self.quota and free >= SPARE_DISK:
+                break
+            freed = path.with_suffix(".kv").stat().st_size if path.with_suffix(".kv").exists() else 0
+            used, free = used - freed, free + freed
+            discard(path)
+            discard(path.with_suffix(".kv"))
+        if free < SPARE_DISK:
+            raise Failure("cache_full", "The disk is nearly full: chats are no longer saved for fast opening.")
+
+    def _files(self) -> list[Path]:
+        endings = (".json", ".kv", ".part")
+        return [path for path in self.folder.iterdir() if path.suffix in endings] if self.folder.is_dir() else []
+
+    def _path(self, chat: str, ending: str) -> Path:
+        return self.folder / (hashlib.sha256(chat.encode()).hexdigest()[:32] + ending)
+
+    def _read(self, path: Path) -> Record | None:
+        try:
+            record = msgspec.json.decode(path.read_bytes(), type=Record)
+        except FileNotFoundError:
+            return None
+        except (OSError, msgspec.DecodeError) as error:
+            log.warning("the record %s cannot be used: %s", path.name, error)
+            return None
+        return record if record.version == RECORD_VERSION else None
+
+
+def discard(path: Path) -> None:
+    """Delete a file if it is there; one that cannot be deleted is only logged, because nothing depends on it."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        log.warning("%s cannot be deleted: %s", path, error)
