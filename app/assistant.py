@@ -67,6 +67,11 @@ class Assistant:
         self._last_id = 0
         self._hello = self._load = self._generate = 0
 
+    @property
+    def active(self) -> Conversation | None:
+        """The conversation that is being answered."""
+        return self._active
+
     # --- what the user does -----------------------------------------------------------------------------------------
 
     def use_model(self, path: Path) -> None:
@@ -87,8 +92,7 @@ class Assistant:
             return
         self._set(phase="starting", model=None, fraction=0.0, problem=None)
         self._link.start()
-        if self._link.running:
-            self._hello = self._send(protocol.Hello)
+        self._hello = self._send(protocol.Hello)
 
     def submit(self, conversation: Conversation) -> None:
         """Answer the conversation's last message as soon as model and engine are ready."""

@@ -53,11 +53,8 @@ class BlockSplitter:
             # The last line may be the beginning of the closing fence; it is shown once it is known not to be.
             rest = [] if re.match(r"^[ \t]*[`~]+$", self._rest) else [self._rest]
             return self._code(self._lines + rest)
-        if re.match(r"^[ \t]*(`{3,}|~{3,})", self._rest):
-            lines = self._lines
-        else:
-            lines = [*self._lines, self._rest]
-        text = "\n".join(lines)
+        fence_begins = re.match(r"^[ \t]*(`{3,}|~{3,})", self._rest)
+        text = "\n".join(self._lines if fence_begins else [*self._lines, self._rest])
         return Block(text) if text.strip() else None
 
     def _line(self, line: str) -> None:

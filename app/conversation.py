@@ -220,7 +220,9 @@ class Conversation:
             log.warning("not stored: %s (%s)", failure, failure.detail)
             if not self._storage_failed:
                 self._storage_failed = True
-                self._notify(Change("storage", text=f"{failure} The chat goes on, but only until you close the window."))
+                self._notify(
+                    Change("storage", text=f"{failure} The chat goes on, but only until you close the window.")
+                )
             return
         self._unsaved.clear()
         self._storage_failed = False

@@ -30,9 +30,9 @@ def engine_command() -> list[str]:
 
 
 class EngineClient(QObject):
-    """Implements `app.assistant.Link`. `event` carries an `engine.protocol.Event`, `ended` an `EngineEnd`."""
+    """Implements `app.assistant.Link`. `received` carries an `engine.protocol.Event`, `ended` an `EngineEnd`."""
 
-    event = Signal(object)
+    received = Signal(object)
     ended = Signal(object)
 
     def __init__(self, command: Sequence[str] | None = None, parent: QObject | None = None) -> None:
@@ -84,18 +84,18 @@ class EngineClient(QObject):
     def _read(self) -> None:
         if self._process is None:
             return
-        for line in self._lines.feed(self._process.readAllStandardOutput().data()):
+        for line in self._lines.feed(bytes(self._process.readAllStandardOutput().data())):
             try:
                 event = protocol.decode_event(line)
             except protocol.ProtocolError as error:
                 log.warning("a line from the engine was ignored: %s: %r", error, line[:200])
                 continue
-            self.event.emit(event)
+            self.received.emit(event)
 
     def _read_errors(self) -> None:
         if self._process is None:
             return
-        for line in self._errors.feed(self._process.readAllStandardError().data()):
+        for line in self._errors.feed(bytes(self._process.readAllStandardError().data())):
             text = line.decode("utf-8", "replace")
             self._said.append(text)
             stderr_log.info("%s", text)

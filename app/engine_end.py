@@ -18,7 +18,7 @@ SIGNALS = {
 
 @dataclass(frozen=True, slots=True)
 class EngineEnd:
-    """One end. `signal_number` is set when a signal ended it (POSIX), else `exit_code`; `output` is what it said last."""
+    """One end. `signal_number` is set when a signal ended it, else `exit_code`; `output` is what it said last."""
 
     exit_code: int | None = None
     signal_number: int | None = None

@@ -52,7 +52,9 @@ def _make_private(folder: Path) -> None:
         probe.touch(mode=0o600)
         probe.unlink()
     except OSError as error:
-        sentence = f"Chickadee cannot write to its folder {folder}: {error.strerror}. Check its permissions and free space."
+        sentence = (
+            f"Chickadee cannot write to its folder {folder}: {error.strerror}. Check its permissions and free space."
+        )
         raise Failure("data_folder", sentence, str(error)) from error
     if os.name == "posix" and folder.stat().st_uid == os.getuid():
         folder.chmod(0o700)

@@ -7,7 +7,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from functools import wraps
+from functools import update_wrapper
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -26,14 +26,13 @@ LibraryMethod = Callable[Concatenate["Library", P], R]
 def _guarded(method: LibraryMethod[P, R]) -> LibraryMethod[P, R]:
     """SQLite's errors (disk full, file gone, file damaged) become a Failure the user can read."""
 
-    @wraps(method)
-    def guarded(self: Library, *args: P.args, **kwargs: P.kwargs) -> R:
+    def guarded(self: Library, /, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return method(self, *args, **kwargs)
         except (sqlite3.OperationalError, sqlite3.DatabaseError) as error:
             raise _failure(self.path, error) from error
 
-    return guarded
+    return update_wrapper(guarded, method)
 
 
 def _failure(path: Path, error: sqlite3.Error) -> Failure:

@@ -52,5 +52,5 @@ def stop_logging() -> None:
             handler.close()
 
 
-def _qt_message(kind: QtMsgType, context: QMessageLogContext, text: str) -> None:
+def _qt_message(kind: QtMsgType, _context: QMessageLogContext, text: str) -> None:
     logging.getLogger("qt").log(LEVELS.get(kind, logging.WARNING), "%s", text)

@@ -42,7 +42,9 @@ def migrate(db: sqlite3.Connection) -> None:
     """Take the steps the file has not taken yet, each in its own transaction; raises Failure for a newer file."""
     (version,) = db.execute("PRAGMA user_version").fetchone()
     if version > len(MIGRATIONS):
-        raise Failure("library_newer", "Your chats were stored by a newer Chickadee. Please update this one to open them.")
+        raise Failure(
+            "library_newer", "Your chats were stored by a newer Chickadee. Please update this one to open them."
+        )
     for number, step in enumerate(MIGRATIONS[version:], start=version + 1):
         db.execute("BEGIN IMMEDIATE")
         try:

@@ -1,0 +1,106 @@
+"""Starts the window: `python -m app [--model PATH] [--data-dir PATH] [--self-test]`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from PySide6.QtWidgets import QApplication
+
+from models.failures import Failure
+
+DISPLAYLESS = ("offscreen", "minimal", "vnc", "linuxfb", "eglfs")
+NO_DISPLAY = "There is no display to open a window on. `make chat` chats in the terminal instead."
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Exit code: 0 closed or handed to a running window, 1 the environment failed, 2 a bad model was named."""
+    options = _parser().parse_args(arguments)
+    if not _has_display():
+        return _fail(NO_DISPLAY)
+    try:
+        model = _checked(options.model)
+    except Failure as failure:
+        return _fail(str(failure), code=2)
+    try:
+        return _run(options, model)
+    except Failure as failure:
+        return _fail(str(failure))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="chickadee", description="Private chat on the laptop you already have.")
+    parser.add_argument("--model", type=Path, metavar="PATH", help="a GGUF model file (default: the built-in one)")
+    parser.add_argument("--data-dir", type=Path, metavar="PATH", help="where chats are stored")
+    parser.add_argument("--self-test", action="store_true", help="ask one question, check the answer is stored, end")
+    return parser
+
+
+def _has_display() -> bool:
+    if not sys.platform.startswith("linux"):
+        return True
+    platform = os.environ.get("QT_QPA_PLATFORM", "").split(":")[0].split(";")[0]
+    return platform in DISPLAYLESS or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _checked(model: Path | None) -> Path | None:
+    if model is None:
+        return None
+    from models.header import read_header  # only needed here: the engine reads it again
+
+    return read_header(model.absolute()).path
+
+
+def _run(options: argparse.Namespace, model: Path | None) -> int:
+    from PySide6.QtWidgets import QApplication
+
+    application = QApplication(sys.argv[:1])
+    application.setApplicationName("Chickadee")
+    application.setDesktopFileName("chickadee")
+    application.setStyle("Fusion")
+    if options.self_test:
+        from app import self_test
+
+        sys.stdout.write(self_test.run(application, model) + "\n")
+        return 0
+    return _open(application, options.data_dir, model)
+
+
+def _open(application: QApplication, data: Path | None, model: Path | None) -> int:
+    from app.folders import open_folders
+    from app.logs import start_logging, stop_logging
+    from app.single_instance import SingleInstance
+
+    folders = open_folders(data)
+    instance = SingleInstance(folders.data)
+    if not instance.claim(str(model or "")):
+        sys.stdout.write("Chickadee is already open; its window is in front now.\n")
+        return 0
+    start_logging(folders.logs)
+    from PySide6.QtCore import QTimer
+
+    from app.wiring import Chickadee
+
+    try:
+        chickadee = Chickadee(folders, model)
+        instance.raised.connect(chickadee.raise_window)
+        chickadee.window.show()
+        # The first paint comes before the engine starts to use the processor.
+        QTimer.singleShot(0, chickadee.start)
+        return application.exec()
+    finally:
+        instance.release()
+        stop_logging()
+
+
+def _fail(sentence: str, code: int = 1) -> int:
+    sys.stderr.write(sentence + "\n")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

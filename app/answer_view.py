@@ -1,0 +1,141 @@
+"""An answer's text as a stack of prose and code. Finished blocks are laid out once, the open one anew."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QWidget
+
+from app.blocks import Block, BlockSplitter, runs, split
+from app.code_view import CodeView
+from app.prose_view import ProseView
+from app.theme import SIZES
+from app.throttle import Throttle
+
+FRAME_MS = 33
+
+
+class AnswerView(QWidget):
+    """`resized` says that the height for the present width has changed; `link` carries a clicked address."""
+
+    resized = Signal()
+    link = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.parts: list[ProseView | CodeView] = []
+        self._splitter: BlockSplitter | None = None
+        self._shown = 0  # how many of the splitter's finished blocks are drawn for good
+        self._throttle = Throttle(self._draw, FRAME_MS, self)
+
+    def set_text(self, text: str) -> None:
+        """Show a finished text."""
+        self._splitter = None
+        self._show_runs(list(runs(split(text))))
+
+    def start(self, text: str) -> None:
+        """Show a text that `grow` will add to."""
+        self._splitter = BlockSplitter()
+        self._shown = 0
+        self._clear(0)
+        self._splitter.feed(text)
+        self._draw()
+
+    def grow(self, piece: str) -> None:
+        if self._splitter is not None:
+            self._splitter.feed(piece)
+            self._throttle.request()
+
+    def finish(self) -> None:
+        """The text is complete: join prose so that a selection can run over paragraphs."""
+        if self._splitter is None:
+            return
+        self._throttle.cancel()
+        self._splitter.close()
+        self._draw()
+        finished, self._splitter = self._splitter.finished, None
+        if not any(part.has_selection() for part in self.parts):
+            self._show_runs(list(runs(finished)))
+
+    def restyle(self) -> None:
+        for part in self.parts:
+            part.restyle()
+        self.resized.emit()
+
+    def heightForWidth(self, width: int) -> int:
+        heights = [part.heightForWidth(width) for part in self.parts]
+        return sum(heights) + SIZES.gap_m * max(0, len(heights) - 1)
+
+    def resizeEvent(self, _event: object) -> None:
+        self._place()
+
+    def _draw(self) -> None:
+        assert self._splitter
+        finished, open_block = self._splitter.finished, self._splitter.open
+        for number in range(self._shown, len(finished)):
+            self._put(number, finished[number])
+        self._shown = len(finished)
+        if open_block is not None:
+            self._put(self._shown, open_block)
+        self._clear(self._shown + (open_block is not None))
+        self._move_caret()
+        self._place()
+        self.resized.emit()
+
+    def _show_runs(self, blocks: list[Block]) -> None:
+        """Keep the widgets that already show the right thing: code is neither coloured nor scrolled anew."""
+        old, self.parts = self.parts, []
+        codes = [part for part in old if isinstance(part, CodeView)]
+        for block in blocks:
+            kept = next((part for part in codes if block.code and part.code == block.text), None)
+            if kept is not None:
+                codes.remove(kept)
+                self.parts.append(kept)
+            else:
+                self._put(len(self.parts), block)
+        for part in old:
+            if part not in self.parts:
+                _discard(part)
+        self._place()
+        self.resized.emit()
+
+    def _put(self, number: int, block: Block) -> None:
+        part = self.parts[number] if number < len(self.parts) else None
+        if part is None or isinstance(part, CodeView) != block.code:
+            self._clear(number)
+            part = self._code() if block.code else self._prose()
+            self.parts.append(part)
+            part.show()
+        if isinstance(part, CodeView):
+            part.set_code(block.text, block.language)
+        else:
+            part.set_markdown(block.text)
+
+    def _prose(self) -> ProseView:
+        view = ProseView(self)
+        view.link.connect(self.link)
+        return view
+
+    def _code(self) -> CodeView:
+        return CodeView(self)
+
+    def _clear(self, first: int) -> None:
+        for part in self.parts[first:]:
+            _discard(part)
+        del self.parts[first:]
+
+    def _move_caret(self) -> None:
+        for part in self.parts[-2:]:
+            if isinstance(part, ProseView):
+                part.set_caret(part is self.parts[-1])
+
+    def _place(self) -> None:
+        top = 0
+        for part in self.parts:
+            height = part.heightForWidth(self.width())
+            part.setGeometry(0, top, self.width(), height)
+            top += height + SIZES.gap_m
+
+
+def _discard(part: QWidget) -> None:
+    part.hide()
+    part.deleteLater()

@@ -1,0 +1,138 @@
+"""Turns markdown into a formatted QTextDocument. The text is hostile: no HTML, no image, nothing is ever fetched."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import (
+    QBrush,
+    QColor,
+    QFont,
+    QTextBlock,
+    QTextBlockFormat,
+    QTextCharFormat,
+    QTextCursor,
+    QTextDocument,
+    QTextFormat,
+    QTextFrameFormat,
+    QTextLength,
+    QTextTable,
+    QTextTableCell,
+)  # fmt: skip
+
+from app.theme import SIZES, Theme, body_font, code_font
+
+FEATURES = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML
+IMAGE = "￼"
+
+
+class MarkdownDocument(QTextDocument):
+    """A document that loads nothing. QTextDocument by itself would read local files that an answer names."""
+
+    def loadResource(self, _kind: int, _name: QUrl | str) -> object:
+        return None
+
+
+def render(document: QTextDocument, markdown: str, theme: Theme) -> None:
+    """Fill the document with `markdown` in the theme's formats."""
+    document.setDocumentMargin(0)
+    document.setDefaultFont(body_font())
+    document.setIndentWidth(SIZES.gap_xl)
+    document.setMarkdown(markdown, FEATURES)
+    cursor = QTextCursor(document)
+    cursor.beginEditBlock()
+    block = document.begin()
+    while block.isValid():
+        _format_block(block, theme)
+        block = block.next()
+    for frame in document.rootFrame().childFrames():
+        if isinstance(frame, QTextTable):
+            _format_table(frame, theme)
+    cursor.endEditBlock()
+
+
+def _format_block(block: QTextBlock, theme: Theme) -> None:
+    cursor = QTextCursor(block)
+    format = QTextBlockFormat()
+    format.setLineHeight(SIZES.line_height, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+    level = block.blockFormat().headingLevel()
+    first, in_list, in_table = block.position() == 0, block.textList() is not None, cursor.currentTable() is not None
+    format.setTopMargin(0 if first or in_table else SIZES.gap_l if level else 0)
+    format.setBottomMargin(0 if in_table or not block.next().isValid() else 4 if in_list else SIZES.gap_m)
+    if in_table:
+        format.setLineHeight(SIZES.tight_height, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+    elif _is_filler(block):
+        # Qt puts an empty line behind a table.
+        format.setLineHeight(1, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
+    if block.blockFormat().intProperty(QTextFormat.Property.BlockQuoteLevel.value):
+        format.setLeftMargin(SIZES.gap_l)
+        format.setForeground(QBrush(QColor(theme.soft)))
+    cursor.mergeBlockFormat(format)
+    _format_fragments(block, level, theme)
+
+
+def _is_filler(block: QTextBlock) -> bool:
+    before = block.previous()
+    return not block.text() and before.isValid() and QTextCursor(before).currentTable() is not None
+
+
+def _format_fragments(block: QTextBlock, level: int, theme: Theme) -> None:
+    spans = []
+    at = block.begin()
+    while not at.atEnd():
+        fragment = at.fragment()
+        spans.append((fragment.position(), fragment.length(), fragment.charFormat()))
+        at += 1
+    quoted = bool(block.blockFormat().intProperty(QTextFormat.Property.BlockQuoteLevel.value))
+    for position, length, old in reversed(spans):  # from the end: replacing an image moves what follows
+        format = _char_format(old, level, quoted, theme)
+        cursor = QTextCursor(block.document())
+        cursor.setPosition(position)
+        cursor.setPosition(position + length, QTextCursor.MoveMode.KeepAnchor)
+        if old.isImageFormat():
+            name = str(old.property(QTextFormat.Property.ImageAltText.value) or "") or "image"
+            cursor.insertText(f"[image: {name}]" * length, format)
+        elif format is not None:
+            cursor.mergeCharFormat(format)
+
+
+def _char_format(old: QTextCharFormat, level: int, quoted: bool, theme: Theme) -> QTextCharFormat:
+    format = QTextCharFormat()
+    if quoted or old.isImageFormat():
+        format.setForeground(QColor(theme.soft))
+    if level:
+        font = body_font()
+        format.setProperty(QTextFormat.Property.FontSizeAdjustment.value, 0)
+        format.setProperty(
+            QTextFormat.Property.FontPixelSize.value, round(font.pixelSize() * SIZES.heading_scales[level - 1])
+        )
+        format.setFontWeight(QFont.Weight.DemiBold)
+    if old.fontFixedPitch():
+        format.setFontFamilies([code_font().family()])
+        format.setProperty(QTextFormat.Property.FontPixelSize.value, code_font().pixelSize())
+        format.setBackground(QColor(theme.code))
+    if old.isAnchor():
+        format.setForeground(QColor(theme.link))
+        format.setFontUnderline(True)
+    return format
+
+
+def _format_table(table: QTextTable, theme: Theme) -> None:
+    format = table.format()
+    format.setBorder(1)
+    format.setBorderCollapse(True)
+    format.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
+    format.setBorderBrush(QColor(theme.line))
+    format.setCellPadding(SIZES.gap)
+    format.setCellSpacing(0)
+    format.setTopMargin(4)
+    format.setBottomMargin(SIZES.gap_m)
+    format.setWidth(QTextLength())
+    table.setFormat(format)
+    for column in range(table.columns()):
+        _shade(table.cellAt(0, column), theme)
+
+
+def _shade(cell: QTextTableCell, theme: Theme) -> None:
+    format = cell.format()
+    format.setBackground(QColor(theme.code))
+    cell.setFormat(format)

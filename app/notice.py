@@ -1,0 +1,97 @@
+"""One sentence above the composer with one button: a problem, an undo, a question about a link. Never modal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
+
+from app.icons import icon
+from app.theme import SIZES, theme
+
+UNDO_MS = 10_000
+
+
+class Notice(QFrame):
+    """Shows the latest of its sentences; hidden when there is none."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("notice")
+        self.text = QLabel(self)
+        self.text.setObjectName("noticeText")
+        self.text.setWordWrap(True)
+        self.text.setTextFormat(Qt.TextFormat.PlainText)
+        self.text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.details = QLabel(self)
+        self.details.setObjectName("details")
+        self.details.setWordWrap(True)
+        self.details.setTextFormat(Qt.TextFormat.PlainText)
+        self.fold = QPushButton("Details", self)
+        self.fold.setProperty("kind", "quiet")
+        self.fold.clicked.connect(lambda: self.details.setVisible(self.details.isHidden()))
+        self.button = QPushButton(self)
+        self.button.setProperty("kind", "step")
+        self.close_button = QToolButton(self)
+        self.close_button.setAccessibleName("Dismiss")
+        self.close_button.clicked.connect(self.dismiss)
+        self._layout()
+        self._step: Callable[[], None] | None = None
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(self.dismiss)
+        self.button.clicked.connect(self._go)
+        self.restyle()
+        self.hide()
+
+    def tell(
+        self,
+        sentence: str,
+        step: str = "",
+        work: Callable[[], None] | None = None,
+        kind: Literal["problem", "note"] = "note",
+        detail: str = "",
+        milliseconds: int = 0,
+    ) -> None:
+        """Show `sentence` and a button labelled `step` that does `work`; `milliseconds` 0 keeps it until dismissed."""
+        self.setProperty("kind", kind)
+        self.style().unpolish(self)
+        self.style().polish(self)
+        self.text.setText(sentence)
+        self.button.setText(step)
+        self.button.setVisible(bool(step))
+        self.details.setText(detail[-2000:])
+        self.details.hide()
+        self.fold.setVisible(bool(detail))
+        self._step = work
+        self._timer.stop()
+        if milliseconds:
+            self._timer.start(milliseconds)
+        self.show()
+
+    def dismiss(self) -> None:
+        self._timer.stop()
+        self._step = None
+        self.hide()
+
+    def restyle(self) -> None:
+        self.close_button.setIcon(icon("close", theme().soft))
+
+    def _go(self) -> None:
+        step = self._step
+        self.dismiss()
+        if step is not None:
+            step()
+
+    def _layout(self) -> None:
+        row = QHBoxLayout()
+        row.setSpacing(SIZES.gap)
+        row.addWidget(self.text, 1)
+        for widget in (self.fold, self.button, self.close_button):
+            row.addWidget(widget, 0, Qt.AlignmentFlag.AlignVCenter)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(SIZES.gap_m, SIZES.gap, SIZES.gap, SIZES.gap)
+        layout.addLayout(row)
+        layout.addWidget(self.details)

@@ -1,0 +1,92 @@
+"""Shows a run of markdown as selectable text exactly as high as it needs. Fetches nothing, opens nothing."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF, Qt, QUrl, Signal
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QTextCursor, QWheelEvent
+from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
+
+from app.markdown import MarkdownDocument, render
+from app.theme import SIZES, theme
+
+
+class ProseView(QTextBrowser):
+    """`link` carries an address the user clicked, as the answer wrote it."""
+
+    link = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("prose")
+        self.setAccessibleName("Answer")
+        self.setDocument(MarkdownDocument(self))
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)
+        self.setOpenLinks(False)
+        self.setUndoRedoEnabled(False)
+        self.viewport().setAutoFillBackground(False)
+        self.anchorClicked.connect(lambda url: self.link.emit(url.toString()))
+        self.highlighted.connect(self._hover)
+        self.markdown = ""
+        self._caret = False
+
+    def set_markdown(self, markdown: str) -> None:
+        if markdown != self.markdown:
+            self.markdown = markdown
+            render(self.document(), markdown, theme())
+
+    def set_plain(self, text: str) -> None:
+        """Show `text` as it is, without markdown: what the user typed."""
+        self.setAccessibleName("Your message")
+        render(self.document(), "", theme())
+        self.setPlainText(text)
+
+    def restyle(self) -> None:
+        """The theme has changed."""
+        if self.markdown:
+            render(self.document(), self.markdown, theme())
+
+    def set_caret(self, shown: bool) -> None:
+        """A soft mark behind the last character: the answer goes on."""
+        if shown != self._caret:
+            self._caret = shown
+            self.viewport().update()
+
+    def has_selection(self) -> bool:
+        return self.textCursor().hasSelection()
+
+    def heightForWidth(self, width: int) -> int:
+        document = self.document()
+        if document.textWidth() != width:
+            document.setTextWidth(width)
+        return int(document.size().height() + 0.999)
+
+    def natural_width(self) -> int:
+        """How wide the text would be without a limit."""
+        self.document().setTextWidth(-1)
+        return int(self.document().idealWidth()) + 2
+
+    def loadResource(self, _kind: int, _name: QUrl | str) -> object:
+        return None
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        event.ignore()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self._caret:
+            cursor = QTextCursor(self.document())
+            cursor.movePosition(QTextCursor.MoveOperation.End)
+            at = self.cursorRect(cursor)
+            size = SIZES.caret
+            painter = QPainter(self.viewport())
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(theme().accent))
+            painter.drawEllipse(QRectF(at.right() + 5, at.center().y() - size / 2, size, size))
+
+    def _hover(self, url: QUrl) -> None:
+        # Plain text: an address must not be able to draw itself as something else.
+        self.setToolTip(url.toString().replace("&", "&amp;").replace("<", "&lt;"))

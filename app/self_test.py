@@ -1,0 +1,66 @@
+"""`--self-test`: one question through the real window and engine, the answer found in the database afterwards."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from pathlib import Path
+
+from PySide6.QtCore import QEventLoop, QTimer
+from PySide6.QtWidgets import QApplication
+
+from app.assistant import Standing
+from app.conversation import Change, Conversation
+from app.folders import open_folders
+from app.wiring import Chickadee
+from models.failures import Failure
+
+QUESTION = "Say hello in one short sentence."
+PATIENCE_MS = 28_000
+MAX_TOKENS = 48
+
+
+def run(application: QApplication, model: Path | None) -> str:
+    """The line to print on success; raises Failure with the sentence otherwise."""
+    with tempfile.TemporaryDirectory(prefix="chickadee-") as folder:
+        chickadee = Chickadee(open_folders(Path(folder)), model, max_tokens=MAX_TOKENS)
+        try:
+            chickadee.window.show()
+            _ask(chickadee)
+        finally:
+            chickadee.window.close()
+            application.processEvents()
+        return _stored(Path(folder) / "library.sqlite3")
+
+
+def _ask(chickadee: Chickadee) -> None:
+    loop, problems = QEventLoop(), ["No answer came in time."]
+
+    def stands(standing: Standing) -> None:
+        if standing.problem:
+            problems[:] = [standing.problem.sentence]
+            loop.quit()
+
+    def changed(_conversation: Conversation, change: Change) -> None:
+        if change.kind == "ended" and change.message:
+            problems[:] = [change.message.problem] if change.message.problem else []
+            loop.quit()
+
+    chickadee.assistant.listeners.append(stands)
+    chickadee.shelf.listeners.append(changed)
+    chickadee.start()
+    chickadee.window.composer.text.setPlainText(QUESTION)
+    chickadee.window.composer.button.click()
+    QTimer.singleShot(PATIENCE_MS, loop, loop.quit)
+    loop.exec()
+    if problems:
+        raise Failure("self_test", problems[0])
+
+
+def _stored(path: Path) -> str:
+    with sqlite3.connect(path) as db:
+        rows = db.execute("SELECT role, content, stop_reason FROM messages ORDER BY number").fetchall()
+    db.close()
+    if len(rows) != 2 or rows[0][:2] != ("user", QUESTION) or rows[1][0] != "assistant" or not rows[1][1].strip():
+        raise Failure("self_test", f"The question and its answer were not stored as they should be: {rows!r}")
+    return f"self-test passed: asked and answered ({len(rows[1][1])} characters, {rows[1][2]}), both are stored"

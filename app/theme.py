@@ -1,0 +1,166 @@
+"""All colours, sizes and radii of the window: one table of tokens, turned into a palette and a stylesheet."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import cache
+from string import Template
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
+from PySide6.QtWidgets import QApplication
+
+from app.resources import asset
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Pixels on a grid of 4; type sizes in pixels, line heights in percent."""
+
+    gap: int = 8
+    gap_m: int = 12
+    gap_l: int = 16
+    gap_xl: int = 24
+    radius: int = 8
+    radius_l: int = 16
+    control: int = 32
+    icon: int = 18
+    bird: int = 96
+    sidebar: int = 260
+    column: int = 760
+    narrow: int = 760
+    row: int = 34
+    header: int = 48
+    bar: int = 3
+    body: int = 15
+    small: int = 12
+    label: int = 13
+    title: int = 22
+    line_height: int = 150
+    tight_height: int = 130
+    code_scale: float = 0.92
+    heading_scales: tuple[float, ...] = (1.25, 1.15, 1.05, 1.0, 1.0, 1.0)
+    user_width: float = 0.8
+    caret: int = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """The colours of one theme, as #rrggbb. Text colours reach 4.5 : 1 on the grounds they are used on."""
+
+    name: str
+    paper: str
+    side: str
+    raised: str
+    bubble: str
+    code: str
+    hover: str
+    chosen: str
+    line: str
+    ink: str
+    soft: str
+    accent: str
+    accent_hover: str
+    on_accent: str
+    link: str
+    danger: str
+    selection: str
+    # the syntax of code
+    keyword: str
+    string: str
+    comment: str
+    number: str
+    name_: str
+
+
+LIGHT = Theme(
+    name="light", paper="#fcfcfb", side="#f4f4f2", raised="#ffffff", bubble="#eceeec", code="#f4f4f2",
+    hover="#ebebe8", chosen="#e2e6e4", line="#e4e4e1", ink="#1d1f21", soft="#5f6468",
+    accent="#2f6f6b", accent_hover="#275e5a", on_accent="#ffffff", link="#1f6662", danger="#b3261e",
+    selection="#bcdcd8", keyword="#7a3e9d", string="#2f6b2f", comment="#666b70", number="#9a4a12", name_="#1f5f99",
+)  # fmt: skip
+DARK = Theme(
+    name="dark", paper="#1b1c1f", side="#17181a", raised="#242629", bubble="#2b2d31", code="#232528",
+    hover="#26282b", chosen="#2e3135", line="#323539", ink="#e6e7e8", soft="#a0a5ab",
+    accent="#7cc0b8", accent_hover="#93cfc8", on_accent="#10201e", link="#8ccbc3", danger="#f2958d",
+    selection="#2f5551", keyword="#c99be6", string="#9ccf8f", comment="#979ca2", number="#e6ab78", name_="#8fbfee",
+)  # fmt: skip
+SIZES = Sizes()
+
+
+def system_theme() -> Theme:
+    dark = QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
+    return DARK if dark else LIGHT
+
+
+_current = LIGHT
+
+
+def theme() -> Theme:
+    """The theme in use."""
+    return _current
+
+
+def apply(application: QApplication, chosen: Theme) -> None:
+    """Paint the whole application in the theme."""
+    global _current
+    _current = chosen
+    application.setPalette(palette(chosen))
+    application.setStyleSheet(stylesheet(chosen))
+
+
+def palette(chosen: Theme) -> QPalette:
+    role = QPalette.ColorRole
+    colours = {
+        role.Window: chosen.paper, role.Base: chosen.paper, role.AlternateBase: chosen.side,
+        role.WindowText: chosen.ink, role.Text: chosen.ink, role.Button: chosen.raised, role.ButtonText: chosen.ink,
+        role.BrightText: chosen.danger, role.ToolTipBase: chosen.raised, role.ToolTipText: chosen.ink,
+        role.Highlight: chosen.selection, role.HighlightedText: chosen.ink, role.Link: chosen.link,
+        role.LinkVisited: chosen.link, role.PlaceholderText: chosen.soft, role.Accent: chosen.accent,
+        role.Mid: chosen.line, role.Midlight: chosen.hover, role.Dark: chosen.line, role.Light: chosen.raised,
+    }  # fmt: skip
+    result = QPalette()
+    for colour_role, colour in colours.items():
+        result.setColor(colour_role, QColor(colour))
+    for colour_role in (role.WindowText, role.Text, role.ButtonText):
+        result.setColor(QPalette.ColorGroup.Disabled, colour_role, QColor(chosen.soft))
+    return result
+
+
+def stylesheet(chosen: Theme) -> str:
+    """assets/style.qss with the tokens put in."""
+    template = Template(asset("style.qss").read_text(encoding="utf-8"))
+    return template.substitute(asdict(chosen) | asdict(SIZES) | {"control_half": SIZES.control // 2})
+
+
+def contrast(one: str, other: str) -> float:
+    """WCAG 2 contrast ratio of two colours, 1 to 21."""
+    lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    def linear(channel: int) -> float:
+        value = channel / 255
+        return value / 12.92 if value <= 0.04045 else float(((value + 0.055) / 1.055) ** 2.4)
+
+    red, green, blue = (linear(int(colour[at : at + 2], 16)) for at in (1, 3, 5))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def body_font() -> QFont:
+    font = QFont(QGuiApplication.font())
+    font.setPixelSize(SIZES.body)
+    return font
+
+
+@cache
+def _fixed_family() -> str:
+    return QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()
+
+
+def code_font() -> QFont:
+    font = QFont(_fixed_family())
+    font.setStyleHint(QFont.StyleHint.Monospace)
+    font.setPixelSize(round(SIZES.body * SIZES.code_scale))
+    return font

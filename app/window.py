@@ -1,0 +1,254 @@
+"""The window: where sidebar, transcript, composer and status line stand. What they do is wired elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QSettings, QSize, Qt, Signal
+from PySide6.QtGui import QAction, QCloseEvent, QGuiApplication, QKeySequence, QMouseEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QMainWindow,
+    QMenu,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)  # fmt: skip
+
+from app.composer import Composer
+from app.icons import icon
+from app.notice import Notice
+from app.sidebar import Sidebar
+from app.status_line import StatusLine
+from app.theme import SIZES, theme
+from app.transcript import Transcript
+from app.welcome import Welcome
+
+FIRST_SIZE = QSize(1120, 760)
+SMALLEST = QSize(420, 400)
+
+
+class Scrim(QFrame):
+    """Dims the page under the sidebar of a narrow window; a click on it closes the sidebar."""
+
+    clicked = Signal()
+
+    def mousePressEvent(self, _event: QMouseEvent) -> None:
+        self.clicked.emit()
+
+
+class Header(QWidget):
+    """The open chat's title, and the buttons that are out of reach while the sidebar is away."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("header")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.setFixedHeight(SIZES.header)
+        self.toggle = self._button("Show or hide the chats (Ctrl+B)", "Show or hide the chats")
+        self.new = self._button("New chat (Ctrl+N)", "New chat")
+        self.title = QLabel(self)
+        self.title.setObjectName("chatTitle")
+        self.title.setTextFormat(Qt.TextFormat.PlainText)
+        self._full = ""
+        row = QHBoxLayout(self)
+        row.setContentsMargins(SIZES.gap, 0, SIZES.gap_l, 0)
+        for widget in (self.toggle, self.new):
+            row.addWidget(widget)
+        row.addSpacing(SIZES.gap)
+        row.addWidget(self.title, 1)
+        self.restyle()
+
+    def show_title(self, title: str) -> None:
+        self._full = title
+        self._elide()
+
+    def restyle(self) -> None:
+        self.toggle.setIcon(icon("sidebar", theme().soft))
+        self.new.setIcon(icon("new", theme().soft))
+
+    def resizeEvent(self, _event: object) -> None:
+        self._elide()
+
+    def _elide(self) -> None:
+        room = self.width() - 3 * SIZES.control - SIZES.gap_xl
+        self.title.setText(self.title.fontMetrics().elidedText(self._full, Qt.TextElideMode.ElideRight, room))
+        self.title.setMinimumWidth(1)
+
+    def _button(self, tip: str, name: str) -> QToolButton:
+        button = QToolButton(self)
+        button.setToolTip(tip)
+        button.setAccessibleName(name)
+        button.setIconSize(QSize(SIZES.icon, SIZES.icon))
+        return button
+
+
+class Window(QMainWindow):
+    """Signals carry what menus and shortcuts ask for; `closing` comes before the window is gone."""
+
+    new_chat = Signal()
+    open_model = Signal()
+    stop = Signal()
+    rename_chat = Signal()
+    delete_chat = Signal()
+    about = Signal()
+    closing = Signal()
+
+    def __init__(self, geometry: Path | None = None) -> None:
+        super().__init__()
+        self.setWindowTitle("Chickadee")
+        self.setMinimumSize(SMALLEST)
+        self.sidebar = Sidebar()
+        self.header = Header(self)
+        self.transcript = Transcript()
+        self.welcome = Welcome()
+        self.notice = Notice()
+        self.composer = Composer()
+        self.status = StatusLine()
+        self._wanted = True
+        self._build()
+        self._menus()
+        self._settings = QSettings(str(geometry), QSettings.Format.IniFormat) if geometry else None
+        self._restore()
+        self.composer.setFocus()
+
+    # --- layout -----------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        self.pages = QStackedWidget()
+        self.pages.addWidget(self.welcome)
+        self.pages.addWidget(self.transcript)
+        page = QWidget()
+        page.setObjectName("page")
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.header)
+        column.addWidget(self.pages, 1)
+        column.addLayout(self._below())
+        self._ground = QWidget()
+        row = self._row = QHBoxLayout(self._ground)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        row.addWidget(self.sidebar)
+        row.addWidget(page, 1)
+        self.setCentralWidget(self._ground)
+        self._scrim = Scrim(self._ground)
+        self._scrim.setObjectName("scrim")
+        self._scrim.clicked.connect(self.toggle_sidebar)
+        self._scrim.hide()
+        self.header.toggle.clicked.connect(self.toggle_sidebar)
+        self.header.new.clicked.connect(self.new_chat)
+
+    def _below(self) -> QHBoxLayout:
+        stack = QVBoxLayout()
+        stack.setSpacing(SIZES.gap)
+        for widget in (self.notice, self.composer, self.status):
+            stack.addWidget(widget)
+        holder = QWidget()
+        holder.setLayout(stack)
+        stack.setContentsMargins(0, SIZES.gap, 0, 0)
+        holder.setMaximumWidth(SIZES.column + 2 * SIZES.gap_l)
+        row = QHBoxLayout()
+        row.setContentsMargins(SIZES.gap_l, 0, SIZES.gap_l, 0)
+        row.addStretch(0)
+        row.addWidget(holder, 1)
+        row.addStretch(0)
+        return row
+
+    def show_page(self, empty: bool) -> None:
+        self.pages.setCurrentWidget(self.welcome if empty else self.transcript)
+
+    @property
+    def narrow(self) -> bool:
+        return self.width() < SIZES.narrow
+
+    def toggle_sidebar(self) -> None:
+        self._set_sidebar(self.sidebar.isHidden())
+
+    def close_overlay(self) -> None:
+        """A chat was chosen: in a narrow window the list makes room for it."""
+        if self.narrow:
+            self._set_sidebar(False)
+
+    def _set_sidebar(self, shown: bool) -> None:
+        if not self.narrow:
+            self._wanted = shown
+        self._place_sidebar(shown)
+
+    def _place_sidebar(self, shown: bool) -> None:
+        over = self.narrow
+        if over and self._row.indexOf(self.sidebar) >= 0:
+            self._row.removeWidget(self.sidebar)
+        elif not over and self._row.indexOf(self.sidebar) < 0:
+            self._row.insertWidget(0, self.sidebar)
+        self.sidebar.setVisible(shown)
+        self._scrim.setVisible(shown and over)
+        self.header.new.setVisible(not shown or over)
+        if over:
+            self._scrim.setGeometry(self._ground.rect())
+            self.sidebar.setGeometry(0, 0, SIZES.sidebar, self._ground.height())
+            self._scrim.raise_()
+            self.sidebar.raise_()
+
+    def resizeEvent(self, event: object) -> None:
+        super().resizeEvent(event)  # type: ignore[arg-type]
+        was_over = self._row.indexOf(self.sidebar) < 0
+        if self.narrow:
+            self._place_sidebar(was_over and not self.sidebar.isHidden())
+        else:
+            self._place_sidebar(self._wanted)
+
+    # --- menus ------------------------------------------------------------------------------------------------------
+
+    def _menus(self) -> None:
+        bar = self.menuBar()
+        file = bar.addMenu("&File")
+        self._action(file, "&New chat", "Ctrl+N", self.new_chat.emit)
+        self._action(file, "&Open model…", "Ctrl+O", self.open_model.emit)
+        file.addSeparator()
+        self._action(file, "&Quit", "Ctrl+Q", self.close)
+        edit = bar.addMenu("&Edit")
+        self._action(edit, "&Stop answer", "Esc", self.stop.emit)
+        self._action(edit, "&Rename chat", "", self.rename_chat.emit)
+        self._action(edit, "&Delete chat", "", self.delete_chat.emit)
+        view = bar.addMenu("&View")
+        self._action(view, "&Chats", "Ctrl+B", self.toggle_sidebar)
+        self._action(view, "&To the end", "Ctrl+End", self.transcript.to_end)
+        self._action(bar.addMenu("&Help"), "&About Chickadee", "", self.about.emit)
+
+    def _action(self, menu: QMenu, text: str, keys: str, work: Callable[[], object]) -> None:
+        action = QAction(text, self)
+        if keys:
+            action.setShortcut(QKeySequence(keys))
+        action.triggered.connect(lambda: work())
+        menu.addAction(action)
+
+    # --- beginning and end ------------------------------------------------------------------------------------------
+
+    def restyle(self) -> None:
+        """The theme has changed."""
+        for part in (self.sidebar, self.header, self.transcript, self.notice, self.composer):
+            part.restyle()
+
+    def _restore(self) -> None:
+        geometry = self._settings.value("geometry") if self._settings else None
+        if geometry is None or not self.restoreGeometry(geometry):
+            self.resize(FIRST_SIZE.boundedTo(QGuiApplication.primaryScreen().availableSize()))
+
+    def raise_window(self) -> None:
+        self.setWindowState(self.windowState() & ~Qt.WindowState.WindowMinimized)
+        self.show()
+        self.raise_()
+        self.activateWindow()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        if self._settings:
+            self._settings.setValue("geometry", self.saveGeometry())
+            self._settings.sync()
+        self.closing.emit()
+        super().closeEvent(event)

@@ -1,0 +1,274 @@
+"""Puts the parts together: the only module that knows them all."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Qt, QTimer, QUrl
+from PySide6.QtGui import QDesktopServices, QGuiApplication
+from PySide6.QtWidgets import QApplication, QFileDialog
+
+from app import theme
+from app.assistant import Assistant, Standing
+from app.conversation import Change, Conversation
+from app.engine_client import EngineClient
+from app.folders import Folders
+from app.icons import application_icon
+from app.library import Library
+from app.shelf import Shelf
+from app.throttle import Throttle
+from app.waiting import waiting_line
+from app.window import Window
+from models.default import default_model
+from models.failures import Failure
+
+log = logging.getLogger(__name__)
+TICK_MS = 250
+UNDO_MS = 10_000
+STEPS = {"restart": "Start engine again", "choose": "Choose another model", "none": ""}
+
+
+class Chickadee(QObject):
+    """The running application: one window, one engine, one library."""
+
+    def __init__(
+        self,
+        folders: Folders,
+        model: Path | None = None,
+        command: Sequence[str] | None = None,
+        max_tokens: int | None = None,
+    ) -> None:
+        super().__init__()
+        application = QApplication.instance()
+        assert isinstance(application, QApplication)
+        self.application = application
+        theme.apply(application, theme.system_theme())
+        application.setWindowIcon(application_icon())
+        self.library = Library(folders.library)
+        self.client = EngineClient(command, self)
+        self.assistant = Assistant(self.client, max_tokens)
+        self.shelf = Shelf(self.library)
+        self.window = Window(folders.geometry)
+        self._first_model = model
+        self._told: object = None
+        self._remembered: Path | None = None
+        self._listing = Throttle(self._list_chats, 50, self)
+        self._tick = QTimer(self)
+        self._connect()
+        self._list_chats()
+        self._show_current()
+
+    def start(self) -> None:
+        """Load the model; the window may be shown before or after."""
+        try:
+            self.window.status.show_models(self.library.recent_models())
+            self.assistant.use_model(self._first_model or default_model())
+        except Failure as failure:
+            self._complain(failure)
+
+    def stop(self) -> None:
+        """Keep what is written, end the engine, close the library."""
+        self._tick.stop()
+        self._listing.cancel()
+        conversation = self.assistant.active
+        if conversation is not None:
+            conversation.fail("", reason="cancelled")
+        self.client.close()
+        try:
+            self.library.close()
+        except Failure as failure:
+            log.warning("%s", failure)
+
+    # --- connections ------------------------------------------------------------------------------------------------
+
+    def _connect(self) -> None:
+        window = self.window
+        self.client.received.connect(self.assistant.handle)
+        self.client.ended.connect(self.assistant.engine_ended)
+        self.assistant.listeners.append(self._stands)
+        self.shelf.listeners.append(self._changed)
+        window.composer.sent.connect(self.send)
+        window.composer.stopped.connect(self.stop_answer)
+        window.welcome.asked.connect(self.send)
+        window.transcript.again.connect(self.answer_again)
+        window.transcript.link.connect(self.ask_about_link)
+        window.sidebar.new.connect(self.new_chat)
+        window.sidebar.opened.connect(self.open_chat)
+        window.sidebar.deleted.connect(self.delete_chat)
+        window.sidebar.renamed.connect(self.rename_chat)
+        window.status.choose.connect(self.choose_model)
+        window.status.chosen.connect(self.use_model)
+        window.new_chat.connect(self.new_chat)
+        window.open_model.connect(self.choose_model)
+        window.stop.connect(self.stop_answer)
+        window.rename_chat.connect(lambda: self._edit_title())
+        window.delete_chat.connect(lambda: self.delete_chat(self.shelf.current.chat.id))
+        window.about.connect(self.tell_about)
+        window.closing.connect(self.stop)
+        QGuiApplication.styleHints().colorSchemeChanged.connect(self._restyle)
+        self._tick.timeout.connect(self.assistant.checkpoint)
+        self._tick.start(TICK_MS)
+
+    # --- what the user does -----------------------------------------------------------------------------------------
+
+    def send(self, text: str) -> None:
+        if self.shelf.current.send(text):
+            self.assistant.submit(self.shelf.current)
+        else:
+            self.window.composer.text.setPlainText(text)  # nothing typed is ever lost
+
+    def answer_again(self) -> None:
+        if self.shelf.current.answer_again():
+            self.assistant.submit(self.shelf.current)
+
+    def stop_answer(self) -> None:
+        self.assistant.stop(self.shelf.current)
+
+    def new_chat(self) -> None:
+        if self.shelf.current.messages:
+            self.shelf.new()
+            self._show_current()
+        self.window.close_overlay()
+        self.window.composer.setFocus()
+
+    def open_chat(self, chat_id: str) -> None:
+        try:
+            self.shelf.open(chat_id)
+        except Failure as failure:
+            self._complain(failure)
+            return
+        self._show_current()
+        self.window.close_overlay()
+        self.window.composer.setFocus()
+
+    def rename_chat(self, chat_id: str, title: str) -> None:
+        try:
+            self.shelf.rename(chat_id, title)
+        except Failure as failure:
+            self._complain(failure)
+        self._listing.request()
+
+    def delete_chat(self, chat_id: str) -> None:
+        conversation = self.shelf.conversation(chat_id)
+        if conversation is not None:
+            self.assistant.stop(conversation)
+        if chat_id not in [chat.id for chat in self.shelf.chats()]:
+            return
+        try:
+            chat = self.shelf.delete(chat_id)
+        except Failure as failure:
+            self._complain(failure)
+            return
+
+        def undo() -> None:
+            self.shelf.restore(chat)
+            self._list_chats()
+            self.open_chat(chat.id)
+
+        self._list_chats()
+        self._show_current()
+        self.window.notice.tell(f"“{chat.title}” was deleted.", "Undo", undo, milliseconds=UNDO_MS)
+
+    def choose_model(self) -> None:
+        start = str(self.assistant.standing.path.parent) if self.assistant.standing.path else ""
+        dialog = QFileDialog(self.window, "Open model", start, "Models (*.gguf);;All files (*)")
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self.use_model)
+        dialog.open()
+
+    def use_model(self, path: str) -> None:
+        self.assistant.use_model(Path(path).absolute())
+
+    def raise_window(self, model: str) -> None:
+        """A second start of the program: show the window, and load the model it asked for."""
+        self.window.raise_window()
+        if model:
+            self.use_model(model)
+
+    def ask_about_link(self, address: str) -> None:
+        """An answer's link opens only after its whole address was shown; anything but a web page never."""
+        url = QUrl(address, QUrl.ParsingMode.StrictMode)
+        if url.scheme() not in ("http", "https") or not url.host():
+            self.window.notice.tell(f"This link does not lead to a web page, so it stays closed: {address[:300]}")
+            return
+        shown = url.toString(QUrl.ComponentFormattingOption.FullyEncoded)
+        self.window.notice.tell(f"This link leads out of Chickadee, to {shown}", "Open in browser", lambda: _open(url))
+
+    def tell_about(self) -> None:
+        self.window.notice.tell(
+            "Chickadee: private chat on the laptop you already have. Nothing you write leaves this computer."
+        )
+
+    # --- what the parts say -----------------------------------------------------------------------------------------
+
+    def _changed(self, conversation: Conversation, change: Change) -> None:
+        if change.kind in ("chat", "ended"):
+            self._listing.request()
+        if change.kind == "storage":
+            self.window.notice.tell(change.text, kind="problem")
+        if conversation is not self.shelf.current:
+            return
+        if change.kind in ("phase", "ended"):
+            self._show_waiting()
+        elif change.kind in ("added", "chat"):
+            self.window.show_page(not conversation.messages)
+            self.window.header.show_title(conversation.chat.title)
+
+    def _stands(self, standing: Standing) -> None:
+        self.window.status.show_standing(standing)
+        self._show_waiting()
+        problem = standing.problem
+        if problem is not self._told:
+            self._told = problem
+            if problem is not None:
+                work = self.choose_model if problem.step == "choose" else self.assistant.start_engine
+                text, detail = problem.sentence, problem.detail
+                self.window.notice.tell(text, STEPS[problem.step], work, kind="problem", detail=detail)
+            else:
+                self.window.notice.dismiss()
+        if standing.phase == "ready" and standing.path and standing.path != self._remembered:
+            self._remember(standing.path)
+
+    def _remember(self, path: Path) -> None:
+        self._remembered = path
+        try:
+            self.library.remember_model(path)
+            self.window.status.show_models(self.library.recent_models())
+        except Failure as failure:
+            log.warning("%s (%s)", failure, failure.detail)
+
+    def _show_waiting(self) -> None:
+        conversation = self.shelf.current
+        self.window.composer.set_busy(conversation.busy)
+        self.window.composer.set_progress(*waiting_line(self.assistant.standing, conversation))
+
+    def _show_current(self) -> None:
+        conversation = self.shelf.current
+        self.window.transcript.show_conversation(conversation)
+        self.window.show_page(not conversation.messages)
+        self.window.header.show_title(conversation.chat.title)
+        self._list_chats()
+        self._show_waiting()
+
+    def _list_chats(self) -> None:
+        self.window.sidebar.show_chats(self.shelf.chats(), self.shelf.current.chat.id)
+
+    def _edit_title(self) -> None:
+        if self.window.sidebar.isHidden():
+            self.window.toggle_sidebar()
+        self.window.sidebar.rename(self.shelf.current.chat.id)
+
+    def _restyle(self) -> None:
+        theme.apply(self.application, theme.system_theme())
+        self.window.restyle()
+
+    def _complain(self, failure: Failure) -> None:
+        log.warning("%s (%s)", failure, failure.detail)
+        self.window.notice.tell(str(failure), kind="problem", detail=failure.detail)
+
+
+def _open(url: QUrl) -> None:
+    if not QDesktopServices.openUrl(url):
+        log.warning("no program opened a link")
