@@ -12,8 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.answer import Answer
+from engine.folders import cache_folder
 from engine.kv.ladder import size_class
+from engine.kv.memory import ChatMemory
 from engine.kv.policy import Always, Measured, PartialFixed, Policy
+from engine.kv.saved import Guard, SavedChats
 from engine.llama.context import ContextOptions
 from engine.llama.library import build
 from engine.llama.model import Model
@@ -37,9 +40,11 @@ from engine.protocol import (
 from engine.session import Session
 from engine.stop import StopFlag, Stopped
 from models.failures import Failure
+from models.identity import file_identity
 
 VERSION = "0.1.0"
 DEFAULT_N_CTX = 4096
+DISK_BYTES_PER_S = 200e6  # until the machine's profile is measured: an old SATA disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,7 @@ class _Chat:
     target: LlamaTarget
     template: ChatTemplate
     session: Session
+    memory: ChatMemory
     info: ModelInfo
 
 
@@ -59,6 +65,7 @@ class Engine:
     def __init__(self) -> None:
         self.stop = StopFlag()
         self._chat: _Chat | None = None
+        self._saved = SavedChats(cache_folder() / "chats")
 
     def welcome(self, id: int, pid: int) -> Welcome:
         return Welcome(id, engine=f"chickadee {VERSION}", backend=build(), pid=pid)
@@ -98,7 +105,9 @@ class Engine:
             template=template.kind,
             notes=(*template.notes, *notes),
         )
-        return _Chat(model, target, template, Session(target, n_ctx), info)
+        session = Session(target, n_ctx)
+        guard = Guard(file_identity(model.path, model.header.data_offset), settings="f16", build=build())
+        return _Chat(model, target, template, session, ChatMemory(session, self._saved, guard), info)
 
     def unload(self) -> None:
         chat, self._chat = self._chat, None
@@ -116,8 +125,10 @@ class Engine:
         sampler = chat.target.sampler(request.sampling, prompt)
         try:
             kv = PartialFixed(self._policy(request.kv_policy), chat.target.most_inputs)
+            chat.memory.open(request.chat, prompt)
             answer = Answer(chat.session, sampler, kv, (*chat.template.stops, *request.stop))
             yield from answer.events(request.id, prompt, request.max_tokens, request.trace)
+            chat.memory.has_read(len(prompt) - answer.counts.reused, answer.counts.prompt_seconds)
         finally:
             sampler.close()
 
@@ -144,6 +155,7 @@ class Engine:
         """Read what is certain of the next prompt; the last event is Prepared, also when it was stopped."""
         chat = self._loaded()
         prompt = chat.template.certain_tokens(request.messages)[: chat.info.n_ctx - 1]
+        chat.memory.open(request.chat, prompt)
         if not chat.session.holds(prompt):
             with contextlib.suppress(Stopped):  # an outcome like another: what was read stays
                 for progress in chat.session.read(prompt):
@@ -158,6 +170,18 @@ class Engine:
         chat = self._chat
         cached = len(chat.session.tokens) if chat else 0
         return StatusReport(id, chat.info if chat else None, cached, resident_bytes())
+
+    def idle(self) -> bool:
+        """Do one useful thing while nobody waits; False when there is nothing left. Raises Failure and Stopped."""
+        if self._chat:
+            self._chat.memory.save(DISK_BYTES_PER_S)
+        return False
+
+    def forget_chat(self, chat: str) -> None:
+        """The user deleted this chat: delete what is saved of it, and the cache's content if it is that chat's."""
+        self._saved.delete(chat)
+        if self._chat:
+            self._chat.memory.delete(chat)
 
     def forget(self) -> None:
         """Empty the session, for the case that a bug left it in an unknown state."""

@@ -16,24 +16,31 @@ class Jobs:
         self.stop = stop
         self._waiting: deque[Request] = deque()
         self._running: Request | None = None
+        self._idle = False
         self._cancelled: set[int] = set()
         self._changed = threading.Condition()
 
     def put(self, request: Request) -> None:
-        """Queue a request. A running or waiting Prepare gives way to it."""
+        """Queue a request. What is done in idle time, and a running or waiting Prepare, give way to it."""
         with self._changed:
+            if self._idle:
+                self.stop.set()
             for job in (self._running, *self._waiting):
                 if isinstance(job, Prepare):
                     self._cancel(job.id)
             self._waiting.append(request)
             self._changed.notify()
 
-    def take(self) -> Request:
-        """Wait for the next request; it counts as running until the next call. The flag is set if it was cancelled."""
+    def take(self, patience: float | None = None) -> Request | None:
+        """Wait for the next request; it counts as running until the next call. The flag is set if it was cancelled.
+
+        None after `patience` seconds without one: there is time for something that the next request will stop."""
         with self._changed:
-            self._running = None
-            while not self._waiting:
-                self._changed.wait()
+            self._running, self._idle = None, False
+            if not self._changed.wait_for(lambda: self._waiting, patience):
+                self._idle = True
+                self.stop.clear()
+                return None
             job = self._running = self._waiting.popleft()
             self.stop.clear()
             if job.id in self._cancelled:

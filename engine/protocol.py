@@ -102,7 +102,8 @@ class Unload:
 class Generate:
     """Answer the last message. `max_tokens` None: until the model ends, or the context is full.
 
-    With `trace` every target pass is reported as a Trace event.
+    `chat` is the window's id of the chat: its keys and values may be saved under it, those of a chat without id never
+    are. With `trace` every target pass is reported as a Trace event.
     """
 
     id: int
@@ -110,6 +111,7 @@ class Generate:
     sampling: Sampling = field(default_factory=Sampling)
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
+    chat: str = ""
     kv_policy: KVPolicy = "measured"
     trace: bool = False
 
@@ -127,6 +129,15 @@ class Prepare:
 
     id: int
     messages: tuple[Message, ...]
+    chat: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Delete what is saved of a chat, because the user deleted the chat."""
+
+    id: int
+    chat: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +162,7 @@ class Shutdown:
     id: int
 
 
-Request = Hello | Load | Unload | Generate | Prepare | Cancel | Status | Shutdown
+Request = Hello | Load | Unload | Generate | Prepare | Forget | Cancel | Status | Shutdown
 
 # --- events ---------------------------------------------------------------------------------------------------------
 
@@ -280,6 +291,22 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
+class Forgotten:
+    """Ends Forget."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something the user may want to know that answers no request (`id` is 0)."""
+
+    id: int
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class StatusReport:
     """Ends Status. `rss_bytes` is the engine process's resident memory."""
 
@@ -308,10 +335,10 @@ class Failed:
 
 
 Event = (
-    Welcome | LoadProgress | Loaded | Unloaded | PrefillProgress | Text | Trace | Finished | Prepared | StatusReport
-    | Cancelled | Failed
+    Welcome | LoadProgress | Loaded | Unloaded | PrefillProgress | Text | Trace | Finished | Prepared | Forgotten
+    | Notice | StatusReport | Cancelled | Failed
 )  # fmt: skip
-ENDS = (Welcome, Loaded, Unloaded, Finished, Prepared, StatusReport, Cancelled, Failed)
+ENDS = (Welcome, Loaded, Unloaded, Finished, Prepared, Forgotten, StatusReport, Cancelled, Failed)
 
 # --- lines ----------------------------------------------------------------------------------------------------------
 

@@ -21,10 +21,13 @@ from engine.protocol import (
     Cancelled,
     Event,
     Failed,
+    Forget,
+    Forgotten,
     Generate,
     Hello,
     Load,
     LoadProgress,
+    Notice,
     Prepare,
     ProtocolError,
     Request,
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
     from engine.engine import Engine
 
 log = logging.getLogger("engine.serve")
+IDLE_AFTER = 1.0  # seconds without a request
 MAX_LINE = 64 << 20  # bytes; a longer line is no message of ours
 
 
@@ -93,8 +97,28 @@ class Server:
 
     def _work(self) -> None:
         with contextlib.suppress(BrokenPipeError):  # the window is gone, and so will be our input
-            while not isinstance(job := self.jobs.take(), Shutdown):
-                self._do(job)
+            patience: float | None = None  # seconds; None when nothing is left to be done in idle time
+            while not isinstance(job := self.jobs.take(patience), Shutdown):
+                if job:
+                    self._do(job)
+                    patience = IDLE_AFTER
+                elif not self._idle():
+                    patience = None
+
+    def _idle(self) -> bool:
+        """Use idle time; False when nothing is left to do in it."""
+        try:
+            return self.engine.idle()
+        except Stopped:
+            return True
+        except Failure as failure:
+            log.warning("%s %s", failure, failure.detail)
+            self.send(Notice(0, failure.code, str(failure)))
+            return False
+        except Exception:
+            log.exception("bug in idle time")
+            self.engine.forget()
+            return False
 
     def send(self, event: Event) -> None:
         if isinstance(event, ENDS):
@@ -149,6 +173,9 @@ class Server:
             case Generate():
                 for event in self.engine.generate(request):
                     self.send(event)
+            case Forget():
+                self.engine.forget_chat(request.chat)
+                self.send(Forgotten(request.id))
             case Prepare():
                 for event in self.engine.prepare(request):
                     self.send(event)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from engine.protocol import Sampling
 from engine.stop import StopFlag, Stopped
+from models.failures import Failure
 
 END = 256  # tokens 0 to 255 are bytes
 
@@ -107,6 +108,8 @@ class FakeTarget:
         path.write_bytes(bytes(tokens))
 
     def restore(self, path: Path) -> list[int]:
+        if not path.exists():
+            raise Failure("cache_unusable", "no file")
         self.cache = list(path.read_bytes())
         return list(self.cache)
 

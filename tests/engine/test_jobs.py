@@ -8,6 +8,13 @@ from engine.jobs import Jobs
 from engine.protocol import Generate, Message, Prepare, Unload
 from engine.stop import StopFlag
 
+
+def taken_id(queue: Jobs) -> int:
+    job = queue.take()
+    assert job
+    return job.id
+
+
 MESSAGES = (Message("user", "hi"),)
 
 
@@ -20,7 +27,7 @@ def test_in_order():
     queue, _ = jobs()
     for id in (1, 2, 3):
         queue.put(Unload(id))
-    assert [queue.take().id for _ in range(3)] == [1, 2, 3]
+    assert [taken_id(queue) for _ in range(3)] == [1, 2, 3]
 
 
 def test_cancel_of_the_running_request_sets_the_flag_until_the_next_one():
@@ -42,7 +49,7 @@ def test_cancel_of_a_waiting_request_stops_it_when_its_turn_comes():
     queue.take()
     assert queue.cancel(2)
     assert not stop.is_set()
-    assert queue.take().id == 2
+    assert taken_id(queue) == 2
     assert stop.is_set()
 
 
@@ -59,7 +66,7 @@ def test_prepare_gives_way_to_anything():
     queue, stop = jobs()
     queue.put(Prepare(1, MESSAGES))
     queue.put(Prepare(2, MESSAGES))
-    assert queue.take().id == 1
+    assert taken_id(queue) == 1
     assert stop.is_set()
     queue.take()
     assert not stop.is_set()
@@ -70,8 +77,18 @@ def test_prepare_gives_way_to_anything():
 def test_take_waits_for_a_request():
     queue, _ = jobs()
     taken = []
-    thread = threading.Thread(target=lambda: taken.append(queue.take().id))
+    thread = threading.Thread(target=lambda: taken.append(taken_id(queue)))
     thread.start()
     queue.put(Unload(5))
     thread.join(10)
     assert taken == [5]
+
+
+def test_idle_time_ends_with_the_next_request():
+    queue, stop = jobs()
+    assert queue.take(patience=0.01) is None
+    assert not stop.is_set()
+    queue.put(Unload(1))
+    assert stop.is_set()
+    assert taken_id(queue) == 1
+    assert not stop.is_set()

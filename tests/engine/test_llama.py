@@ -172,6 +172,25 @@ def test_growing_saving_and_restoring_change_no_answer(engine, tmp_path):
     chat.target.grow(1024)
 
 
+def test_a_chat_resumes_after_a_restart(tmp_path, monkeypatch):
+    monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
+    history = (Message("user", "Birds: " + "tit, wren, robin, finch; " * 60),)
+    answers = []
+    for expected in (False, True):
+        engine = Engine()
+        engine.load(Load(0, str(default_model()), n_ctx=2048, threads=2))
+        events = list(engine.generate(Generate(1, history, GREEDY, 16, chat="c1")))
+        finished = events[-1]
+        assert isinstance(finished, Finished)
+        answers.append("".join(event.text for event in events if isinstance(event, Text)))
+        assert (finished.statistics.reused_tokens > 256) == expected
+        engine.idle()
+        engine.close()
+    assert answers[0] == answers[1] != ""
+    engine.forget_chat("c1")
+    assert list((tmp_path / "chats").iterdir()) == []
+
+
 def test_a_damaged_saved_state_is_refused(engine, tmp_path):
     chat = engine._loaded()
     ask(engine, QUESTION)

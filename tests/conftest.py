@@ -1,0 +1,21 @@
+"""For all tests: nothing is read from or left in the user's own folders."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def private_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    folder = tmp_path_factory.mktemp("home")
+    names = {"CHICKADEE_CACHE_DIR": "cache", "CHICKADEE_DATA_DIR": "data"}
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update({name: str(folder / part) for name, part in names.items()})
+    yield
+    for name, value in before.items():
+        os.environ.pop(name)
+        if value is not None:
+            os.environ[name] = value

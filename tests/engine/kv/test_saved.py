@@ -1,0 +1,185 @@
+"""Saved chats: found only when everything is as it was, evicted by worth, and never a wrong context."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.kv import saved
+from engine.kv.memory import ChatMemory
+from engine.kv.saved import Guard, Record, SavedChats, worth_saving
+from engine.session import Session
+from models.failures import Failure
+from tests.engine.fake_target import FakeTarget
+
+GUARD = Guard("model", "f16", "build 1")
+PROMPT = [i % 250 for i in range(400)]
+FAST = 1e12  # bytes per second of a disk that is never in the way
+
+
+def memory(folder: Path, guard: Guard = GUARD) -> ChatMemory:
+    session = Session(FakeTarget(n_ctx=4096, part=64))
+    chat = ChatMemory(session, SavedChats(folder), guard)
+    chat.has_read(100, 1.0)
+    return chat
+
+
+def read(chat: ChatMemory, name: str, prompt: list[int]) -> int:
+    """Read a prompt; returns how many tokens were re-used."""
+    chat.open(name, prompt)
+    return list(chat.session.read(prompt))[-1].reused
+
+
+def cached(chat: ChatMemory) -> list[int]:
+    assert isinstance(chat.session.target, FakeTarget)
+    return chat.session.target.cache
+
+
+def save(folder: Path, name: str = "a", prompt: list[int] = PROMPT) -> None:
+    chat = memory(folder)
+    read(chat, name, prompt)
+    assert chat.save(FAST)
+
+
+def test_a_chat_comes_back_after_a_restart(tmp_path):
+    save(tmp_path)
+    chat = memory(tmp_path)
+    longer = [*PROMPT, 1, 2, 3]
+    assert read(chat, "a", longer) == len(PROMPT)
+    assert cached(chat) == chat.session.tokens == longer
+
+
+def test_an_edited_chat_reuses_up_to_the_edit(tmp_path):
+    save(tmp_path)
+    edited = [*PROMPT[:300], 9, 9, 9]
+    assert read(memory(tmp_path), "a", edited) == 300
+
+
+@pytest.mark.parametrize("change", [{"model": "other"}, {"settings": "q8_0"}, {"build": "build 2"}])
+def test_under_other_circumstances_it_is_read_again(tmp_path, change):
+    save(tmp_path)
+    assert read(memory(tmp_path, replace(GUARD, **change)), "a", PROMPT) == 0
+
+
+def test_another_chat_is_not_confused_with_it(tmp_path):
+    save(tmp_path)
+    assert read(memory(tmp_path), "b", PROMPT) == 0
+
+
+def test_a_chat_without_id_leaves_no_trace(tmp_path):
+    chat = memory(tmp_path)
+    read(chat, "", PROMPT)
+    assert not chat.save(FAST)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_short_chats_slow_disks_and_nothing_new_are_not_saved(tmp_path):
+    chat = memory(tmp_path)
+    read(chat, "a", PROMPT[:200])
+    assert not chat.save(FAST)
+    read(chat, "a", PROMPT)
+    assert not chat.save(1.0)
+    assert chat.save(FAST)
+    assert not chat.save(FAST)
+
+
+@pytest.mark.parametrize("damage", ["shorter", "longer", "gone", "swapped", "record"])
+def test_damaged_files_mean_reading_again(tmp_path, damage):
+    save(tmp_path, "a")
+    save(tmp_path, "b", [7] * 400)
+    path = SavedChats(tmp_path)._path("a", ".kv")
+    raw = path.read_bytes()
+    if damage == "shorter":
+        path.write_bytes(raw[:-10])
+    elif damage == "longer":
+        path.write_bytes(raw + b"x")
+    elif damage == "gone":
+        path.unlink()
+    elif damage == "swapped":
+        path.write_bytes(SavedChats(tmp_path)._path("b", ".kv").read_bytes())
+    else:
+        path.with_suffix(".json").write_bytes(b'{"version": 1, "guard": {}}')
+    chat = memory(tmp_path)
+    assert read(chat, "a", PROMPT) == 0
+    assert cached(chat) == PROMPT
+
+
+def test_files_are_private_and_nothing_temporary_stays(tmp_path):
+    folder = tmp_path / "new"
+    save(folder)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert sorted(path.suffix for path in folder.iterdir()) == [".json", ".kv"]
+
+
+def test_the_quota_drops_what_is_worth_least(tmp_path, monkeypatch):
+    chats = SavedChats(tmp_path, quota=900)
+    for age, name in enumerate(("new", "old", "oldest")):
+        monkeypatch.setattr(time, "time", lambda age=age: 1e9 - age * saved.DAY)
+        target = FakeTarget()
+        list(target.prefill(PROMPT[:300]))
+        chats.save(name, GUARD, target, PROMPT[:300], 10.0)
+    monkeypatch.setattr(time, "time", lambda: 1e9)
+    list(target.prefill(PROMPT[300:]))
+    chats.save("now", GUARD, target, PROMPT, 10.0)
+    assert [name for name in ("new", "old", "oldest", "now") if chats.find(name, GUARD)] == ["new", "now"]
+
+
+def test_a_chat_larger_than_the_quota_is_refused_and_others_stay(tmp_path):
+    save(tmp_path)
+    target = FakeTarget()
+    list(target.prefill(PROMPT))
+    with pytest.raises(Failure, match="quota"):
+        SavedChats(tmp_path, quota=10).save("b", GUARD, target, PROMPT, 1.0)
+    assert SavedChats(tmp_path).find("a", GUARD)
+
+
+def test_a_nearly_full_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr(saved, "SPARE_DISK", 1 << 60)
+    with pytest.raises(Failure, match="disk is nearly full"):
+        save(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name != "posix" or not Path("/proc/self").exists(), reason="needs a folder nobody can write to")
+def test_a_folder_that_cannot_be_written():
+    with pytest.raises(Failure, match="cannot be written"):
+        save(Path("/proc/self/chats"))
+
+
+def test_delete_and_clear(tmp_path):
+    save(tmp_path, "a")
+    save(tmp_path, "b")
+    chats = SavedChats(tmp_path)
+    chats.delete("a")
+    assert chats.find("a", GUARD) is None
+    assert chats.clear() > 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_deleted_chat_is_not_saved_again(tmp_path):
+    chat = memory(tmp_path)
+    read(chat, "a", PROMPT)
+    chat.delete("a")
+    assert not chat.save(FAST)
+    assert chat.session.tokens == []
+
+
+@given(st.integers(0, 10_000), st.integers(1, 10**9), st.floats(0.001, 1000), st.floats(1e6, 1e10))
+def test_saving_pays_only_with_a_margin(tokens, size, prefill, disk):
+    if worth_saving(tokens, size, prefill, disk):
+        assert tokens >= 256
+        assert size / disk <= prefill / 4
+
+
+def test_worth_falls_with_age_and_size():
+    record = Record(1, GUARD, [], 100, 10.0, saved_at=time.time())
+    now = record.saved_at
+    assert record.worth(now) > record.worth(now + saved.DAY) > record.worth(now + 9 * saved.DAY)
+    assert record.worth(now) > replace(record, kv_bytes=200).worth(now)
