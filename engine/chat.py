@@ -32,15 +32,12 @@ HELP = """\
 
 
 def chat(options: argparse.Namespace) -> int:
+    """Raises Failure and ValueError, whose texts are sentences for the user."""
     logging.basicConfig(level=logging.CRITICAL)
     try:
         return run(options)
-    except Failure as failure:
-        return complain(str(failure))
     except (Stopped, KeyboardInterrupt):
         return complain("Stopped.")
-    except ValueError as error:  # options that no dataclass of the protocol accepts
-        return complain(f"{str(error)[:1].upper()}{str(error)[1:]}.")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import time
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.__main__ import main
 from engine.kv import saved
 from engine.kv.memory import ChatMemory
 from engine.kv.saved import Guard, Record, SavedChats, worth_saving
@@ -183,3 +185,16 @@ def test_worth_falls_with_age_and_size():
     now = record.saved_at
     assert record.worth(now) > record.worth(now + saved.DAY) > record.worth(now + 9 * saved.DAY)
     assert record.worth(now) > replace(record, kv_bytes=200).worth(now)
+
+
+def test_the_cache_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
+    assert main(["cache", "list"]) == 0
+    assert "0 chats" in capsys.readouterr().out
+    save(tmp_path / "chats")
+    assert main(["cache", "list", "--json"]) == 0
+    assert [chat["tokens"] for chat in json.loads(capsys.readouterr().out)["chats"]] == [len(PROMPT)]
+    assert main(["cache", "list"]) == 0
+    assert "1 chats" in capsys.readouterr().out
+    assert main(["cache", "clear"]) == 0
+    assert list((tmp_path / "chats").iterdir()) == []

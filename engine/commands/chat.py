@@ -1,0 +1,38 @@
+"""`python -m engine chat`: its options; the chat itself is `engine.chat`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("chat", help="chat in this terminal")
+    parser.set_defaults(run=run)
+    parser.add_argument("--model", type=Path, metavar="PATH", help="GGUF file (default: the built-in model)")
+    parser.add_argument("--ctx", type=int, metavar="N", help="context in tokens (default: 4096 or what the model can)")
+    parser.add_argument("--threads", type=int, metavar="N", help="threads (default: physical cores)")
+    parser.add_argument("--temp", type=float, metavar="T", help="temperature, 0 = greedy (default: 0.8)")
+    parser.add_argument("--seed", type=int, metavar="S", help="random seed: the same seed gives the same answer")
+    parser.add_argument("--greedy", action="store_true", help="always take the likeliest token")
+    parser.add_argument("--max-tokens", type=int, metavar="N", help="longest answer in tokens")
+    parser.add_argument(
+        "--kv-policy",
+        choices=["always", "published", "measured"],
+        default="measured",
+        help="which tokens' keys and values to cache (default: measured)",
+    )
+    parser.add_argument(
+        "--trace", type=Path, metavar="FILE", help="write every target pass and decision as a JSON line"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--prompt", metavar="TEXT", help="answer this once instead of chatting")
+    source.add_argument("--prompt-file", type=Path, metavar="PATH", help="answer the text of a file once")
+    source.add_argument("--messages", type=Path, metavar="FILE", help="answer a JSON list of {role, content} once")
+
+
+def run(options: argparse.Namespace) -> int:
+    from engine.chat import chat
+
+    return chat(options)
