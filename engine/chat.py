@@ -16,7 +16,8 @@ import msgspec
 
 from engine.protocol import Finished, Generate, Load, Message, ModelInfo, Sampling
 from engine.stop import Stopped
-from engine.terminal import Output, complain, ctrl_c_stops, default_interrupt, describe, report
+from engine.terminal import Answered, Output, complain, ctrl_c_stops, default_interrupt, describe, report
+from engine.turns import TooLong, without_oldest
 from models.default import default_model
 from models.failures import Failure
 
@@ -168,16 +169,33 @@ class Conversation:
         else:
             print(HELP if command == "/help" else f"There is no command {command}.\n{HELP}")
 
+    def _stream(self, request: Generate) -> Answered | None:
+        """The answer; where the chat is too long, the user is asked whether old turns may be forgotten."""
+        try:
+            return self.output.stream(self.engine, request)
+        except TooLong as failure:
+            turns = next((remedy.turns for remedy in failure.remedies if remedy.kind == "forget_turns"), 0)
+            if not turns:
+                raise
+            print(failure)
+        with default_interrupt():
+            if input(f"Forget the oldest {turns} of this chat's turns and answer? [y/N] ").strip().lower() != "y":
+                return None
+        self.messages = list(without_oldest(request.messages, turns))[:-1]
+        return self.output.stream(self.engine, replace(request, forget_turns=turns))
+
     def _answer(self, question: str) -> None:
         self.engine.stop.clear()
         request = replace(self.template, messages=(*self.messages, Message("user", question)))
         try:
-            answered = self.output.stream(self.engine, request)
+            answered = self._stream(request)
         except Failure as failure:
             print(f"chickadee: {failure}", file=sys.stderr)
             return
+        if answered is None:
+            return
         self.last = answered.end
-        self.messages = [*request.messages, Message("assistant", answered.text)]
+        self.messages = [*self.messages, request.messages[-1], Message("assistant", answered.text)]
         if answered.end.statistics.stop_reason == "context":
             print("(The context is full: the answer ends here. /new starts a new chat.)")
         elif answered.end.statistics.stop_reason == "cancelled":

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from engine.answer import Answer
 from engine.folders import cache_folder
-from engine.kv.ladder import size_class
+from engine.kv.ladder import ANSWER_ROOM, size_class
 from engine.kv.memory import ChatMemory
 from engine.kv.policy import Always, Measured, PartialFixed, Policy
 from engine.kv.saved import Guard, SavedChats
@@ -34,11 +34,13 @@ from engine.protocol import (
     PrefillProgress,
     Prepare,
     Prepared,
+    Remedy,
     StatusReport,
     Welcome,
 )
 from engine.session import Session
 from engine.stop import StopFlag, Stopped
+from engine.turns import TooLong, turns_to_forget, without_oldest
 from models.failures import Failure
 from models.identity import file_identity
 
@@ -120,8 +122,10 @@ class Engine:
         chat = self._loaded()
         if not request.messages or not request.messages[-1].content.strip():
             raise Failure("empty_prompt", "There is nothing to answer: the message is empty.")
-        prompt = chat.template.tokens(request.messages)
-        self._require_room(prompt)
+        messages = without_oldest(request.messages, request.forget_turns)
+        prompt = chat.template.tokens(messages)
+        if len(prompt) >= chat.info.n_ctx:
+            raise self._too_long(messages, len(prompt))
         sampler = chat.target.sampler(request.sampling, prompt)
         try:
             kv = PartialFixed(self._policy(request.kv_policy), chat.target.most_inputs)
@@ -138,18 +142,24 @@ class Engine:
             return Always()
         return Measured(lambda _inputs, _depth: None)
 
-    def _require_room(self, prompt: list[int]) -> None:
+    def _too_long(self, messages: Sequence[Message], tokens: int) -> TooLong:
+        """What to say and to offer when `messages` need more tokens than the context holds."""
         info = self._loaded().info
-        if len(prompt) < info.n_ctx:
-            return
-        sentence = f"This chat needs {len(prompt):,} tokens, the context holds {info.n_ctx:,}."
-        if info.n_ctx < info.n_ctx_train:
-            hint = (
-                f"Shorten it, start a new chat, or load the model with a larger context (up to {info.n_ctx_train:,})."
-            )
+        sentence = f"This chat needs {tokens:,} tokens, the context holds {info.n_ctx:,}."
+        remedies = []
+        turns = turns_to_forget(messages, info.n_ctx, self.count_tokens)
+        if turns:
+            remedies.append(Remedy("forget_turns", turns=turns))
+            sentence += f" Forget the oldest {turns} turns," if turns > 1 else " Forget the oldest turn,"
         else:
-            hint = "Shorten it or start a new chat; the model was not trained for a larger context."
-        raise Failure("prompt_too_long", f"{sentence} {hint}", f"prompt={len(prompt)} n_ctx={info.n_ctx}")
+            sentence += " Shorten the message,"
+        if info.n_ctx < info.n_ctx_train:
+            n_ctx = min(size_class(tokens + ANSWER_ROOM, info.n_ctx_train), info.n_ctx_train)
+            remedies.append(Remedy("larger_context", n_ctx=n_ctx))
+            sentence += f" start a new chat, or load the model with a larger context (up to {info.n_ctx_train:,})."
+        else:
+            sentence += " or start a new chat; the model was not trained for a larger context."
+        return TooLong(sentence, tuple(remedies))
 
     def prepare(self, request: Prepare) -> Iterator[Event]:
         """Read what is certain of the next prompt; the last event is Prepared, also when it was stopped."""
@@ -162,7 +172,7 @@ class Engine:
                     yield PrefillProgress(request.id, progress.done, len(prompt), progress.reused)
         yield Prepared(request.id, len(prompt), len(chat.session.tokens))
 
-    def count_tokens(self, messages: tuple[Message, ...]) -> int:
+    def count_tokens(self, messages: Sequence[Message]) -> int:
         """Prompt tokens that these messages need."""
         return len(self._loaded().template.tokens(messages))
 

@@ -103,7 +103,8 @@ class Generate:
     """Answer the last message. `max_tokens` None: until the model ends, or the context is full.
 
     `chat` is the window's id of the chat: its keys and values may be saved under it, those of a chat without id never
-    are. With `trace` every target pass is reported as a Trace event.
+    are. The `forget_turns` oldest turns are left out, system messages are not. With `trace` every target pass is
+    reported as a Trace event.
     """
 
     id: int
@@ -112,6 +113,7 @@ class Generate:
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
     chat: str = ""
+    forget_turns: int = 0
     kv_policy: KVPolicy = "measured"
     trace: bool = False
 
@@ -121,6 +123,7 @@ class Generate:
             f"the longest answer must have 1 token or more, not {self.max_tokens}",
         )
         check(all(self.stop), "a stop string must not be empty")
+        check(self.forget_turns >= 0, f"turns to forget must be 0 or more, not {self.forget_turns}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,6 +328,20 @@ class Cancelled:
 
 
 @dataclass(frozen=True, slots=True)
+class Remedy:
+    """What the user may choose when a chat is longer than the context.
+
+    `forget_turns`: send again with `turns` as Generate.forget_turns. `larger_context`: load again with `n_ctx`.
+    `smaller_kv`: load again with `kv_type` and `n_ctx`, which then fits this computer's memory.
+    """
+
+    kind: Literal["forget_turns", "larger_context", "smaller_kv"]
+    turns: int = 0
+    n_ctx: int = 0
+    kv_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """Ends any request that could not be done. `message` is the sentence for the user, `detail` is for the log."""
 
@@ -332,6 +349,7 @@ class Failed:
     code: str
     message: str
     detail: str = ""
+    remedies: tuple[Remedy, ...] = ()
 
 
 Event = (

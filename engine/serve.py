@@ -39,6 +39,7 @@ from engine.protocol import (
     encode,
 )
 from engine.stop import Stopped
+from engine.turns import TooLong
 from models.failures import Failure
 
 if TYPE_CHECKING:
@@ -149,7 +150,8 @@ class Server:
             raise
         except Failure as failure:
             log.info("%s: %s %s", failure.code, failure, failure.detail)
-            self.send(Failed(request.id, failure.code, str(failure), failure.detail))
+            remedies = failure.remedies if isinstance(failure, TooLong) else ()
+            self.send(Failed(request.id, failure.code, str(failure), failure.detail, remedies))
         except Stopped:
             self.send(Failed(request.id, "cancelled", "Stopped."))
         except MemoryError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from typing import Any
 
 from engine.folders import cache_folder
 from engine.kv.saved import SavedChats
@@ -23,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
         freed = saved.clear()
         print(json.dumps({"freed_bytes": freed}) if options.json else f"{freed / 2**20:,.0f} MiB freed")
         return 0
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "file": path.stem,
             "tokens": len(record.tokens),

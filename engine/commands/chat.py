@@ -10,7 +10,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("chat", help="chat in this terminal")
     parser.set_defaults(run=run)
     parser.add_argument("--model", type=Path, metavar="PATH", help="GGUF file (default: the built-in model)")
-    parser.add_argument("--ctx", type=int, metavar="N", help="context in tokens (default: 4096 or what the model can)")
+    parser.add_argument("--ctx", type=int, metavar="N", help="context in tokens (default: up to 4096)")
     parser.add_argument("--threads", type=int, metavar="N", help="threads (default: physical cores)")
     parser.add_argument("--temp", type=float, metavar="T", help="temperature, 0 = greedy (default: 0.8)")
     parser.add_argument("--seed", type=int, metavar="S", help="random seed: the same seed gives the same answer")

@@ -73,6 +73,15 @@ def test_interactive_chat_over_lines(tmp_path):
         assert words in done.stdout
 
 
+def test_a_full_context_asks_before_it_forgets():
+    question = "word " * 150
+    lines = f"{question}\n{question}\n{question}\nn\n{question}\ny\n/quit\n"
+    done = run("--greedy", "--max-tokens", "4", "--ctx", "512", input=lines)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("Forget the oldest") >= 2
+    assert done.stdout.count("[y/N]") == 2
+
+
 def test_ctrl_c_stops_the_answer_and_the_chat_goes_on():
     screen, child_end = pty.openpty()
     command = [sys.executable, "-m", "engine", "chat", "--greedy"]

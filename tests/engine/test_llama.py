@@ -11,6 +11,7 @@ from engine.llama.template import CHATML_STOPS, ChatTemplate, alternating
 from engine.protocol import Finished, Generate, Load, Message, Prepare, Prepared, Sampling, Text
 from engine.stop import Stopped
 from engine.tokens import common_prefix
+from engine.turns import TooLong
 from models.default import default_model
 from models.failures import Failure
 from tests.engine.conftest import write_gguf
@@ -118,6 +119,19 @@ def test_prompt_longer_than_the_context_is_refused_with_both_counts(engine):
         ask(engine, Message("user", "word " * 3000))
     assert caught.value.code == "prompt_too_long"
     assert engine.status(0).cached_tokens == 0
+
+
+def test_a_chat_that_is_too_long_offers_to_forget_turns(engine):
+    turn = (Message("user", "word " * 300), Message("assistant", "Yes."))
+    chat = (Message("system", "Be brief."), *turn * 4, QUESTION)
+    with pytest.raises(TooLong) as caught:
+        ask(engine, *chat)
+    forget = next(remedy for remedy in caught.value.remedies if remedy.kind == "forget_turns")
+    assert forget.turns == 2
+    _, finished = ask(engine, *chat, forget_turns=forget.turns)
+    assert finished.statistics.prompt_tokens <= 768
+    larger = next(remedy for remedy in caught.value.remedies if remedy.kind == "larger_context")
+    assert larger.n_ctx == 2048
 
 
 @pytest.mark.parametrize("messages", [(), (Message("user", " \n"),)])
