@@ -1,0 +1,3 @@
+from app.immortal import protect
+
+protect()

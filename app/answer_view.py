@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QWidget
 
 from app.blocks import Block, BlockSplitter, runs, split
@@ -12,6 +12,7 @@ from app.theme import SIZES
 from app.throttle import Throttle
 
 FRAME_MS = 33
+JOINED_CHARACTERS = 8_000  # laid out within a frame
 
 
 class AnswerView(QWidget):
@@ -26,11 +27,18 @@ class AnswerView(QWidget):
         self._splitter: BlockSplitter | None = None
         self._shown = 0  # how many of the splitter's finished blocks are drawn for good
         self._throttle = Throttle(self._draw, FRAME_MS, self)
+        self._joiner = QTimer(self)
+        self._joiner.setSingleShot(True)
+        self._joiner.timeout.connect(self._join)
 
     def set_text(self, text: str) -> None:
         """Show a finished text."""
         self._splitter = None
-        self._show_runs(list(runs(split(text))))
+        self._clear(0)
+        for number, block in enumerate(runs(split(text))):
+            self._put(number, block)
+        self._place()
+        self.resized.emit()
 
     def start(self, text: str) -> None:
         """Show a text that `grow` will add to."""
@@ -52,9 +60,11 @@ class AnswerView(QWidget):
         self._throttle.cancel()
         self._splitter.close()
         self._draw()
-        finished, self._splitter = self._splitter.finished, None
-        if not any(part.has_selection() for part in self.parts):
-            self._show_runs(list(runs(finished)))
+        self._splitter = None
+        for part in self.parts:
+            if isinstance(part, ProseView):
+                part.set_caret(False)
+        self._joiner.start(0)
 
     def restyle(self) -> None:
         for part in self.parts:
@@ -74,6 +84,8 @@ class AnswerView(QWidget):
         for number in range(self._shown, len(finished)):
             self._put(number, finished[number])
         self._shown = len(finished)
+        if open_block is None and not finished:
+            open_block = Block("")  # an empty line for the caret: the answer is on its way
         if open_block is not None:
             self._put(self._shown, open_block)
         self._clear(self._shown + (open_block is not None))
@@ -81,22 +93,33 @@ class AnswerView(QWidget):
         self._place()
         self.resized.emit()
 
-    def _show_runs(self, blocks: list[Block]) -> None:
-        """Keep the widgets that already show the right thing: code is neither coloured nor scrolled anew."""
-        old, self.parts = self.parts, []
-        codes = [part for part in old if isinstance(part, CodeView)]
-        for block in blocks:
-            kept = next((part for part in codes if block.code and part.code == block.text), None)
-            if kept is not None:
-                codes.remove(kept)
-                self.parts.append(kept)
-            else:
-                self._put(len(self.parts), block)
-        for part in old:
-            if part not in self.parts:
-                _discard(part)
+    def _join(self) -> None:
+        """Join the next group of neighbouring prose, one a turn of the event loop."""
+        group = self._next_group()
+        if not group:
+            return
+        first = self.parts.index(group[0])
+        joined = self._prose()
+        joined.set_markdown("\n\n".join(part.markdown for part in group))
+        self.parts[first : first + len(group)] = [joined]
         self._place()
+        joined.show()
+        for part in group:
+            _discard(part)
         self.resized.emit()
+        self._joiner.start(0)
+
+    def _next_group(self) -> list[ProseView]:
+        group: list[ProseView] = []
+        for part in [*self.parts, None]:
+            size = sum(len(member.markdown) for member in group)
+            if isinstance(part, ProseView) and size + len(part.markdown) <= JOINED_CHARACTERS:
+                group.append(part)
+                continue
+            if len(group) > 1 and not any(member.has_selection() for member in group):
+                return group
+            group = [part] if isinstance(part, ProseView) else []
+        return []
 
     def _put(self, number: int, block: Block) -> None:
         part = self.parts[number] if number < len(self.parts) else None

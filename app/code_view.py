@@ -57,6 +57,8 @@ class CodeView(QFrame):
         self._copy.clicked.connect(self.copy)
         self.text = CodeText(self)
         self.colours = CodeColours(self.text.document())
+        self._longest = 0
+        self._character = QFontMetricsF(code_font()).horizontalAdvance("0")
         self._line = round(QFontMetricsF(code_font()).lineSpacing())
         self.restyle()
 
@@ -73,6 +75,8 @@ class CodeView(QFrame):
             cursor.insertText(code[len(self.code) :])
         else:
             self.text.setPlainText(code)
+        # Counted rather than asked of the layout, which knows a line's width only after it was drawn.
+        self._longest = max(len(line.expandtabs(4)) for line in code.split("\n"))
         self.code = code
         self.colours.refresh(code)
 
@@ -91,12 +95,11 @@ class CodeView(QFrame):
 
     def heightForWidth(self, width: int) -> int:
         lines = self.text.document().blockCount()
-        return SIZES.row + lines * self._line + 2 * SIZES.gap + self._bar_height(width)
+        return SIZES.row + lines * self._line + SIZES.gap_m + SIZES.gap_s + self._bar_height(width)
 
     def _bar_height(self, width: int) -> int:
-        # The widest line is known to the layout only after it was laid out; a guess from characters is enough here.
-        wide = self.text.document().idealWidth() > width - 2 * SIZES.gap_m
-        return self.text.horizontalScrollBar().sizeHint().height() if wide else 0
+        wide = self._longest * self._character > width - 2 * SIZES.gap_m
+        return self.text.horizontalScrollBar().sizeHint().height() + SIZES.gap_s if wide else 0
 
     def resizeEvent(self, _event: object) -> None:
         width, height = self.width(), self.height()

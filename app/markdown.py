@@ -22,7 +22,7 @@ from PySide6.QtGui import (
 from app.theme import SIZES, Theme, body_font, code_font
 
 FEATURES = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML
-IMAGE = "￼"
+RULE = QTextFormat.Property.BlockTrailingHorizontalRulerWidth
 
 
 class MarkdownDocument(QTextDocument):
@@ -40,28 +40,38 @@ def render(document: QTextDocument, markdown: str, theme: Theme) -> None:
     document.setMarkdown(markdown, FEATURES)
     cursor = QTextCursor(document)
     cursor.beginEditBlock()
+    tables = [frame for frame in document.rootFrame().childFrames() if isinstance(frame, QTextTable)]
+    for table in tables:
+        _mend_header(table)
+    spans = [(table.firstPosition(), table.lastPosition()) for table in tables]
     block = document.begin()
     while block.isValid():
-        _format_block(block, theme)
+        in_table = any(first <= block.position() <= last for first, last in spans)
+        _format_block(block, in_table, theme)
         block = block.next()
-    for frame in document.rootFrame().childFrames():
-        if isinstance(frame, QTextTable):
-            _format_table(frame, theme)
+    for table in tables:
+        _format_table(table, theme)
     cursor.endEditBlock()
 
 
-def _format_block(block: QTextBlock, theme: Theme) -> None:
+def _in_list(block: QTextBlock) -> bool:
+    # Not textList(), and for tables not currentTable(): PySide 6.12 drops a reference to None when there is none.
+    return block.blockFormat().objectIndex() >= 0
+
+
+def _format_block(block: QTextBlock, in_table: bool, theme: Theme) -> None:
     cursor = QTextCursor(block)
     format = QTextBlockFormat()
     format.setLineHeight(SIZES.line_height, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
     level = block.blockFormat().headingLevel()
-    first, in_list, in_table = block.position() == 0, block.textList() is not None, cursor.currentTable() is not None
+    first, in_list = block.position() == 0, _in_list(block)
     format.setTopMargin(0 if first or in_table else SIZES.gap_l if level else 0)
-    format.setBottomMargin(0 if in_table or not block.next().isValid() else 4 if in_list else SIZES.gap_m)
+    format.setBottomMargin(_gap_below(block, in_list, in_table))
+    if block.blockFormat().hasProperty(RULE):
+        format.setBackground(QBrush(QColor(theme.line)))  # Qt draws the rule in this colour
     if in_table:
         format.setLineHeight(SIZES.tight_height, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
     elif _is_filler(block):
-        # Qt puts an empty line behind a table.
         format.setLineHeight(1, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
     if block.blockFormat().intProperty(QTextFormat.Property.BlockQuoteLevel.value):
         format.setLeftMargin(SIZES.gap_l)
@@ -70,9 +80,17 @@ def _format_block(block: QTextBlock, theme: Theme) -> None:
     _format_fragments(block, level, theme)
 
 
+def _gap_below(block: QTextBlock, in_list: bool, in_table: bool) -> int:
+    following = block.next()
+    if in_table or not following.isValid():
+        return 0
+    return SIZES.gap_s if in_list and _in_list(following) else SIZES.gap_m
+
+
 def _is_filler(block: QTextBlock) -> bool:
-    before = block.previous()
-    return not block.text() and before.isValid() and QTextCursor(before).currentTable() is not None
+    """Is it one of the empty lines that Qt puts behind tables and before rules?"""
+    alone = block.document().blockCount() == 1
+    return not (block.text() or alone or _in_list(block) or block.blockFormat().hasProperty(RULE))
 
 
 def _format_fragments(block: QTextBlock, level: int, theme: Theme) -> None:
@@ -91,7 +109,7 @@ def _format_fragments(block: QTextBlock, level: int, theme: Theme) -> None:
         if old.isImageFormat():
             name = str(old.property(QTextFormat.Property.ImageAltText.value) or "") or "image"
             cursor.insertText(f"[image: {name}]" * length, format)
-        elif format is not None:
+        elif format.propertyCount():
             cursor.mergeCharFormat(format)
 
 
@@ -114,6 +132,17 @@ def _char_format(old: QTextCharFormat, level: int, quoted: bool, theme: Theme) -
         format.setForeground(QColor(theme.link))
         format.setFontUnderline(True)
     return format
+
+
+def _mend_header(table: QTextTable) -> None:
+    """Behind a quotation Qt puts an empty line into the first cell and forgets to make its text bold."""
+    cursor = table.cellAt(0, 0).firstCursorPosition()
+    if not cursor.block().text() and cursor.block().next().position() <= table.cellAt(0, 0).lastPosition():
+        cursor.deleteChar()
+        cursor.movePosition(QTextCursor.MoveOperation.EndOfBlock, QTextCursor.MoveMode.KeepAnchor)
+        bold = QTextCharFormat()
+        bold.setFontWeight(QFont.Weight.Bold)
+        cursor.mergeCharFormat(bold)
 
 
 def _format_table(table: QTextTable, theme: Theme) -> None:

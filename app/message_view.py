@@ -18,6 +18,7 @@ from engine.protocol import Statistics
 
 ENDINGS = {
     "cancelled": "Stopped.",
+    "engine": "The engine stopped here.",
     "length": "The answer reached its length limit.",
     "context": "The context is full, so the answer ends here. Start a new chat to go on.",
     None: "This answer was interrupted when the window closed.",
@@ -78,7 +79,7 @@ class MessageView(QWidget):
     def heightForWidth(self, width: int) -> int:
         below = sum(label.heightForWidth(width) + SIZES.gap for label in self._labels())
         if isinstance(self.body, ProseView):
-            below += 2 * SIZES.gap_m
+            below += SIZES.gap_m + SIZES.gap_s  # the last line has its own space below
             return self.body.heightForWidth(self._bubble_width(width) - 2 * SIZES.gap_l) + below + SIZES.row
         height = self.body.heightForWidth(width)
         return (height or SIZES.gap_xl) + below + SIZES.row
@@ -106,9 +107,11 @@ class MessageView(QWidget):
 
     def _tell(self, message: ChatMessage, streaming: bool) -> None:
         answer = message.role == "assistant" and not streaming
-        self._problem.setText(message.problem if answer else "")
-        self._aside.setText(ENDINGS.get(message.stop_reason, "") if answer and not message.problem else "")
-        self._details.setText(message.detail[-2000:] if answer else "")
+        failed = answer and message.stop_reason == "failed"
+        self._problem.setText(message.problem if failed else "")
+        self._aside.setText(ENDINGS.get(message.stop_reason, "") if answer else "")
+        said = [message.problem, message.detail] if message.stop_reason == "engine" else [message.detail]
+        self._details.setText("\n".join(filter(None, said))[-2000:] if answer else "")
         self._details.hide()
         self._problem.setVisible(bool(self._problem.text()))
         self._aside.setVisible(bool(self._aside.text()))
@@ -148,7 +151,7 @@ class MessageView(QWidget):
 
     def _show_actions(self, wanted: bool) -> None:
         """Transparent rather than hidden buttons keep their place in the tab order."""
-        failed = bool(self._problem.text())
+        failed = bool(self._problem.text()) or self.message.stop_reason == "engine"
         again = self._last and self.message.role == "assistant" and not self._streaming
         self._buttons[0].setVisible(bool(self._text))
         self._buttons[1].setVisible(again)
@@ -156,7 +159,7 @@ class MessageView(QWidget):
         shown = (wanted or failed) and not self._streaming
         for button in (*self._buttons, self._fold):
             button.setProperty("faded", not shown)
-            button.setGraphicsEffect(None if shown else _clear_effect(button))
+            button.setGraphicsEffect(None if shown else _clear_effect(button))  # type: ignore[arg-type]  # the stub forgets None
 
     def _toggle_details(self) -> None:
         self._details.setVisible(self._details.isHidden())
@@ -186,9 +189,9 @@ class MessageView(QWidget):
         bubble = self._bubble_width(width)
         inner = bubble - 2 * SIZES.gap_l
         height = self.body.heightForWidth(inner)
-        self._bubble.setGeometry(width - bubble, 0, bubble, height + 2 * SIZES.gap_m)
+        self._bubble.setGeometry(width - bubble, 0, bubble, height + SIZES.gap_m + SIZES.gap_s)
         self.body.setGeometry(SIZES.gap_l, SIZES.gap_m, inner, height)
-        return height + 2 * SIZES.gap_m
+        return height + SIZES.gap_m + SIZES.gap_s
 
     def _place_answer(self, width: int) -> int:
         height = self.body.heightForWidth(width)

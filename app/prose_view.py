@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QRectF, Qt, QUrl, Signal
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QTextCursor, QWheelEvent
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QTextBlockFormat, QTextCursor, QWheelEvent
 from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 
 from app.markdown import MarkdownDocument, render
@@ -30,6 +30,7 @@ class ProseView(QTextBrowser):
         self.anchorClicked.connect(lambda url: self.link.emit(url.toString()))
         self.highlighted.connect(self._hover)
         self.markdown = ""
+        render(self.document(), "", theme())
         self._caret = False
 
     def set_markdown(self, markdown: str) -> None:
@@ -42,6 +43,11 @@ class ProseView(QTextBrowser):
         self.setAccessibleName("Your message")
         render(self.document(), "", theme())
         self.setPlainText(text)
+        cursor = QTextCursor(self.document())
+        cursor.select(QTextCursor.SelectionType.Document)
+        format = QTextBlockFormat()
+        format.setLineHeight(SIZES.line_height, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+        cursor.mergeBlockFormat(format)
 
     def restyle(self) -> None:
         """The theme has changed."""

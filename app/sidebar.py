@@ -75,7 +75,7 @@ class Sidebar(QFrame):
         self._stack.addWidget(self.list)
         self._stack.addWidget(self.empty)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, SIZES.gap, 0, SIZES.gap)
+        layout.setContentsMargins(0, SIZES.gap, 1, SIZES.gap)
         layout.setSpacing(SIZES.gap)
         top = QVBoxLayout()
         top.setContentsMargins(SIZES.gap, 0, SIZES.gap, 0)

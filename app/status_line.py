@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, Signal
@@ -67,7 +68,7 @@ class StatusLine(QWidget):
         if self._models:
             menu.addSeparator()
         for path in self._models:
-            menu.addAction(path.stem.replace("&", "&&"), lambda path=path: self.chosen.emit(str(path)))
+            menu.addAction(path.stem.replace("&", "&&"), partial(self.chosen.emit, str(path)))
         self._pop(menu, self.model)
 
     def _numbers(self, part: QPushButton) -> None:
@@ -82,11 +83,8 @@ class StatusLine(QWidget):
 
 
 def model_name(standing: Standing) -> str:
-    if standing.model is not None:
-        return standing.model.name
-    if standing.path is None:
-        return "No model"
-    return standing.path.stem
+    # The file's name: it is what the user chose, where the header's name is often a note of its makers.
+    return standing.path.stem if standing.path else "No model"
 
 
 def lines_of(standing: Standing) -> list[str]:

@@ -17,6 +17,7 @@ from app.resources import asset
 class Sizes:
     """Pixels on a grid of 4; type sizes in pixels, line heights in percent."""
 
+    gap_s: int = 4
     gap: int = 8
     gap_m: int = 12
     gap_l: int = 16

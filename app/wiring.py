@@ -214,7 +214,7 @@ class Chickadee(QObject):
             self._show_waiting()
         elif change.kind in ("added", "chat"):
             self.window.show_page(not conversation.messages)
-            self.window.header.show_title(conversation.chat.title)
+            self._show_title(conversation)
 
     def _stands(self, standing: Standing) -> None:
         self.window.status.show_standing(standing)
@@ -248,9 +248,12 @@ class Chickadee(QObject):
         conversation = self.shelf.current
         self.window.transcript.show_conversation(conversation)
         self.window.show_page(not conversation.messages)
-        self.window.header.show_title(conversation.chat.title)
+        self._show_title(conversation)
         self._list_chats()
         self._show_waiting()
+
+    def _show_title(self, conversation: Conversation) -> None:
+        self.window.header.show_title(conversation.chat.title if conversation.messages else "")
 
     def _list_chats(self) -> None:
         self.window.sidebar.show_chats(self.shelf.chats(), self.shelf.current.chat.id)
