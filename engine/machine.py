@@ -1,25 +1,84 @@
-"""What this computer has: cores and memory. Knows no model."""
+"""What this computer has: processors and memory, asked of the system. Measures nothing, knows no model."""
 
 from __future__ import annotations
 
 import os
+import platform
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import psutil
 
 PERFORMANCE_CORES = Path("/sys/devices/cpu_core/cpus")  # Linux lists them here on processors with two kinds of cores
+CPU_INFO = Path("/proc/cpuinfo")
+CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+CGROUPS, OWN_CGROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+USUAL_CACHE = 32 << 20  # bytes: last-level cache where the system does not tell; larger than most laptops have
+STEP = 64 << 20  # bytes: total memory differs by a little from boot to boot; the fingerprint must not
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes of RAM that this process may use in all, and that are free for it now; the lower of system and cgroup."""
+
+    total: int
+    available: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What a measurement on this machine depends on: another one's measurements are not valid here."""
+
+    cpu: str
+    physical_cores: int
+    logical_cores: int
+    usable_cores: int
+    ram_total_bytes: int
+    build: str
+
+
+def fingerprint() -> Fingerprint:
+    ram = round(memory().total / STEP) * STEP
+    build = ", ".join(f"{name} {library_version(name)}" for name in ("numpy", "llama-cpp-python"))
+    return Fingerprint(cpu_model(), physical_cores(), logical_cores(), usable_cores(), ram, build)
+
+
+def library_version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:  # a packaged app may carry the library without its description
+        return "packaged"
 
 
 def default_threads() -> int:
     """Physical performance cores this process may use: more threads than that slow llama.cpp down."""
-    physical = psutil.cpu_count(logical=False) or os.cpu_count() or 1
-    if PERFORMANCE_CORES.exists():
-        logical = len(parse_cpu_list(PERFORMANCE_CORES.read_text()))
-        siblings = max(1, (os.cpu_count() or 1) // physical)
-        physical = max(1, logical // siblings) if siblings > 1 else logical
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else physical
-    return max(1, min(physical, allowed))
+    return max(1, min(performance_cores(), usable_cores()))
+
+
+def physical_cores() -> int:
+    return psutil.cpu_count(logical=False) or os.cpu_count() or 1
+
+
+def logical_cores() -> int:
+    return os.cpu_count() or 1
+
+
+def usable_cores() -> int:
+    """Logical cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else logical_cores()
+
+
+def performance_cores() -> int:
+    """Physical cores without the slow ones of processors that have two kinds."""
+    physical = physical_cores()
+    if not PERFORMANCE_CORES.exists():
+        return physical
+    logical = len(parse_cpu_list(PERFORMANCE_CORES.read_text()))
+    siblings = max(1, logical_cores() // physical)
+    return max(1, logical // siblings) if siblings > 1 else logical
 
 
 def parse_cpu_list(text: str) -> set[int]:
@@ -28,6 +87,66 @@ def parse_cpu_list(text: str) -> set[int]:
     for first, last in re.findall(r"(\d+)(?:-(\d+))?", text):
         cpus.update(range(int(first), int(last or first) + 1))
     return cpus
+
+
+def cpu_model() -> str:
+    if CPU_INFO.exists():
+        found = re.search(r"^model name\s*:\s*(.+)$", CPU_INFO.read_text(errors="replace"), re.MULTILINE)
+        if found:
+            return found.group(1).strip()
+    return platform.processor() or platform.machine()
+
+
+def last_level_cache() -> int:
+    """Bytes of the largest cache of processor 0."""
+    units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+    sizes = [USUAL_CACHE] if not CACHES.exists() else []
+    for path in CACHES.glob("index*/size"):
+        found = re.fullmatch(r"(\d+)([KMG]?)\s*", path.read_text())
+        if found:
+            sizes.append(int(found[1]) * units.get(found[2], 1))
+    return max(sizes, default=USUAL_CACHE)
+
+
+def memory() -> Memory:
+    system = psutil.virtual_memory()
+    total, available = int(system.total), int(system.available)
+    for limit, used in cgroup_limits():
+        total, available = min(total, limit), min(available, max(0, limit - used))
+    return Memory(total, available)
+
+
+def cgroup_limits() -> Iterator[tuple[int, int]]:
+    """Memory limit and use in bytes of each cgroup around this process that has a limit (versions 1 and 2).
+
+    A container may see its own group as the root, or by a path that does not exist inside: all that exist count.
+    Pages of files that were only read are no use: the kernel gives them back."""
+    for folder, limit_name, used_name in _cgroups():
+        try:
+            limit = (folder / limit_name).read_text().strip()
+            used = int((folder / used_name).read_text())
+            found = re.search(r"^(?:total_)?inactive_file (\d+)$", (folder / "memory.stat").read_text(), re.MULTILINE)
+        except (OSError, ValueError):
+            continue
+        if limit.isdigit() and int(limit) < 1 << 60:  # version 1 writes almost 2**63 for “no limit”
+            yield int(limit), max(0, used - int(found[1] if found else 0))
+
+
+def _cgroups() -> Iterator[tuple[Path, str, str]]:
+    if not OWN_CGROUPS.exists():
+        return
+    for line in OWN_CGROUPS.read_text().splitlines():
+        _number, controllers, own = line.split(":", 2)
+        if controllers == "":
+            root, names = CGROUPS, ("memory.max", "memory.current")
+        elif "memory" in controllers.split(","):
+            root, names = CGROUPS / "memory", ("memory.limit_in_bytes", "memory.usage_in_bytes")
+        else:
+            continue
+        inner = root / own.lstrip("/")
+        for folder in (inner, *inner.parents):
+            if folder.is_relative_to(root):
+                yield (folder, *names)
 
 
 def resident_bytes() -> int:
