@@ -1,0 +1,65 @@
+"""The window on a folder of its own, with the scripted engine or the real one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.folders import Folders, open_folders
+from app.wiring import Chickadee
+
+FAKE = [sys.executable, "-m", "tests.app.fake_engine"]
+Opener = Callable[..., Chickadee]
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Folders:
+    return open_folders(tmp_path / "data")
+
+
+@pytest.fixture
+def open_window(qtbot: QtBot, qapp: QApplication, folders: Folders, tmp_path: Path) -> Iterator[Opener]:
+    """Opens the window on the test's folder; every one is closed again."""
+    opened: list[Chickadee] = []
+    qapp.setStyle("Fusion")
+
+    def opener(model: Path | None = None, command: list[str] | None = FAKE, max_tokens: int | None = None) -> Chickadee:
+        chickadee = Chickadee(folders, model or (tmp_path / "fake.gguf" if command else None), command, max_tokens)
+        opened.append(chickadee)
+        chickadee.window.resize(1000, 700)
+        with qtbot.waitExposed(chickadee.window):
+            chickadee.window.show()
+        chickadee.start()
+        return chickadee
+
+    yield opener
+    for chickadee in opened:
+        if chickadee.window.isVisible():
+            chickadee.window.close()
+        chickadee.window.deleteLater()
+        chickadee.deleteLater()
+
+
+@pytest.fixture
+def chickadee(open_window: Opener, qtbot: QtBot) -> Chickadee:
+    """The window with the scripted engine, ready to answer."""
+    chickadee = open_window()
+    qtbot.waitUntil(lambda: chickadee.assistant.standing.phase == "ready")
+    return chickadee
+
+
+@pytest.fixture
+def ask(qtbot: QtBot) -> Callable[[Chickadee, str], None]:
+    """Types the text and presses Enter."""
+
+    def ask(chickadee: Chickadee, text: str) -> None:
+        qtbot.keyClicks(chickadee.window.composer.text, text)
+        qtbot.keyClick(chickadee.window.composer.text, Qt.Key.Key_Return)
+
+    return ask

@@ -1,0 +1,122 @@
+"""A scripted engine: speaks the protocol over stdin and stdout and does what the last message's words ask for.
+
+slow: text for ever, until cancelled · read: prompt progress first · die: some text, then SIGKILL · nonsense: broken
+lines between the text · refuse: a failure · many: hundred paragraphs · else: an echo. A model path with "missing" in it
+fails to load, one with "slowload" loads when the file `go` beside it appears, one with "crash" ends the process.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+from engine import protocol as p
+
+REQUESTS: queue.Queue[p.Request | None] = queue.Queue()
+CANCELLED: set[int] = set()
+
+
+def say(event: p.Event) -> None:
+    sys.stdout.buffer.write(p.encode(event))
+    sys.stdout.buffer.flush()
+
+
+def listen() -> None:
+    for line in sys.stdin.buffer:
+        request = p.decode_request(line)
+        if isinstance(request, p.Cancel):
+            CANCELLED.add(request.request)
+            say(p.Cancelled(request.id, True))
+        else:
+            REQUESTS.put(request)
+    os._exit(0)
+
+
+def info(path: str) -> p.ModelInfo:
+    return p.ModelInfo(path, Path(path).stem, "llama", 1_000_000, 1_000_000, 4096, 4096, 2, "model")
+
+
+def load(request: p.Load) -> p.ModelInfo | None:
+    say(p.LoadProgress(request.id, 0.5))
+    if "missing" in request.path:
+        say(p.Failed(request.id, "no_such_file", "There is no such model file.", "details for the log"))
+        return None
+    if "crash" in request.path:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    while "slowload" in request.path and not Path(request.path).with_name("go").exists():
+        time.sleep(0.01)
+    model = info(request.path)
+    say(p.Loaded(request.id, model, 0.1))
+    return model
+
+
+def finish(request: p.Generate, reason: p.StopReason, tokens: int) -> None:
+    numbers = p.Statistics(20, 5, 0.1, tokens, 0.5, tokens, reason, 20 + tokens, 4096)
+    say(p.Finished(request.id, numbers, ()))
+
+
+def generate(request: p.Generate) -> None:
+    words = request.messages[-1].content
+    say(p.PrefillProgress(request.id, 0, 3000, 0))
+    if "read" in words:
+        for done in (1000, 1200):
+            time.sleep(0.05)
+            say(p.PrefillProgress(request.id, done, 3000, 0))
+        while request.id not in CANCELLED and "wait" in words:
+            time.sleep(0.01)
+    if "refuse" in words:
+        say(p.Failed(request.id, "prompt_too_long", "This chat has 9,000 tokens, 4,096 fit.", "prompt=9000"))
+    elif "die" in words:
+        say(p.Text(request.id, "The partial answer"))
+        time.sleep(0.2)
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif "slow" in words:
+        write_for_ever(request)
+    elif "nonsense" in words:
+        say(p.Text(request.id, "before "))
+        sys.stdout.buffer.write(b'this is not JSON\n{"v": 99}\n\xff\xfe\n{"v": 1, "type": "text", "id": []}\n')
+        sys.stdout.buffer.flush()
+        say(p.Text(request.id, "after"))
+        finish(request, "end", 2)
+    else:
+        text = "\n\n".join(f"Paragraph {n} of many." for n in range(100)) if "many" in words else f"echo: {words}"
+        for start in range(0, len(text), 7):
+            say(p.Text(request.id, text[start : start + 7]))
+        finish(request, "end", 10)
+
+
+def write_for_ever(request: p.Generate) -> None:
+    count = 0
+    while request.id not in CANCELLED:
+        say(p.Text(request.id, f"word{count} " if count % 10 else f"\n\nparagraph {count} "))
+        count += 1
+        time.sleep(0.01)
+    finish(request, "cancelled", count)
+
+
+def main() -> None:
+    sys.stderr.write("fake engine: hello from stderr\n")
+    sys.stderr.flush()
+    threading.Thread(target=listen, daemon=True).start()
+    model: p.ModelInfo | None = None
+    while True:
+        match REQUESTS.get():
+            case p.Hello() as request:
+                say(p.Welcome(request.id, "fake", "none", os.getpid()))
+            case p.Load() as request:
+                model = load(request)
+            case p.Generate() as request:
+                generate(request)
+            case p.Status() as request:
+                say(p.StatusReport(request.id, model, 0, 42_000_000))
+            case _:
+                return
+
+
+if __name__ == "__main__":
+    main()

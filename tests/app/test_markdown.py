@@ -1,0 +1,123 @@
+"""What an answer may look like, and what a hostile one cannot do."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PySide6.QtGui import QTextTable
+from pytestqt.qtbot import QtBot
+
+from app.assistant import Standing
+from app.code_view import CodeView
+from app.markdown import MarkdownDocument, render
+from app.prose_view import ProseView
+from app.theme import DARK, LIGHT
+from app.wiring import Chickadee
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "<img src='file:///etc/passwd'>",
+    "![x](file:///etc/passwd)",
+    "![x](http://127.0.0.1:9/a.png)",
+    "![x](data:image/png;base64,AAAA)",
+    "[![x](http://127.0.0.1:9/a.png)](http://127.0.0.1:9/)",
+    "<iframe src=http://127.0.0.1:9/></iframe>",
+    "a ![](qrc:/x.png) b",
+]
+
+
+def shown(markdown: str) -> MarkdownDocument:
+    document = MarkdownDocument()
+    render(document, markdown, LIGHT)
+    return document
+
+
+@pytest.mark.parametrize("markdown", HOSTILE)
+def test_nothing_is_loaded(qtbot: QtBot, markdown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    view = ProseView()
+    qtbot.addWidget(view)
+    view.set_markdown(markdown)
+    view.resize(400, 200)
+    with qtbot.waitExposed(view):
+        view.show()
+    view.grab()
+    block = view.document().begin()
+    while block.isValid():
+        assert all(not at.fragment().charFormat().isImageFormat() for at in block)
+        block = block.next()
+
+
+def test_html_is_shown_as_text(qapp: object) -> None:
+    assert "<script>alert(1)</script>" in shown("a <script>alert(1)</script> b").toPlainText()
+    assert "<think>" in shown("<think>hm</think> yes").toPlainText()
+
+
+def test_an_image_is_named_not_shown(qapp: object) -> None:
+    assert shown("![a photo](x.png)").toPlainText() == "[image: a photo]"
+
+
+@pytest.mark.parametrize("before", ["", "> quote\n\n", "- item\n\n", "text\n\n"])
+def test_the_header_of_a_table_is_whole(qapp: object, before: str) -> None:
+    document = shown(before + "| Model | b |\n|---|---|\n| 1 | 2 |")
+    (table,) = [frame for frame in document.rootFrame().childFrames() if isinstance(frame, QTextTable)]
+    cursor = table.cellAt(0, 0).firstCursorPosition()
+    assert cursor.block().text() == "Model"
+    cursor.movePosition(cursor.MoveOperation.Right)
+    assert cursor.charFormat().fontWeight() > 400
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(alphabet="ab|-#>*_`[]()!<&\n 1.~\\é🐦", max_size=80))
+def test_any_text_can_be_shown(qapp: object, markdown: str) -> None:
+    document = shown(markdown)
+    document.setTextWidth(200)
+    assert document.size().height() >= 0
+
+
+@pytest.mark.parametrize("address", ["javascript:alert(1)", "file:///etc/passwd", "smb://x/y", "http:///nohost", "//x"])
+def test_other_links_stay_closed(chickadee: Chickadee, address: str) -> None:
+    chickadee.window.transcript.link.emit(address)
+    assert "does not lead to a web page" in chickadee.window.notice.text.text()
+    assert chickadee.window.notice.button.isHidden()
+
+
+def test_a_web_link_opens_only_after_it_was_shown(
+    chickadee: Chickadee, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from PySide6.QtGui import QDesktopServices
+
+    opened: list[str] = []
+    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.toString()) or True)
+    chickadee.window.transcript.link.emit("https://exämple.org/a?b=<c>")
+    assert opened == []
+    assert "https://xn--exmple-cua.org/a?b=%3Cc%3E" in chickadee.window.notice.text.text()
+    chickadee.window.notice.button.click()
+    assert len(opened) == 1
+
+
+def test_code_is_coloured_in_both_themes(qtbot: QtBot) -> None:
+    view = CodeView()
+    qtbot.addWidget(view)
+    view.set_code("def f():\n    return 1  # one\n", "python")
+
+    def colours() -> set[str]:
+        layout = view.text.document().begin().layout()
+        return {form.format.foreground().color().name() for form in layout.formats()}
+
+    qtbot.waitUntil(lambda: LIGHT.keyword in colours() or DARK.keyword in colours())
+
+
+def test_code_grows_by_appending(qtbot: QtBot) -> None:
+    view = CodeView()
+    qtbot.addWidget(view)
+    for length in range(0, 30, 3):
+        view.set_code("line one\nline two\nline three"[:length], "no such language")
+    assert view.text.toPlainText() == "line one\nline two\nline thr"
+
+
+def test_a_standing_without_a_model_has_a_name() -> None:
+    from app.status_line import lines_of, model_name
+
+    assert model_name(Standing()) == "No model"
+    assert lines_of(Standing()) == ["No model is loaded"]

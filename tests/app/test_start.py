@@ -1,0 +1,166 @@
+"""Starting the program: bad input, no display, a second start, the self-test, and the whole journey for real."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QObject
+from pytestqt.qtbot import QtBot
+
+from app.folders import Folders, open_folders
+from app.single_instance import SingleInstance
+from app.wiring import Chickadee
+from models.default import default_model
+from models.failures import Failure
+from tests.app.conftest import Opener
+from tests.app.test_window import stored
+
+CHECKOUT = Path(__file__).resolve().parent.parent.parent
+SECONDS = 60_000
+
+
+def start(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    settings = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    settings |= {"QT_QPA_PLATFORM": "offscreen"} | environment
+    command = [sys.executable, "-m", "app", *arguments]
+    return subprocess.run(command, env=settings, cwd=CHECKOUT, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems always have a display")
+def test_without_a_display_the_terminal_is_named() -> None:
+    done = start(QT_QPA_PLATFORM="")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "There is no display to open a window on. `make chat` chats in the terminal instead.\n"
+
+
+def test_bad_models_are_told(tmp_path: Path) -> None:
+    text, cut = tmp_path / "a.gguf", tmp_path / "cut.gguf"
+    text.write_text("no model")
+    with default_model().open("rb") as whole:
+        cut.write_bytes(whole.read(100_000))
+    for path, words in (
+        (tmp_path / "no", "no file"),
+        (tmp_path, "is a folder"),
+        (text, "not a GGUF"),
+        (cut, "damaged"),
+    ):
+        done = start("--model", str(path))
+        assert done.returncode == 2
+        assert words in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_a_data_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    done = start("--data-dir", str(file / "below"))
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"Chickadee cannot write to its folder {file / 'below'}")
+    assert "Traceback" not in done.stderr
+    with pytest.raises(Failure):
+        open_folders(file)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
+def test_folders_are_private(tmp_path: Path) -> None:
+    folders = open_folders(tmp_path / "data")
+    assert folders.data.stat().st_mode & 0o777 == 0o700
+    assert folders.logs.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_second_start_raises_the_first_window(
+    chickadee: Chickadee, folders: Folders, qtbot: QtBot, tmp_path: Path
+) -> None:
+    first = SingleInstance(folders.data)
+    assert first.claim()
+    first.raised.connect(chickadee.raise_window)
+    chickadee.window.showMinimized()
+    wish = subprocess.Popen(
+        [sys.executable, "-m", "app", "--data-dir", str(folders.data), "--model", str(default_model())],
+        cwd=CHECKOUT, env=os.environ | {"QT_QPA_PLATFORM": "offscreen"}, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    with qtbot.waitSignal(first.raised, timeout=SECONDS) as heard:
+        pass
+    assert heard.args == [str(default_model())]
+    output, _ = wish.communicate(timeout=30)
+    assert wish.returncode == 0
+    assert output == b"Chickadee is already open; its window is in front now.\n"
+    assert not chickadee.window.isMinimized()
+    assert chickadee.assistant.standing.path == default_model()
+    first.release()
+
+
+def test_a_killed_windows_socket_is_no_obstacle(tmp_path: Path, qapp: QObject) -> None:
+    script = (
+        "import os, sys; from pathlib import Path; from PySide6.QtCore import QCoreApplication;"
+        "from app.single_instance import SingleInstance; app = QCoreApplication([]);"
+        "one = SingleInstance(Path(sys.argv[1])); print(one.claim(), flush=True); os.kill(os.getpid(), 9)"
+    )
+    killed = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)], cwd=CHECKOUT, capture_output=True, timeout=60
+    )
+    assert killed.stdout == b"True\n"
+    instance = SingleInstance(tmp_path)
+    assert instance.claim()
+    instance.release()
+
+
+def test_the_self_test_passes() -> None:
+    done = start("--self-test")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("self-test passed")
+
+
+def test_the_self_test_can_fail(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.gguf"
+    with default_model().open("rb") as whole:
+        broken.write_bytes(whole.read(20_000_000))
+    done = start("--self-test", "--model", str(broken))
+    assert done.returncode != 0
+    assert done.stderr.strip()
+
+
+def test_the_journey(
+    open_window: Opener, ask: Callable[[Chickadee, str], None], qtbot: QtBot, folders: Folders
+) -> None:
+    """Send, stream, stop, kill the engine, send again, restart: with the real engine and the default model."""
+    chickadee = open_window(command=None)
+    ask(chickadee, "Count from one to five hundred in words.")
+    conversation = chickadee.shelf.current
+    qtbot.waitUntil(lambda: len(conversation.answer_text) > 40, timeout=SECONDS)
+    qtbot.mouseClick(chickadee.window.composer.button, qtbot_left())
+    qtbot.waitUntil(lambda: not conversation.busy, timeout=SECONDS)
+    assert conversation.messages[-1].stop_reason in ("cancelled", "end")
+
+    ask(chickadee, "Tell me a very long story about a bird.")
+    qtbot.waitUntil(lambda: len(conversation.answer_text) > 20, timeout=SECONDS)
+    os.kill(chickadee.client.pid, signal.SIGKILL)
+    qtbot.waitUntil(chickadee.window.notice.isVisible, timeout=SECONDS)
+    partial = conversation.messages[-1]
+    assert partial.stop_reason == "engine"
+    assert len(partial.content) > 20
+
+    ask(chickadee, "Say hello.")
+    qtbot.waitUntil(lambda: len(conversation.answer_text) > 3 or len(conversation.messages) == 6, timeout=SECONDS)
+    chickadee.stop_answer()
+    qtbot.waitUntil(lambda: not conversation.busy, timeout=SECONDS)
+    shown = [view.text for view in chickadee.window.transcript.views]
+    assert len(shown) == 6
+    chickadee.window.close()
+    assert [content for _, content, _ in stored(folders)] == shown
+
+    again = open_window(command=None)
+    again.open_chat(conversation.chat.id)
+    qtbot.waitUntil(lambda: [view.text for view in again.window.transcript.views] == shown, timeout=SECONDS)
+
+
+def qtbot_left() -> object:
+    from PySide6.QtCore import Qt
+
+    return Qt.MouseButton.LeftButton

@@ -1,0 +1,310 @@
+"""The window through its real widgets, with the scripted engine."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QPushButton, QToolButton
+from pytestqt.qtbot import QtBot
+
+from app.code_view import CodeView
+from app.folders import Folders
+from app.prose_view import ProseView
+from app.wiring import Chickadee
+from tests.app.conftest import Opener
+
+Ask = Callable[[Chickadee, str], None]
+SECONDS = 10_000
+
+
+def done(chickadee: Chickadee) -> bool:
+    conversation = chickadee.shelf.current
+    return len(conversation.messages) > 1 and not conversation.busy
+
+
+def last_text(chickadee: Chickadee) -> str:
+    return chickadee.window.transcript.views[-1].text
+
+
+def stored(folders: Folders) -> list[tuple[str, str, str | None]]:
+    db = sqlite3.connect(folders.library)
+    rows = db.execute("SELECT role, content, stop_reason FROM messages ORDER BY number").fetchall()
+    db.close()
+    return rows
+
+
+def test_a_message_is_sent_streamed_and_stored(chickadee: Chickadee, ask: Ask, qtbot: QtBot, folders: Folders) -> None:
+    assert chickadee.window.pages.currentWidget() is chickadee.window.welcome
+    ask(chickadee, "hello *you*")
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    assert last_text(chickadee) == "echo: hello *you*"
+    assert stored(folders) == [("user", "hello *you*", "end"), ("assistant", "echo: hello *you*", "end")]
+    qtbot.waitUntil(lambda: chickadee.window.sidebar.titles() == ["hello you"])
+    assert chickadee.window.status.speed.text() == "20 tok/s"
+    assert chickadee.window.status.context.text() == "30 / 4,096"
+
+
+def test_shift_enter_breaks_the_line(chickadee: Chickadee, qtbot: QtBot) -> None:
+    text = chickadee.window.composer.text
+    height = text.height()
+    qtbot.keyClicks(text, "one")
+    qtbot.keyClick(text, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    qtbot.keyClicks(text, "two")
+    assert text.toPlainText() == "one\ntwo"
+    assert text.height() > height
+    assert not chickadee.shelf.current.messages
+
+
+def test_stop_keeps_what_was_written(chickadee: Chickadee, ask: Ask, qtbot: QtBot, folders: Folders) -> None:
+    ask(chickadee, "slow")
+    qtbot.waitUntil(lambda: "word5" in last_text(chickadee), timeout=SECONDS)
+    assert chickadee.window.composer.button.accessibleName() == "Stop"
+    qtbot.keyClick(chickadee.window, Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    assert chickadee.window.composer.button.accessibleName() == "Send"
+    role, text, reason = stored(folders)[-1]
+    assert (role, reason) == ("assistant", "cancelled")
+    assert "word5" in text
+    assert text == last_text(chickadee)
+
+
+def test_what_is_typed_during_an_answer_stays(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask(chickadee, "slow")
+    ask(chickadee, "next")
+    assert chickadee.window.composer.text.toPlainText() == "next"
+    assert len([message for message in chickadee.shelf.current.messages if message.role == "user"]) == 1
+
+
+def test_the_prompt_being_read_is_shown(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask(chickadee, "read wait")
+    progress = chickadee.window.composer.progress
+    qtbot.waitUntil(lambda: progress.text().startswith("Reading 1,200 of 3,000 tokens · "), timeout=SECONDS)
+    assert progress.text().endswith(" s left")
+    qtbot.mouseClick(chickadee.window.composer.button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    assert progress.isHidden()
+
+
+def test_a_refusal_is_told_in_place(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask(chickadee, "refuse")
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    view = chickadee.window.transcript.views[-1]
+    labels = {label.objectName(): label for label in view.findChildren(type(view._problem))}
+    assert labels["problem"].isVisible()
+    assert labels["problem"].text() == "This chat has 9,000 tokens, 4,096 fit."
+    assert not labels["details"].isVisible()
+
+
+def test_nonsense_from_the_engine_is_ignored(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask(chickadee, "nonsense")
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    assert last_text(chickadee) == "before after"
+
+
+def test_the_engines_death_keeps_the_text_and_the_next_message_starts_it_again(
+    chickadee: Chickadee, ask: Ask, qtbot: QtBot, folders: Folders
+) -> None:
+    ask(chickadee, "die")
+    notice = chickadee.window.notice
+    qtbot.waitUntil(lambda: done(chickadee) and notice.isVisible(), timeout=SECONDS)
+    assert notice.text.text() == "The engine was stopped by the system, most likely because memory ran out."
+    assert notice.button.text() == "Start engine again"
+    assert stored(folders)[-1] == ("assistant", "The partial answer", "engine")
+    assert last_text(chickadee) == "The partial answer"
+    ask(chickadee, "again")
+    qtbot.waitUntil(lambda: len(chickadee.shelf.current.messages) == 4 and done(chickadee), timeout=SECONDS)
+    assert last_text(chickadee) == "echo: again"
+    assert notice.isHidden()
+
+
+def test_the_button_starts_the_engine_again(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask(chickadee, "die")
+    qtbot.waitUntil(chickadee.window.notice.isVisible, timeout=SECONDS)
+    qtbot.mouseClick(chickadee.window.notice.button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: chickadee.assistant.standing.phase == "ready", timeout=SECONDS)
+
+
+def test_an_engine_that_is_not_there_is_told(open_window: Opener, qtbot: QtBot) -> None:
+    chickadee = open_window(command=["/no/such/engine"], model=Path("/m.gguf"))
+    qtbot.waitUntil(chickadee.window.notice.isVisible, timeout=SECONDS)
+    assert chickadee.window.notice.text.text().startswith("The engine could not be started")
+
+
+def test_a_message_sent_while_the_model_loads_is_stored_and_answered(
+    open_window: Opener, ask: Ask, qtbot: QtBot, tmp_path: Path, folders: Folders
+) -> None:
+    chickadee = open_window(model=tmp_path / "slowload.gguf")
+    ask(chickadee, "early")
+    assert stored(folders) == [("user", "early", "end")]
+    assert "your message is answered next" in chickadee.window.composer.progress.text()
+    (tmp_path / "go").touch()
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    assert last_text(chickadee) == "echo: early"
+
+
+def test_a_model_that_does_not_load_is_told_and_the_message_waits(
+    open_window: Opener, ask: Ask, qtbot: QtBot, tmp_path: Path
+) -> None:
+    chickadee = open_window(model=tmp_path / "missing.gguf")
+    ask(chickadee, "hello")
+    notice = chickadee.window.notice
+    qtbot.waitUntil(notice.isVisible, timeout=SECONDS)
+    assert (notice.text.text(), notice.button.text()) == ("There is no such model file.", "Choose another model")
+    chickadee.use_model(str(tmp_path / "other.gguf"))
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    assert last_text(chickadee) == "echo: hello"
+    assert notice.isHidden()
+
+
+def test_an_engine_that_crashes_on_loading_is_not_started_for_ever(
+    open_window: Opener, ask: Ask, qtbot: QtBot, tmp_path: Path
+) -> None:
+    chickadee = open_window(model=tmp_path / "crash.gguf")
+    qtbot.waitUntil(chickadee.window.notice.isVisible, timeout=SECONDS)
+    assert chickadee.window.notice.text.text() == "The engine crashed."
+    assert chickadee.assistant.standing.phase == "off"
+
+
+def test_a_view_that_is_scrolled_up_does_not_jump(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask(chickadee, "many")
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    bar = chickadee.window.transcript.verticalScrollBar()
+    ask(chickadee, "slow")
+    qtbot.waitUntil(lambda: "word5" in last_text(chickadee), timeout=SECONDS)
+    assert bar.value() == bar.maximum()
+    bar.setValue(100)
+    height = chickadee.window.transcript.column.height()
+    qtbot.waitUntil(lambda: chickadee.window.transcript.column.height() > height + 100, timeout=SECONDS)
+    assert bar.value() == 100
+    down = chickadee.window.transcript.findChild(QPushButton, "down")
+    assert down.isVisible()
+    qtbot.mouseClick(down, Qt.MouseButton.LeftButton)
+    assert bar.value() == bar.maximum()
+    assert down.isHidden()
+
+
+def test_finished_blocks_are_not_laid_out_again(
+    chickadee: Chickadee, ask: Ask, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[str] = []
+    plain = ProseView.set_markdown
+
+    def counting(view: ProseView, markdown: str) -> None:
+        drawn.append(markdown)
+        plain(view, markdown)
+
+    ask(chickadee, "slow")
+    qtbot.waitUntil(lambda: "paragraph 20" in last_text(chickadee), timeout=SECONDS)
+    monkeypatch.setattr(ProseView, "set_markdown", counting)
+    qtbot.waitUntil(lambda: "paragraph 40" in last_text(chickadee), timeout=SECONDS)
+    assert drawn
+    assert not [markdown for markdown in drawn if "word5 " in markdown]
+
+
+def test_code_is_copied(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    chickadee.send("look:\n```python\nprint(1)\n```\nend")
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    code = chickadee.window.transcript.views[-1].findChild(CodeView)
+    assert code.language == "python"
+    button = code.findChild(QPushButton)
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert QGuiApplication.clipboard().text() == "print(1)"
+    assert button.text() == "Copied"
+
+
+def test_delete_and_undo(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask(chickadee, "first")
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    chickadee.window.sidebar.deleted.emit(chickadee.shelf.current.chat.id)
+    assert chickadee.window.sidebar.titles() == []
+    assert chickadee.window.notice.button.text() == "Undo"
+    qtbot.mouseClick(chickadee.window.notice.button, Qt.MouseButton.LeftButton)
+    assert chickadee.window.sidebar.titles() == ["first"]
+    assert last_text(chickadee) == "echo: first"
+
+
+def test_deleting_a_chat_stops_its_answer(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask(chickadee, "slow")
+    qtbot.waitUntil(lambda: "word5" in last_text(chickadee), timeout=SECONDS)
+    chickadee.window.delete_chat.emit()
+    qtbot.waitUntil(lambda: chickadee.assistant.active is None, timeout=SECONDS)
+    assert chickadee.window.sidebar.titles() == []
+
+
+def test_a_chat_is_renamed_in_place(
+    chickadee: Chickadee, ask: Ask, qtbot: QtBot, open_window: Opener, folders: Folders
+) -> None:
+    ask(chickadee, "first")
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    qtbot.waitUntil(lambda: chickadee.window.sidebar.titles() == ["first"])
+    sidebar = chickadee.window.sidebar
+    item = next(item for item in map(sidebar.list.item, range(sidebar.list.count())) if item.text() == "first")
+    item.setText("A better title")
+    assert chickadee.shelf.current.chat.title == "A better title"
+    qtbot.waitUntil(lambda: sidebar.titles() == ["A better title"])
+    chickadee.window.close()
+    assert open_window().window.sidebar.titles() == ["A better title"]
+
+
+def test_the_last_answer_can_be_written_again(chickadee: Chickadee, ask: Ask, qtbot: QtBot, folders: Folders) -> None:
+    ask(chickadee, "hello")
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    chickadee.window.transcript.views[-1].again.emit()
+    qtbot.waitUntil(lambda: done(chickadee) and len(stored(folders)) == 3, timeout=SECONDS)
+    assert len(chickadee.window.transcript.views) == 2
+    assert [role for role, _, _ in stored(folders)] == ["user", "assistant", "assistant"]
+
+
+def test_an_answer_goes_on_while_another_chat_is_open(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask(chickadee, "slow")
+    qtbot.waitUntil(lambda: "word5" in last_text(chickadee), timeout=SECONDS)
+    first = chickadee.shelf.current
+    chickadee.window.new_chat.emit()
+    ask(chickadee, "second")
+    assert chickadee.window.composer.progress.text() == "Another chat is being answered, this one is next"
+    length = len(first.answer_text)
+    qtbot.waitUntil(lambda: len(first.answer_text) > length + 50, timeout=SECONDS)
+    chickadee.open_chat(first.chat.id)
+    qtbot.waitUntil(lambda: last_text(chickadee) == first.answer_text, timeout=SECONDS)
+    chickadee.stop_answer()
+    qtbot.waitUntil(lambda: not first.busy, timeout=SECONDS)
+
+
+def test_closing_stops_and_stores_the_answer(chickadee: Chickadee, ask: Ask, qtbot: QtBot, folders: Folders) -> None:
+    ask(chickadee, "slow")
+    qtbot.waitUntil(lambda: "word5" in last_text(chickadee), timeout=SECONDS)
+    text = last_text(chickadee)
+    client = chickadee.client
+    chickadee.window.close()
+    assert not client.running
+    assert stored(folders)[-1] == ("assistant", text, "cancelled")
+
+
+def test_a_narrow_window_has_the_list_above_the_page(chickadee: Chickadee, qtbot: QtBot) -> None:
+    window = chickadee.window
+    assert window.sidebar.isVisible()
+    window.resize(600, 600)
+    assert window.sidebar.isHidden()
+    window.toggle_sidebar()
+    assert window.sidebar.isVisible()
+    assert window.sidebar.parent() is window.centralWidget()
+    window.close_overlay()
+    assert window.sidebar.isHidden()
+    window.resize(1000, 700)
+    assert window.sidebar.isVisible()
+
+
+def test_every_control_has_a_name(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask(chickadee, "hello")
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    buttons = [
+        *chickadee.window.findChildren(QPushButton),
+        *(button for button in chickadee.window.findChildren(QToolButton) if button.isVisible()),
+    ]
+    nameless = [button for button in buttons if button.isVisible() and not (button.text() or button.accessibleName())]
+    assert nameless == []
