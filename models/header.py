@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import mmap
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from models.failures import Failure
@@ -17,6 +17,7 @@ Scalar = int | float | bool | str
 SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 STRING, ARRAY = 8, 9
 MAX_KEYS, MAX_TENSORS, MAX_STRING = 65_536, 1_048_576, 64 << 20
+MAX_KEPT = 4096  # entries: arrays with a value per layer are kept, vocabularies are not
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class TensorInfo:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """All scalar metadata of the file; of an array only its length is kept."""
+    """All scalar metadata of the file; of arrays the lengths, and the values of short ones of numbers."""
 
     path: Path
     file_bytes: int
@@ -40,6 +41,7 @@ class Header:
     array_lengths: dict[str, int]
     tensors: tuple[TensorInfo, ...]
     data_offset: int
+    arrays: dict[str, tuple[int | float, ...]] = field(default_factory=dict)
 
     @property
     def architecture(self) -> str:
@@ -106,11 +108,14 @@ class _Cursor:
             raise _Damaged(f"{n_keys} keys and {n_tensors} tensors")
         metadata: dict[str, Scalar] = {}
         lengths: dict[str, int] = {}
+        arrays: dict[str, tuple[int | float, ...]] = {}
         for _ in range(n_keys):
             key = self.string()
             type_id = self.scalar("I")
             if type_id == ARRAY:
-                lengths[key] = self.skip_array()
+                lengths[key], values = self.array()
+                if values:
+                    arrays[key] = values
             else:
                 metadata[key] = self.string() if type_id == STRING else self.scalar(_format(type_id))
         tensors = tuple(self.tensor() for _ in range(n_tensors))
@@ -122,7 +127,7 @@ class _Cursor:
         if tensors and data_offset + max(tensor.offset for tensor in tensors) >= size:
             sentence = f"{path.name} is incomplete: part of the model is missing. Download it again."
             raise Failure("bad_model", sentence, f"{size} bytes, a tensor starts behind them")
-        return Header(path, size, version, metadata, lengths, tensors, data_offset)
+        return Header(path, size, version, metadata, lengths, tensors, data_offset, arrays)
 
     def scalar(self, format: str) -> int:
         value: int
@@ -138,20 +143,22 @@ class _Cursor:
         self.at += length
         return raw.decode("utf-8", errors="replace")
 
-    def skip_array(self) -> int:
+    def array(self) -> tuple[int, tuple[int | float, ...]]:
+        """Length, and the values if they are few numbers."""
         type_id, length = self.scalar("I"), self.scalar("Q")
         if length > len(self.data):
             raise _Damaged(f"an array of {length} entries at {self.at}")
         if type_id != STRING:
+            format, start = f"<{length if length <= MAX_KEPT else 0}{_format(type_id)}", self.at
             self.at += length * struct.calcsize("<" + _format(type_id))
-            return length
+            return length, struct.unpack_from(format, self.data, start)
         unpack, data, at, end = struct.Struct("<Q").unpack_from, self.data, self.at, len(self.data)
         for _ in range(length):
             at += 8 + unpack(data, at)[0]
             if at > end:
                 raise _Damaged(f"a string beyond the end at {at}")
         self.at = at
-        return length
+        return length, ()
 
     def tensor(self) -> TensorInfo:
         name = self.string()

@@ -26,6 +26,7 @@ def small_gguf(tmp_path_factory) -> Path:
     writer.add_float32("llama.wingspan", 0.2)
     writer.add_array("tokenizer.ggml.tokens", ["a", "bc", "日本"])
     writer.add_array("tokenizer.ggml.scores", [0.5, 1.5, 2.5])
+    writer.add_array("llama.feathers", [3, 1, 2])
     writer.add_tensor("token_embd.weight", np.zeros((3, 32), np.float32))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -41,7 +42,8 @@ def test_small_file(small_gguf):
     assert header.n_ctx_train == 2048
     assert header.metadata["llama.flies"] is True
     assert header.metadata["llama.wingspan"] == pytest.approx(0.2)
-    assert header.array_lengths == {"tokenizer.ggml.tokens": 3, "tokenizer.ggml.scores": 3}
+    assert header.array_lengths == {"tokenizer.ggml.tokens": 3, "tokenizer.ggml.scores": 3, "llama.feathers": 3}
+    assert header.arrays == {"tokenizer.ggml.scores": (0.5, 1.5, 2.5), "llama.feathers": (3, 1, 2)}
     assert header.parameters == 96
     assert header.file_bytes == small_gguf.stat().st_size
     assert header.data_offset + header.tensors[0].offset + 96 * 4 <= header.file_bytes

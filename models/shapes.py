@@ -1,0 +1,245 @@
+"""A model's shapes, from its header: what the cost formulas need. Knows no machine and loads nothing.
+
+Work and size are counted from the tensors, because their shapes are the truth of every architecture; heads and windows
+come from the metadata, as llama.cpp reads them (src/llama-hparams.cpp, src/models/*.cpp).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from models.failures import Failure
+from models.header import Header, TensorInfo
+
+KVType = Literal["f16", "q8_0", "q4_0"]
+KV_ELEMENT_BYTES: dict[KVType, float] = {"f16": 2.0, "q8_0": 34 / 32, "q4_0": 18 / 32}  # blocks of 32 with their scale
+
+MAX_LAYERS, MAX_SIZE = 4096, 1 << 32
+
+# Every n-th layer sees all tokens, the others a window: llama.cpp's defaults where the file has no pattern. Of other
+# architectures it ignores a window in the file (Phi-3's and Qwen2's, for two).
+FULL_EVERY = {
+    "afmoe": 4, "cohere2": 4, "cohere2moe": 4, "exaone-moe": 4, "exaone4": 4, "gemma2": 2, "gemma3": 6, "gemma3n": 5,
+    "gpt-oss": 2, "laguna": 4, "llama4": 4, "mellum": 4, "olmo2": 4, "plamo3": 8, "smallthinker": 4,
+}  # fmt: skip
+FULL_FIRST = {"cohere2moe", "laguna", "smallthinker"}  # the full layer is the first of the n, not the last
+IGNORED_WINDOWS = {"phi3"}
+
+GEMMA3N_KV_LAYERS = 20  # fixed in llama.cpp: later layers use the keys and values of these
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer: `kv_heads` 0 where it keeps none; `window` in tokens, None = all; `flops` per token without attention
+    over the cache; `pass_bytes`: weights that one token reads."""
+
+    kv_heads: int
+    key_length: int
+    value_length: int
+    window: int | None
+    flops: int
+    pass_bytes: int
+
+    @property
+    def kv_elements(self) -> int:
+        """Numbers in one token's keys and values."""
+        return self.kv_heads * (self.key_length + self.value_length)
+
+    def cached(self, tokens: int) -> int:
+        """Of `tokens` before this one, how many the layer looks at."""
+        return tokens if self.window is None else min(tokens, self.window)
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """`output`: final projection to the vocabulary, as a layer without attention. `weight_bytes`: all tensors."""
+
+    layers: tuple[Layer, ...]
+    output: Layer
+    embedding: int
+    heads: int
+    feed_forward: int
+    vocabulary: int
+    experts: int
+    used_experts: int
+    weight_bytes: int
+
+    @cached_property
+    def pass_bytes(self) -> int:
+        """Weights that a pass of one token reads: without the embedding table (one row) and unused experts."""
+        return sum(layer.pass_bytes for layer in (*self.layers, self.output))
+
+    @cached_property
+    def flops(self) -> int:
+        """Operations per token, without attention over the cache (2 per weight: multiply and add)."""
+        return sum(layer.flops for layer in (*self.layers, self.output))
+
+    @cached_property
+    def costliest(self) -> Layer:
+        """The layer, or the output projection, with the most operations per token."""
+        return max((*self.layers, self.output), key=lambda layer: layer.flops)
+
+    @property
+    def kv_layers(self) -> int:
+        """Layers that keep keys and values."""
+        return sum(layer.kv_elements > 0 for layer in self.layers)
+
+    def kv_bytes_per_token(self, kv_type: KVType = "f16") -> float:
+        """Bytes of one token's keys and values in all layers."""
+        return sum(layer.kv_elements for layer in self.layers) * KV_ELEMENT_BYTES[kv_type]
+
+    def kv_bytes_read(self, tokens: int, kv_type: KVType = "f16") -> float:
+        """Bytes of keys and values that a pass after `tokens` cached ones looks at; windows limit it."""
+        elements = sum(layer.kv_elements * layer.cached(tokens) for layer in self.layers)
+        return elements * KV_ELEMENT_BYTES[kv_type]
+
+
+def shapes_of(header: Header) -> Shapes:
+    """Raises Failure where the header says nothing usable: the file is hostile input."""
+    reader = _Reader(header)
+    n_layers = reader.size("block_count", most=MAX_LAYERS)
+    embedding, heads = reader.size("embedding_length"), max(reader.per_layer("attention.head_count", n_layers, 1))
+    experts = reader.size("expert_count", 1) or 1
+    used = min(reader.size("expert_used_count", experts) or experts, experts)
+    blocks: list[list[TensorInfo]] = [[] for _ in range(n_layers)]
+    others: dict[str, TensorInfo] = {}
+    for tensor in header.tensors:
+        found = re.match(r"blk\.(\d{1,4})\.", tensor.name)
+        if found is None:
+            others[tensor.name] = tensor
+        elif int(found[1]) < n_layers:
+            blocks[int(found[1])].append(tensor)
+    return Shapes(
+        layers=tuple(_layers(reader, blocks, embedding, heads, used / experts)),
+        output=_output(others),
+        embedding=embedding,
+        heads=heads,
+        feed_forward=max(reader.per_layer("feed_forward_length", n_layers, 0)),
+        vocabulary=_vocabulary(header, others),
+        experts=experts,
+        used_experts=used,
+        weight_bytes=_weight_bytes(header),
+    )
+
+
+def _layers(
+    reader: _Reader, blocks: list[list[TensorInfo]], embedding: int, heads: int, share: float
+) -> Iterable[Layer]:
+    count = len(blocks)
+    kv_heads = reader.per_layer("attention.head_count_kv", count, heads)
+    windows = reader.windows(count)
+    own_kv = count - reader.size("attention.shared_kv_layers", 0)
+    if reader.architecture == "gemma3n":
+        own_kv = min(count, GEMMA3N_KV_LAYERS)
+    for i, tensors in enumerate(blocks):
+        suffix = "" if windows[i] is None else "_swa"
+        key = reader.head_length("key_length", suffix, embedding, heads)
+        value = reader.head_length("value_length", suffix, embedding, heads)
+        if reader.has("attention.key_length_mla"):  # multi-head latent attention keeps one vector, read as both
+            value = 0
+        keeps = i < own_kv and any(
+            ".attn_k." in t.name or "attn_qkv" in t.name or "_kv_a_mqa" in t.name for t in tensors
+        )
+        yield Layer(
+            kv_heads=kv_heads[i] if keeps else 0,
+            key_length=key,
+            value_length=value,
+            window=windows[i],
+            flops=round(sum(2 * math.prod(t.shape) * _used(t, share) for t in tensors if len(t.shape) > 1)),
+            pass_bytes=round(sum(tensor_bytes(t) * _used(t, share) for t in tensors)),
+        )
+
+
+def _used(tensor: TensorInfo, share: float) -> float:
+    """Part of a tensor that one token needs: of the experts' only those chosen for it."""
+    return share if "_exps." in tensor.name else 1.0
+
+
+def _output(others: dict[str, TensorInfo]) -> Layer:
+    """The projection to the vocabulary; models that have none of their own use the embedding table for it."""
+    tensor = others.get("output.weight") or others.get("token_embd.weight")
+    flops, size = (2 * math.prod(tensor.shape), tensor_bytes(tensor)) if tensor else (0, 0)
+    return Layer(0, 0, 0, None, flops, size)
+
+
+def _vocabulary(header: Header, others: dict[str, TensorInfo]) -> int:
+    table = others.get("token_embd.weight")
+    return table.shape[-1] if table and table.shape else header.array_lengths.get("tokenizer.ggml.tokens", 0)
+
+
+def _weight_bytes(header: Header) -> int:
+    if any(tensor.type not in _quant_sizes() for tensor in header.tensors):
+        return header.file_bytes - header.data_offset
+    return sum(tensor_bytes(tensor) for tensor in header.tensors)
+
+
+def tensor_bytes(tensor: TensorInfo) -> int:
+    """Bytes of a tensor's data; of a type newer than the `gguf` package as if it were of one byte per weight."""
+    block, size = _quant_sizes().get(tensor.type, (1, 1))
+    return math.prod(tensor.shape) // block * size
+
+
+_sizes: dict[int, tuple[int, int]] = {}
+
+
+def _quant_sizes() -> dict[int, tuple[int, int]]:
+    """Of each ggml type: weights in a block, bytes of a block."""
+    if not _sizes:
+        from gguf import GGML_QUANT_SIZES  # 0.1 s, and only this needs it
+
+        _sizes.update({int(type): size for type, size in GGML_QUANT_SIZES.items()})
+    return _sizes
+
+
+class _Reader:
+    """Reads the metadata of the header's architecture; values must be sensible counts."""
+
+    def __init__(self, header: Header) -> None:
+        self.header = header
+        self.architecture = header.architecture
+
+    def has(self, key: str) -> bool:
+        return f"{self.architecture}.{key}" in self.header.metadata
+
+    def size(self, key: str, default: int | None = None, most: int = MAX_SIZE) -> int:
+        """A count; without a default it must be there and positive."""
+        value = self.header.metadata.get(f"{self.architecture}.{key}", default)
+        if isinstance(value, bool) or not isinstance(value, int) or not (default is None) <= value <= most:
+            raise self.failure(key, value)
+        return value
+
+    def per_layer(self, key: str, count: int, default: int) -> tuple[int, ...]:
+        """One count for each layer, whether the file gives one for all or one for each."""
+        values = self.header.arrays.get(f"{self.architecture}.{key}")
+        if values is None:
+            return (self.size(key, default),) * count
+        numbers = tuple(int(value) for value in values[:count])
+        if len(numbers) < count or not all(0 <= number <= MAX_SIZE for number in numbers):
+            raise self.failure(key, values[:8])
+        return numbers
+
+    def head_length(self, key: str, suffix: str, embedding: int, heads: int) -> int:
+        usual = self.size(f"attention.{key}", embedding // max(1, heads))
+        return self.size(f"attention.{key}{suffix}", usual) if suffix else usual
+
+    def windows(self, count: int) -> tuple[int | None, ...]:
+        """Each layer's sliding window in tokens, None where it sees everything."""
+        window = self.size("attention.sliding_window", 4096 if self.architecture == "gemma2" else 0)
+        key = f"{self.architecture}.attention.sliding_window_pattern"
+        pattern, every = self.header.arrays.get(key), FULL_EVERY.get(self.architecture)
+        if not window or self.architecture in IGNORED_WINDOWS:
+            return (None,) * count
+        if pattern:
+            return tuple(window if i < len(pattern) and pattern[i] else None for i in range(count))
+        every = self.size("attention.sliding_window_pattern", every or 1)
+        full = 0 if self.architecture in FULL_FIRST else every - 1
+        return tuple(None if every and i % every == full else window for i in range(count))
+
+    def failure(self, key: str, value: object) -> Failure:
+        sentence = f"{self.header.path.name} does not say what the model looks like: “{key}” is missing or senseless."
+        return Failure("bad_model", sentence, f"{self.architecture}.{key} = {value!r}")
