@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -94,17 +95,29 @@ class OurEngine(Process):
         text = "".join(event.text for event in events if isinstance(event, Text))
         return Run(text, s.prompt_tokens - s.reused_tokens, s.prompt_seconds, s.decode_tokens, s.decode_seconds)
 
-    def _events(self, request: Request) -> list[Event]:
+    def stream(self, request: Request) -> Iterator[Event]:
+        """The request's events as they come; one that is not read to its end must be finished by `finish`."""
         assert self.process.stdin
-        assert self.process.stdout
         self.process.stdin.write(encode(request))
         self.process.stdin.flush()
-        events: list[Event] = []
-        while not (events and isinstance(events[-1], ENDS)):
-            events.append(decode_event(self.process.stdout.readline()))
-        if isinstance(events[-1], Failed):
-            raise SystemExit(events[-1].message)
-        return events
+        return self._until_end()
+
+    def finish(self) -> None:
+        for _ in self._until_end():
+            pass
+
+    def _until_end(self) -> Iterator[Event]:
+        assert self.process.stdout
+        while True:
+            event = decode_event(self.process.stdout.readline())
+            yield event
+            if isinstance(event, Failed):
+                raise SystemExit(event.message)
+            if isinstance(event, ENDS):
+                return
+
+    def _events(self, request: Request) -> list[Event]:
+        return list(self.stream(request))
 
 
 class LlamaServer(Process):

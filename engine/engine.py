@@ -167,9 +167,11 @@ class Engine:
         prompt = chat.template.certain_tokens(request.messages)[: chat.info.n_ctx - 1]
         chat.memory.open(request.chat, prompt)
         if not chat.session.holds(prompt):
+            started = time.perf_counter()
             with contextlib.suppress(Stopped):  # an outcome like another: what was read stays
                 for progress in chat.session.read(prompt):
                     yield PrefillProgress(request.id, progress.done, len(prompt), progress.reused)
+                chat.memory.has_read(len(prompt) - progress.reused, time.perf_counter() - started)
         yield Prepared(request.id, len(prompt), len(chat.session.tokens))
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
