@@ -71,7 +71,7 @@ class SingleInstance(QObject):
         socket = self._server.nextPendingConnection()
         if socket is not None:
             socket.readyRead.connect(lambda: self._hear(socket))
-            socket.disconnected.connect(socket.deleteLater)
+            # The server owns the socket. deleteLater() on `disconnected` crashed in QLocalSocket's destructor.
             self._hear(socket)
 
     def _hear(self, socket: QLocalSocket) -> None:

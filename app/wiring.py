@@ -189,12 +189,15 @@ class Chickadee(QObject):
 
     def ask_about_link(self, address: str) -> None:
         """An answer's link opens only after its whole address was shown; anything but a web page never."""
-        url = QUrl(address, QUrl.ParsingMode.StrictMode)
-        if url.scheme() not in ("http", "https") or not url.host():
+        url = QUrl(address)
+        if not url.isValid() or url.scheme() not in ("http", "https") or not url.host():
             self.window.notice.tell(f"This link does not lead to a web page, so it stays closed: {address[:300]}")
             return
         shown = url.toString(QUrl.ComponentFormattingOption.FullyEncoded)
-        self.window.notice.tell(f"This link leads out of Chickadee, to {shown}", "Open in browser", lambda: _open(url))
+        host = url.host(QUrl.ComponentFormattingOption.FullyEncoded)  # what stands before an @ can look like a host
+        self.window.notice.tell(
+            f"This link leads out of Chickadee, to {host}: {shown}", "Open in browser", lambda: _open(url)
+        )
 
     def tell_about(self) -> None:
         self.window.notice.tell(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -55,8 +57,7 @@ def test_an_open_fence_is_code_and_its_closing_line_is_never_shown() -> None:
     splitter.feed("```python\nx = 1\n``")
     assert splitter.open == Block("x = 1", True, "python")
     splitter.feed("`\n")
-    assert splitter.open is None
-    assert splitter.finished == [Block("x = 1", True, "python")]
+    assert [*splitter.finished, splitter.open] == [Block("x = 1", True, "python"), None]
 
 
 def test_the_opening_fence_is_never_shown_as_text() -> None:
@@ -89,4 +90,4 @@ def test_runs_join_prose_and_keep_code(text: str) -> None:
     blocks = split(text)
     joined = list(runs(blocks))
     assert [block for block in joined if block.code] == [block for block in blocks if block.code]
-    assert all(one.code or other.code for one, other in zip(joined, joined[1:], strict=False))
+    assert all(one.code or other.code for one, other in pairwise(joined))

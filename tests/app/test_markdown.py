@@ -89,9 +89,11 @@ def test_a_web_link_opens_only_after_it_was_shown(
 
     opened: list[str] = []
     monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.toString()) or True)
-    chickadee.window.transcript.link.emit("https://exämple.org/a?b=<c>")
+    chickadee.window.transcript.link.emit("https://bank.org@exämple.org/a?b=<c>")
     assert opened == []
-    assert "https://xn--exmple-cua.org/a?b=%3Cc%3E" in chickadee.window.notice.text.text()
+    assert (
+        "to xn--exmple-cua.org: https://bank.org@xn--exmple-cua.org/a?b=%3Cc%3E" in chickadee.window.notice.text.text()
+    )
     chickadee.window.notice.button.click()
     assert len(opened) == 1
 
@@ -113,7 +115,7 @@ def test_code_grows_by_appending(qtbot: QtBot) -> None:
     qtbot.addWidget(view)
     for length in range(0, 30, 3):
         view.set_code("line one\nline two\nline three"[:length], "no such language")
-    assert view.text.toPlainText() == "line one\nline two\nline thr"
+    assert view.text.toPlainText() == "line one\nline two\nline three"[:27]
 
 
 def test_a_standing_without_a_model_has_a_name() -> None:

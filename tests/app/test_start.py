@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Qt
 from pytestqt.qtbot import QtBot
 
 from app.folders import Folders, open_folders
@@ -134,7 +134,7 @@ def test_the_journey(
     ask(chickadee, "Count from one to five hundred in words.")
     conversation = chickadee.shelf.current
     qtbot.waitUntil(lambda: len(conversation.answer_text) > 40, timeout=SECONDS)
-    qtbot.mouseClick(chickadee.window.composer.button, qtbot_left())
+    qtbot.mouseClick(chickadee.window.composer.button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: not conversation.busy, timeout=SECONDS)
     assert conversation.messages[-1].stop_reason in ("cancelled", "end")
 
@@ -158,9 +158,3 @@ def test_the_journey(
     again = open_window(command=None)
     again.open_chat(conversation.chat.id)
     qtbot.waitUntil(lambda: [view.text for view in again.window.transcript.views] == shown, timeout=SECONDS)
-
-
-def qtbot_left() -> object:
-    from PySide6.QtCore import Qt
-
-    return Qt.MouseButton.LeftButton

@@ -182,6 +182,7 @@ def test_a_view_that_is_scrolled_up_does_not_jump(chickadee: Chickadee, ask: Ask
     qtbot.waitUntil(lambda: chickadee.window.transcript.column.height() > height + 100, timeout=SECONDS)
     assert bar.value() == 100
     down = chickadee.window.transcript.findChild(QPushButton, "down")
+    assert down
     assert down.isVisible()
     qtbot.mouseClick(down, Qt.MouseButton.LeftButton)
     assert bar.value() == bar.maximum()
@@ -210,8 +211,10 @@ def test_code_is_copied(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     chickadee.send("look:\n```python\nprint(1)\n```\nend")
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     code = chickadee.window.transcript.views[-1].findChild(CodeView)
+    assert code
     assert code.language == "python"
     button = code.findChild(QPushButton)
+    assert button
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     assert QGuiApplication.clipboard().text() == "print(1)"
     assert button.text() == "Copied"
