@@ -6,7 +6,7 @@ contexts, sequences or graphs stays behind it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -81,6 +81,9 @@ class Target(Protocol):
 
     def grow(self, n_ctx: int) -> None:
         """Move to a KV cache for `n_ctx` tokens (or fewer than now, but not fewer than `size`)."""
+
+    def set_aside(self) -> Callable[[], None]:
+        """Copy the KV cache's content (`state_bytes`); calling the result puts it back in place of what is there."""
 
     @property
     def state_bytes(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -103,6 +103,18 @@ class LlamaTarget:
         finally:
             if saved:
                 saved.put(self.context)
+
+    def set_aside(self) -> Callable[[], None]:
+        size = self._size
+        saved = state.State(self.context) if size else None
+
+        def put_back() -> None:
+            lib.llama_memory_clear(self.context.memory, False)
+            if saved:
+                saved.put(self.context)
+            self._size = size
+
+        return put_back
 
     @property
     def state_bytes(self) -> int:

@@ -100,6 +100,14 @@ class FakeTarget:
         assert n_ctx >= len(self.cache)
         self.n_ctx = n_ctx
 
+    def set_aside(self) -> Callable[[], None]:
+        copy = list(self.cache)
+
+        def put_back() -> None:
+            self.cache = copy
+
+        return put_back
+
     @property
     def state_bytes(self) -> int:
         return len(self.cache)

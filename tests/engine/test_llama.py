@@ -186,6 +186,20 @@ def test_growing_saving_and_restoring_change_no_answer(engine, tmp_path):
     chat.target.grow(1024)
 
 
+def test_what_is_set_aside_comes_back(engine):
+    chat = engine._loaded()
+    plain, _ = ask(engine, QUESTION, max_tokens=40)
+    engine.forget()
+    _, finished = ask(engine, QUESTION, max_tokens=10)
+    put_back = chat.target.set_aside()
+    chat.target.drop_after(0)
+    list(chat.target.prefill([5] * 100))
+    put_back()
+    again, finished = ask(engine, QUESTION, max_tokens=40)
+    assert finished.statistics.reused_tokens > 0
+    assert again == plain
+
+
 def test_a_chat_resumes_after_a_restart(tmp_path, monkeypatch):
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
     history = (Message("user", "Birds: " + "tit, wren, robin, finch; " * 60),)
