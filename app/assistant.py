@@ -111,6 +111,11 @@ class Assistant:
             self._queue.remove(conversation)
         conversation.withdraw()
 
+    def forget(self, chat_id: str) -> None:
+        """The chat was deleted: nothing of it stays in the engine's cache. Undo costs reading it once more."""
+        if self._link.running:
+            self._send(protocol.Forget, chat=chat_id)
+
     def dismiss_problem(self) -> None:
         self._set(problem=None)
 
@@ -190,7 +195,9 @@ class Assistant:
         conversation = self._active = self._queue.pop(0)
         messages = conversation.prompt()
         conversation.begin(self.standing.model.name if self.standing.model else "")
-        self._generate = self._send(protocol.Generate, messages=messages, max_tokens=self._max_tokens)
+        self._generate = self._send(
+            protocol.Generate, messages=messages, max_tokens=self._max_tokens, chat=conversation.chat.id
+        )
 
     def _send_load(self) -> None:
         if self.standing.path is None:

@@ -59,7 +59,6 @@ class CodeView(QFrame):
         self.colours = CodeColours(self.text.document())
         self._longest = 0
         self._character = QFontMetricsF(code_font()).horizontalAdvance("0")
-        self._line = round(QFontMetricsF(code_font()).lineSpacing())
         self.restyle()
 
     def set_code(self, code: str, language: str) -> None:
@@ -94,8 +93,10 @@ class CodeView(QFrame):
         return self.text.textCursor().hasSelection()
 
     def heightForWidth(self, width: int) -> int:
-        lines = self.text.document().blockCount()
-        return SIZES.row + lines * self._line + SIZES.gap_m + SIZES.gap_s + self._bar_height(width)
+        document = self.text.document()
+        # Asked of the layout: it rounds a line's height up where font metrics do not.
+        line = document.documentLayout().blockBoundingRect(document.begin()).height()
+        return SIZES.row + round(document.blockCount() * line) + SIZES.gap_m + SIZES.gap_s + self._bar_height(width)
 
     def _bar_height(self, width: int) -> int:
         wide = self._longest * self._character > width - 2 * SIZES.gap_m

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import tempfile
 from pathlib import Path
@@ -23,6 +24,7 @@ MAX_TOKENS = 16  # a busy machine must get there in time too
 def run(application: QApplication, model: Path | None) -> str:
     """The line to print on success; raises Failure with the sentence otherwise."""
     with tempfile.TemporaryDirectory(prefix="chickadee-") as folder:
+        os.environ["CHICKADEE_CACHE_DIR"] = str(Path(folder) / "cache")  # nothing of the test outlives it
         chickadee = Chickadee(open_folders(Path(folder)), model, max_tokens=MAX_TOKENS)
         try:
             chickadee.window.show()

@@ -162,6 +162,8 @@ class Chickadee(QObject):
             self._complain(failure)
             return
 
+        self.assistant.forget(chat_id)
+
         def undo() -> None:
             self.shelf.restore(chat)
             self._list_chats()

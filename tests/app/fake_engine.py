@@ -112,6 +112,8 @@ def main() -> None:
                 model = load(request)
             case p.Generate() as request:
                 generate(request)
+            case p.Forget() as request:
+                say(p.Forgotten(request.id))
             case p.Status() as request:
                 say(p.StatusReport(request.id, model, 0, 42_000_000))
             case _:

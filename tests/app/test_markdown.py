@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PySide6.QtGui import QTextTable
+from PySide6.QtCore import Qt, QUrl
+from PySide6.QtGui import QDesktopServices, QGuiApplication, QTextTable
 from pytestqt.qtbot import QtBot
 
+from app import theme
 from app.assistant import Standing
 from app.code_view import CodeView
 from app.markdown import MarkdownDocument, render
@@ -44,7 +46,10 @@ def test_nothing_is_loaded(qtbot: QtBot, markdown: str, monkeypatch: pytest.Monk
     view.grab()
     block = view.document().begin()
     while block.isValid():
-        assert all(not at.fragment().charFormat().isImageFormat() for at in block)
+        at = block.begin()
+        while not at.atEnd():
+            assert not at.fragment().charFormat().isImageFormat()
+            at += 1
         block = block.next()
 
 
@@ -85,10 +90,13 @@ def test_other_links_stay_closed(chickadee: Chickadee, address: str) -> None:
 def test_a_web_link_opens_only_after_it_was_shown(
     chickadee: Chickadee, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from PySide6.QtGui import QDesktopServices
+    opened: list[QUrl] = []
 
-    opened: list[str] = []
-    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.toString()) or True)
+    def record(url: QUrl) -> bool:
+        opened.append(url)
+        return True
+
+    monkeypatch.setattr(QDesktopServices, "openUrl", record)
     chickadee.window.transcript.link.emit("https://bank.org@exämple.org/a?b=<c>")
     assert opened == []
     assert (
@@ -123,3 +131,26 @@ def test_a_standing_without_a_model_has_a_name() -> None:
 
     assert model_name(Standing()) == "No model"
     assert lines_of(Standing()) == ["No model is loaded"]
+
+
+def test_a_code_block_is_as_high_as_its_lines(qtbot: QtBot) -> None:
+    view = CodeView()
+    qtbot.addWidget(view)
+    view.set_code("\n".join(f"line {number}" for number in range(200)), "text")
+    view.resize(500, view.heightForWidth(500))
+    with qtbot.waitExposed(view):
+        view.show()
+    view.resize(500, view.heightForWidth(500))
+    assert view.text.verticalScrollBar().maximum() == 0
+
+
+def test_the_theme_follows_the_system(chickadee: Chickadee, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    chickadee.send("look\n```python\nx = 1\n```\nend `code`")
+    qtbot.waitUntil(lambda: not chickadee.shelf.current.busy, timeout=10_000)
+    other = DARK if theme.theme() is LIGHT else LIGHT
+    before = theme.theme()
+    for chosen in (other, before):
+        monkeypatch.setattr(theme, "system_theme", lambda chosen=chosen: chosen)
+        QGuiApplication.styleHints().colorSchemeChanged.emit(Qt.ColorScheme.Unknown)
+        assert chickadee.window.palette().window().color().name() == chosen.paper
+        assert chickadee.window.grab().toImage().pixelColor(500, 90).name() == chosen.paper

@@ -12,6 +12,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
+from app.answer_view import AnswerView
 from app.code_view import CodeView
 from app.folders import Folders
 from app.prose_view import ProseView
@@ -200,7 +201,10 @@ def test_finished_blocks_are_not_laid_out_again(
         plain(view, markdown)
 
     ask(chickadee, "slow")
-    qtbot.waitUntil(lambda: "paragraph 20" in last_text(chickadee), timeout=SECONDS)
+    qtbot.waitUntil(lambda: bool(chickadee.window.transcript.views[1:]), timeout=SECONDS)
+    body = chickadee.window.transcript.views[-1].body
+    assert isinstance(body, AnswerView)
+    qtbot.waitUntil(lambda: len(body.parts) > 2, timeout=SECONDS)
     monkeypatch.setattr(ProseView, "set_markdown", counting)
     qtbot.waitUntil(lambda: "paragraph 40" in last_text(chickadee), timeout=SECONDS)
     assert drawn
