@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -75,6 +76,7 @@ def _open(application: QApplication, data: Path | None, model: Path | None) -> i
     from app.logs import start_logging, stop_logging
     from app.single_instance import SingleInstance
 
+    os.umask(0o077)  # whatever is written from here on is the user's alone
     folders = open_folders(data)
     instance = SingleInstance(folders.data)
     if not instance.claim(str(model or "")):
@@ -89,6 +91,9 @@ def _open(application: QApplication, data: Path | None, model: Path | None) -> i
         chickadee = Chickadee(folders, model)
         instance.raised.connect(chickadee.raise_window)
         chickadee.window.show()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            # Python runs the handler when the window's next timer does, a quarter of a second later at most.
+            signal.signal(number, lambda _number, _frame: chickadee.window.close())
         # The first paint comes before the engine starts to use the processor.
         QTimer.singleShot(0, chickadee.start)
         return application.exec()

@@ -130,6 +130,8 @@ class Assistant:
         match event:
             case protocol.Welcome():
                 self._send_load()
+            case protocol.Notice():
+                self._set(problem=Problem(event.message, "none"))
             case protocol.StatusReport():
                 self._take_status(event)
             case protocol.LoadProgress() if event.id == self._load:
@@ -172,7 +174,7 @@ class Assistant:
             active.fail(event.message, event.detail)
             self._next()
         elif event.id == self._hello:
-            self._set(phase="failed", problem=Problem(event.message, "none", event.detail))
+            self._set(phase="failed", problem=Problem(event.message, "restart", event.detail))
         elif event.id == self._load:
             self._set(phase="failed", problem=Problem(event.message, "choose", event.detail))
             self._send(protocol.Status)  # the model that was loaded before may still be there

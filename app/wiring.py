@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from PySide6.QtCore import QObject, Qt, QTimer, QUrl
 from PySide6.QtGui import QDesktopServices, QGuiApplication
@@ -230,7 +231,8 @@ class Chickadee(QObject):
             if problem is not None:
                 work = self.choose_model if problem.step == "choose" else self.assistant.start_engine
                 text, detail = problem.sentence, problem.detail
-                self.window.notice.tell(text, STEPS[problem.step], work, kind="problem", detail=detail)
+                kind: Literal["problem", "note"] = "note" if problem.step == "none" else "problem"
+                self.window.notice.tell(text, STEPS[problem.step], work, kind, detail=detail)
             else:
                 self.window.notice.dismiss()
         if standing.phase == "ready" and standing.path and standing.path != self._remembered:

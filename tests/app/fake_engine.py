@@ -71,6 +71,9 @@ def generate(request: p.Generate) -> None:
             time.sleep(0.01)
     if "refuse" in words:
         say(p.Failed(request.id, "prompt_too_long", "This chat has 9,000 tokens, 4,096 fit.", "prompt=9000"))
+    elif "notice" in words:
+        say(p.Notice(0, "cache", "Something the user may want to know."))
+        finish(request, "end", 1)
     elif "die" in words:
         say(p.Text(request.id, "The partial answer"))
         time.sleep(0.2)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -158,3 +160,29 @@ def test_the_journey(
     again = open_window(command=None)
     again.open_chat(conversation.chat.id)
     qtbot.waitUntil(lambda: [view.text for view in again.window.transcript.views] == shown, timeout=SECONDS)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX signals and permissions")
+def test_an_interrupt_closes_the_window_and_all_files_are_private(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "app", "--data-dir", str(data)],
+        cwd=CHECKOUT, env=os.environ | {"QT_QPA_PLATFORM": "offscreen"}, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    log = data / "library.sqlite3-wal"
+    while process.poll() is None and not (log.exists() and b"recent_models" in log.read_bytes() and _loaded(data)):
+        time.sleep(0.05)
+    files = [path for path in data.rglob("*") if path.is_file()]
+    assert {oct(path.stat().st_mode & 0o777) for path in files} == {"0o600"}
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert (process.returncode, errors) == (0, b"")
+    assert (data / "window.ini").stat().st_mode & 0o777 == 0o600
+
+
+def _loaded(data: Path) -> bool:
+    db = sqlite3.connect(data / "library.sqlite3", timeout=5)
+    try:
+        return bool(db.execute("SELECT count(*) FROM recent_models").fetchone()[0])
+    finally:
+        db.close()

@@ -101,6 +101,14 @@ def test_a_refusal_is_told_in_place(chickadee: Chickadee, ask: Ask, qtbot: QtBot
     assert not labels["details"].isVisible()
 
 
+def test_what_the_engine_wants_to_say_is_shown(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask(chickadee, "notice")
+    notice = chickadee.window.notice
+    qtbot.waitUntil(notice.isVisible, timeout=SECONDS)
+    assert notice.text.text() == "Something the user may want to know."
+    assert notice.button.isHidden()
+
+
 def test_nonsense_from_the_engine_is_ignored(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     ask(chickadee, "nonsense")
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
