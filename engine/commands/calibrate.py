@@ -1,0 +1,107 @@
+"""`python -m engine calibrate`: how long passes of a model take on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from engine.costs import CostTable, Timings, nt, roofline_seconds
+from engine.machine import default_threads, fingerprint
+from engine.notes import notes_to_stderr
+from engine.profile import Profile, machine_profile
+from engine.stop import StopFlag, Stopped
+from models.default import default_model
+from models.header import read_header
+from models.identity import file_identity
+from models.shapes import Shapes, shapes_of
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("calibrate", help="time a model's passes on this machine (7 seconds)")
+    parser.add_argument("--model", type=Path, metavar="PATH", help="GGUF file (default: the built-in model)")
+    parser.add_argument("--threads", type=int, metavar="N", help="threads (default: physical cores)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    notes_to_stderr()
+    threads = default_threads() if options.threads is None else options.threads
+    if threads < 1:
+        raise ValueError("--threads must be at least 1")
+    path = options.model or default_model()
+    header = read_header(path)
+    shapes, profile = shapes_of(header), machine_profile()
+    try:
+        timings = measure(path, threads, file_identity(path, header.data_offset))
+    except Stopped:
+        print("chickadee: Stopped.", file=sys.stderr)
+        return 2
+    if timings.disturbed:
+        print("chickadee: Another program was busy, the times are too long. Run this again later.", file=sys.stderr)
+    result = report(timings, profile, shapes)
+    if options.json:
+        print(json.dumps(result))
+    else:
+        print(f"{path.name}, {threads} threads\n\n{table(result, timings, shapes)}")
+    return 0
+
+
+def measure(path: Path, threads: int, identity: str) -> Timings:
+    """Load the model, time its passes and keep the result. Raises Failure, and Stopped on Ctrl-C."""
+    from engine.calibration import DEPTHS, Calibration, Key, keep
+    from engine.llama.context import ContextOptions
+    from engine.llama.library import build
+    from engine.llama.model import Model
+    from engine.llama.target import LlamaTarget
+
+    stop = StopFlag()
+    before = signal.signal(signal.SIGINT, lambda _signal, _frame: stop.set())
+    try:
+        with closing(Model(path, lambda _fraction: not stop.is_set())) as model:
+            n_ctx = min(DEPTHS[0] + 64, model.n_ctx_train or DEPTHS[0])
+            with closing(LlamaTarget(model, ContextOptions(n_ctx=n_ctx, threads=threads), stop)) as target:
+                for event in Calibration(target, threads).run():
+                    if isinstance(event, Timings):
+                        keep(Key(identity, threads, "f16", build(), fingerprint()), event)
+                        return event
+    finally:
+        signal.signal(signal.SIGINT, before)
+    raise AssertionError("a calibration ends with timings")
+
+
+def report(timings: Timings, profile: Profile, shapes: Shapes) -> dict[str, Any]:
+    """The object that `--json` prints; its fields are an interface."""
+    costs = CostTable(timings)
+    return {
+        "pass_seconds": timings.pass_seconds,
+        "c": {k: round(costs.c(k), 3) for k in timings.ks},
+        "nt_published": nt(profile, shapes),
+        "nt_measured": costs.nt_measured,
+        "weight_bytes": shapes.weight_bytes,
+        "roofline_seconds": roofline_seconds(profile, shapes.weight_bytes),
+    }
+
+
+def table(result: dict[str, Any], timings: Timings, shapes: Shapes) -> str:
+    depths = list(timings.pass_seconds)
+    lines = ["tokens" + "".join(f"{f'depth {depth}':>14}" for depth in depths) + f"{'c':>8}"]
+    for k in timings.ks:
+        times = "".join(f"{timings.pass_seconds[depth][k] * 1e3:11.1f} ms" for depth in depths)
+        lines.append(f"{k:6}{times}{result['c'][k]:8.2f}")
+    rate = timings.large_tokens / timings.large_seconds
+    one = timings.pass_seconds[depths[0]][1]
+    roofline = result["roofline_seconds"]
+    lines += [
+        "",
+        f"nt published {result['nt_published']:.1f}, measured {result['nt_measured']}: tokens in the time of one",
+        f"weights {result['weight_bytes'] / 1e9:.2f} GB, read in {roofline * 1e3:.1f} ms at this memory's speed",
+        f"a pass reads {shapes.pass_bytes / 1e9:.2f} GB of them; one token takes {one / roofline:.2f} × that time",
+        f"prompts {rate:,.0f} tokens/s in passes of {timings.large_tokens}",
+    ]
+    return "\n".join(lines)
