@@ -11,13 +11,14 @@ from typing import Any
 
 from llama_cpp import llama_cpp as lib
 
-__all__ = ["build", "errors_logged", "lib"]
+__all__ = ["build", "errors_logged", "lib", "lines_logged"]
 
 log = logging.getLogger("engine.llama")
 LEVELS = {1: logging.DEBUG, 2: logging.DEBUG, 3: logging.WARNING, 4: logging.ERROR}
 CONTINUED = 5  # the line goes on in the next call
 
 _recent: deque[str] = deque(maxlen=50)
+_listeners: list[list[str]] = []
 
 
 @lib.llama_log_callback  # type: ignore[untyped-decorator]
@@ -26,6 +27,8 @@ def _on_log(level: int, text: bytes, _user_data: Any) -> None:
     if line and level != CONTINUED:
         if level >= 4:
             _recent.append(line)
+        for lines in _listeners:
+            lines.append(line)
         log.log(LEVELS.get(level, logging.DEBUG), line)
 
 
@@ -38,6 +41,17 @@ def errors_logged() -> Iterator[deque[str]]:
     """Within the block, the yielded list collects what llama.cpp logs as errors: its only way to say why."""
     _recent.clear()
     yield _recent
+
+
+@contextlib.contextmanager
+def lines_logged() -> Iterator[list[str]]:
+    """Within the block, the yielded list collects all that llama.cpp logs: its only way to tell some sizes."""
+    lines: list[str] = []
+    _listeners.append(lines)
+    try:
+        yield lines
+    finally:
+        _listeners.remove(lines)
 
 
 def build() -> str:

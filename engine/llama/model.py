@@ -15,17 +15,34 @@ from models.header import Header, read_header
 
 # What a causal language model does not have: see docs/gguf.md, `[arch].attention.causal` and `[arch].pooling_type`.
 NO_POOLING = 0
+LOAD_READ, LOAD_MMAP = 0, 1  # llama_load_mode
 
 
 class Model:
-    """Loads `path`; `progress` gets the loaded fraction and returns False to stop the loading (raises Stopped)."""
+    """Loads `path`; `progress` gets the loaded fraction and returns False to stop the loading (raises Stopped).
 
-    def __init__(self, path: Path, progress: Callable[[float], bool] = lambda _fraction: True) -> None:
+    `repack`: keep a copy of the weights in the order this processor computes fastest (1.2 times as fast). `mmap`: map
+    the file instead of reading it; mapped weights stay resident beside their repacked copy, read ones do not. `dry`:
+    header and vocabulary only; such a model cannot run.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        progress: Callable[[float], bool] = lambda _fraction: True,
+        *,
+        repack: bool = True,
+        mmap: bool = True,
+        dry: bool = False,
+    ) -> None:
         self.path = Path(path)
         self.header = read_header(self.path)
         refuse_other_kinds(self.header)
         params = lib.llama_model_default_params()
         params.n_gpu_layers = 0
+        params.use_extra_bufts = repack
+        params.load_mode = LOAD_MMAP if mmap and not dry else LOAD_READ
+        params.no_alloc = dry
         stopped = False
 
         @lib.llama_progress_callback  # type: ignore[untyped-decorator]
