@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from engine.decode import Pass, Step, decode
@@ -38,10 +38,18 @@ class Counts:
 class Answer:
     """Single use: `events` runs it, and what is counted meanwhile ends up in Finished."""
 
-    def __init__(self, session: Session, sampler: Sampler, kv: PartialFixed, stops: Sequence[str]) -> None:
+    def __init__(
+        self,
+        session: Session,
+        sampler: Sampler,
+        kv: PartialFixed,
+        stops: Sequence[str],
+        observe: Callable[[Pass], None] = lambda _passed: None,
+    ) -> None:
         self.session = session
         self.sampler = sampler
         self.kv = kv
+        self.observe = observe  # told of every pass, to learn what passes cost
         self.text = TextStream(stops)
         self.counts = Counts()
 
@@ -70,8 +78,10 @@ class Answer:
             self.counts.decode_seconds = time.perf_counter() - started
             if text:
                 yield Text(id, text)
-            if trace and step.source:
-                yield traced(id, self.counts.passes, step.source)
+            if step.source:
+                self.observe(step.source)
+                if trace:
+                    yield traced(id, self.counts.passes, step.source)
             if self.text.stopped:
                 reason = "stop"
                 break

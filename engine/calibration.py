@@ -20,7 +20,7 @@ import msgspec
 from engine.costs import KS, Curve, Timings
 from engine.files import write_atomically
 from engine.folders import cache_folder
-from engine.machine import Fingerprint
+from engine.machine import Fingerprint, usable_cores
 from engine.target import Target
 from models.failures import Failure
 from models.shapes import KVType
@@ -36,7 +36,7 @@ DEEP_KS = (1, 2, 4, 8, 16)  # attention's part grows evenly with k: few show it
 SMALL_KS = (1, 2, 3, 4, 6, 8)  # the ones that decisions turn on are timed most often
 ROW_K = 16
 PATIENCE = 2.5  # budgets: longer than that a busy machine is not waited for
-UNDISTURBED = 0.85  # of the threads' time that the process must have had in a pass
+UNDISTURBED = 0.85  # of its cores' time in a pass that the process must have had
 TEXT = "A small bird sat on the old stone wall and sang until 7 o'clock; nobody knew its name, but everyone listened. "
 
 
@@ -64,7 +64,7 @@ class Calibration:
         processor_clock: Callable[[], float] = time.process_time,
     ) -> None:
         self.target = target
-        self.threads = threads
+        self.cores = min(threads, usable_cores())
         self.budget = BUDGET if budget is None else budget
         self.clock = clock
         self.processor_clock = processor_clock
@@ -132,7 +132,7 @@ class Calibration:
         target.run(tokens, rows or k)
         seconds = self.clock() - started
         key = self.depth, k, rows or k
-        if self.processor_clock() - processor > UNDISTURBED * self.threads * seconds:
+        if self.processor_clock() - processor > UNDISTURBED * self.cores * seconds:
             self.clean.add(key)
         self.best[key] = min(seconds, self.best.get(key, seconds))
         if target.can_drop:  # a recurrent model's pass costs the same at any depth: it just goes on
@@ -222,7 +222,13 @@ def kept(key: Key) -> Kept | None:
 
 
 def keep(key: Key, timings: Timings) -> None:
-    """Keep a calibration; a folder that cannot be written is noted in the log, no failure."""
+    """Keep a calibration; a folder that cannot be written is noted in the log, no failure.
+
+    A disturbed one is not kept: with two threads that wait for each other, a busy core makes a pass up to 100 × slower,
+    and a wrong table would be believed for weeks."""
+    if timings.disturbed:
+        log.info("the calibration was disturbed and is not kept")
+        return
     record = Kept(VERSION, key, timings, datetime.now(UTC).isoformat(timespec="seconds"))
     try:
         write_atomically(key.path, msgspec.json.encode(record))

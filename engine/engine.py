@@ -6,27 +6,29 @@ Runs in its own process behind `engine.serve`, and in the terminal's process beh
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from engine.answer import Answer
+from engine.calibration import Key
 from engine.folders import cache_folder
+from engine.judge import Judge
 from engine.kv.ladder import ANSWER_ROOM, size_class
 from engine.kv.memory import ChatMemory
-from engine.kv.policy import Always, Measured, PartialFixed, Policy
+from engine.kv.policy import PartialFixed
 from engine.kv.saved import Guard, SavedChats
 from engine.llama.context import ContextOptions
 from engine.llama.library import build
 from engine.llama.model import Model
 from engine.llama.target import LlamaTarget
 from engine.llama.template import ChatTemplate
-from engine.machine import default_threads, resident_bytes
+from engine.machine import default_threads, fingerprint, resident_bytes
 from engine.protocol import (
     Event,
     Generate,
-    KVPolicy,
     Load,
     Loaded,
     Message,
@@ -42,11 +44,14 @@ from engine.session import Session
 from engine.stop import StopFlag, Stopped
 from engine.turns import TooLong, turns_to_forget, without_oldest
 from models.failures import Failure
+from models.header import Header
 from models.identity import file_identity
+from models.shapes import Shapes, shapes_of
 
 VERSION = "0.1.0"
 DEFAULT_N_CTX = 4096
-DISK_BYTES_PER_S = 200e6  # until the machine's profile is measured: an old SATA disk
+
+log = logging.getLogger("engine")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,7 @@ class _Chat:
     template: ChatTemplate
     session: Session
     memory: ChatMemory
+    judge: Judge
     info: ModelInfo
 
 
@@ -108,8 +114,10 @@ class Engine:
             notes=(*template.notes, *notes),
         )
         session = Session(target, n_ctx)
-        guard = Guard(file_identity(model.path, model.header.data_offset), settings="f16", build=build())
-        return _Chat(model, target, template, session, ChatMemory(session, self._saved, guard), info)
+        identity = file_identity(model.path, model.header.data_offset)
+        memory = ChatMemory(session, self._saved, Guard(identity, settings="f16", build=build()))
+        judge = Judge(known_shapes(model.header), Key(identity, threads, "f16", build(), fingerprint()))
+        return _Chat(model, target, template, session, memory, judge, info)
 
     def unload(self) -> None:
         chat, self._chat = self._chat, None
@@ -128,19 +136,13 @@ class Engine:
             raise self._too_long(messages, len(prompt))
         sampler = chat.target.sampler(request.sampling, prompt)
         try:
-            kv = PartialFixed(self._policy(request.kv_policy), chat.target.most_inputs)
+            kv = PartialFixed(chat.judge.policy(request.kv_policy, chat.target), chat.target.most_inputs)
             chat.memory.open(request.chat, prompt)
-            answer = Answer(chat.session, sampler, kv, (*chat.template.stops, *request.stop))
+            answer = Answer(chat.session, sampler, kv, (*chat.template.stops, *request.stop), chat.judge.observe)
             yield from answer.events(request.id, prompt, request.max_tokens, request.trace)
             chat.memory.has_read(len(prompt) - answer.counts.reused, answer.counts.prompt_seconds)
         finally:
             sampler.close()
-
-    def _policy(self, name: KVPolicy) -> Policy:
-        chat = self._loaded()
-        if name == "always" or not chat.target.can_drop:
-            return Always()
-        return Measured(lambda _inputs, _depth: None)
 
     def _too_long(self, messages: Sequence[Message], tokens: int) -> TooLong:
         """What to say and to offer when `messages` need more tokens than the context holds."""
@@ -184,9 +186,13 @@ class Engine:
         return StatusReport(id, chat.info if chat else None, cached, resident_bytes())
 
     def idle(self) -> bool:
-        """Do one useful thing while nobody waits; False when there is nothing left. Raises Failure and Stopped."""
-        if self._chat:
-            self._chat.memory.save(DISK_BYTES_PER_S)
+        """Do what is useful while nobody waits; False when nothing is left. Raises Failure and Stopped."""
+        chat = self._chat
+        if chat and chat.session.tokens:  # the first answer comes before everything
+            chat.memory.save(chat.judge.disk_bytes_per_s)
+            for _ in chat.judge.measure(chat.target):
+                if self.stop.is_set():
+                    raise Stopped
         return False
 
     def forget_chat(self, chat: str) -> None:
@@ -207,6 +213,15 @@ class Engine:
         if self._chat is None:
             raise Failure("no_model", "No model is loaded. Choose a model first.")
         return self._chat
+
+
+def known_shapes(header: Header) -> Shapes | None:
+    """A model whose header leaves shapes open is loaded all the same: only the published formulas need them."""
+    try:
+        return shapes_of(header)
+    except Failure as failure:
+        log.info("%s", failure)
+        return None
 
 
 def choose_n_ctx(wanted: int | None, trained: int) -> tuple[int, tuple[str, ...]]:

@@ -65,18 +65,23 @@ class _Stored(msgspec.Struct):
 def machine_profile(fresh: bool = False) -> Profile:
     """The kept profile, or a new one (2 s) if there is none of this machine or `fresh` is wished; never fails."""
     path = cache_folder() / "profile.json"
-    own = machine.fingerprint()
-    kept = None if fresh else _read(path, own)
+    kept = None if fresh else kept_profile()
     if kept:
-        return replace(kept, ram_available_bytes=machine.memory().available)
+        return kept
     profile = measure(cache_folder())
     try:
-        write_atomically(path, msgspec.json.encode(_Stored(VERSION, own, profile)))
+        write_atomically(path, msgspec.json.encode(_Stored(VERSION, machine.fingerprint(), profile)))
     except OSError as error:
         log.warning(
             "The machine's profile cannot be kept in %s (%s): it will be measured again.", path.parent, error.strerror
         )
     return profile
+
+
+def kept_profile() -> Profile | None:
+    """The kept profile of this machine with the memory available now, None if there is none."""
+    kept = _read(cache_folder() / "profile.json", machine.fingerprint())
+    return replace(kept, ram_available_bytes=machine.memory().available) if kept else None
 
 
 def _read(path: Path, own: machine.Fingerprint) -> Profile | None:

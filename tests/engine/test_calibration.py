@@ -85,7 +85,8 @@ def test_one_disturbed_pass_in_three_does_no_harm():
     assert timings.pass_seconds[LOW_DEPTH] == pytest.approx({k: usual(k, LOW_DEPTH, k) / 20 for k in KS})
 
 
-def test_a_machine_that_is_busy_all_the_while_is_noted_and_not_waited_for_for_ever():
+def test_a_machine_that_is_busy_all_the_while_is_noted_and_not_waited_for_for_ever(monkeypatch):
+    monkeypatch.setattr("engine.calibration.usable_cores", lambda: 2)
     target = ClockedTarget(usual)
     target_calibration = Calibration(target, 2, 6.5, clock=lambda: target.now, processor_clock=lambda: target.now)
     *_, timings = target_calibration.run()
@@ -138,6 +139,14 @@ def test_kept_and_found_again(key, timings, caplog):
     assert not caplog.records
 
 
+def test_a_disturbed_one_is_not_kept(key, timings):
+    keep(key, timings)
+    keep(key, dataclasses.replace(timings, disturbed=True, row_seconds=1.0))
+    found = kept(key)
+    assert found
+    assert found.timings == timings
+
+
 def test_of_another_library_or_machine(key, timings, caplog):
     keep(key, timings)
     assert kept(dataclasses.replace(key, build="build 2")) is None
@@ -179,7 +188,6 @@ def test_the_command_on_the_real_model(key, monkeypatch, capsys):
     assert len(printed["pass_seconds"]) == 2
     assert all(set(map(int, times)) == set(KS) for times in printed["pass_seconds"].values())
     assert printed["c"]["1"] == 1
-    assert [path.parent.name for path in key.path.parent.glob("*.json")] == ["calibration"]
 
 
 def test_bad_options(key, capsys, tmp_path):

@@ -1,0 +1,102 @@
+"""What this machine's measurements say about the loaded model: costs of passes, and the policies made from them.
+
+Nothing is measured unless it is asked for or the engine is idle; without measurements all decisions are ordinary ones.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+from engine import costs
+from engine.calibration import Calibration, Key, Progress, keep, kept
+from engine.costs import CostTable, Timings
+from engine.decode import Pass
+from engine.kv.policy import Always, Measured, Policy, Published
+from engine.profile import Profile, kept_profile, machine_profile
+from engine.protocol import KVPolicy
+from engine.target import Target
+from models.failures import Failure
+from models.shapes import Shapes
+
+log = logging.getLogger("engine.judge")
+
+SLOW_DISK = 200e6  # bytes per second, assumed until the disk is measured: an old SATA disk
+MOST_SET_ASIDE = 64 << 20  # bytes of keys and values that are copied for a calibration in idle time
+REFRESH_AFTER = 500  # real passes after which what was learned from them is kept
+
+
+class Judge:
+    """`shapes` (None where the header does not tell them) and `key` are the loaded model's."""
+
+    def __init__(self, shapes: Shapes | None, key: Key) -> None:
+        self.shapes = shapes
+        self.key = key
+        self.profile: Profile | None = kept_profile()
+        found = kept(key)
+        self.table: CostTable | None = CostTable(found.timings) if found else None
+        self._observed = 0
+        self._hopeless = False  # this model cannot be calibrated as it is loaded
+
+    @property
+    def disk_bytes_per_s(self) -> float:
+        """How fast a saved chat comes from the disk."""
+        return (self.profile and self.profile.disk_read_bytes_per_s) or SLOW_DISK
+
+    def policy(self, name: KVPolicy, target: Target) -> Policy:
+        """The KV policy of that name for this model and machine; `always` for a model that cannot do otherwise."""
+        shapes = self.shapes
+        if name == "always" or not target.can_drop or (name == "published" and shapes is None):
+            return Always()
+        if name == "measured" or shapes is None:
+            return Measured(self._pass_seconds)
+        profile = self._profile()
+        return Published(
+            nt=costs.nt(profile, shapes),
+            td=lambda inputs: costs.td(profile, shapes, inputs),
+            tl=lambda fixed: costs.tl(profile, shapes, fixed, self.key.kv_type),
+        )
+
+    def _pass_seconds(self, inputs: int, depth: int) -> float | None:
+        return self.table.pass_seconds(inputs, depth, rows=1) if self.table else None
+
+    def _profile(self) -> Profile:
+        if self.profile is None:
+            self.profile = machine_profile()
+        return self.profile
+
+    def prefill_seconds(self, tokens: int) -> float | None:
+        """Seconds to read `tokens` from nothing, None if nothing was measured yet."""
+        return self.table.prefill_seconds(tokens) if self.table else None
+
+    def observe(self, passed: Pass) -> None:
+        """Learn from a real step."""
+        if self.table:
+            self.table.observe(passed.inputs, passed.depth, passed.seconds, rows=1)
+            self._observed += 1
+
+    def measure(self, target: Target) -> Iterator[None]:
+        """Measure what is not known yet, in idle time; the target's cache is as before afterwards. Raises Stopped."""
+        self._profile()
+        yield
+        if self.table is None and not self._hopeless and target.state_bytes <= MOST_SET_ASIDE:
+            put_back = target.set_aside()
+            try:
+                yield from self._calibrate(target)
+            except Failure as failure:
+                log.info("no calibration: %s", failure)
+                self._hopeless = True
+            finally:
+                put_back()
+        elif self.table and self._observed >= REFRESH_AFTER:
+            self._observed = 0
+            keep(self.key, self.table.refreshed())
+
+    def _calibrate(self, target: Target) -> Iterator[None]:
+        for event in Calibration(target, self.key.threads).run():
+            if isinstance(event, Timings):
+                keep(self.key, event)
+                self.table = CostTable(event)
+                log.info("calibrated: c(8) = %.2f, nt = %d", self.table.c(8), self.table.nt_measured)
+            elif isinstance(event, Progress):
+                yield
