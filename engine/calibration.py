@@ -9,15 +9,16 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import cycle, islice
+from itertools import combinations, cycle, islice
 from pathlib import Path
+from statistics import median
 
 import msgspec
 
-from engine.costs import KS, Curve, Timings
+from engine.costs import KS, Timings
 from engine.files import write_atomically
 from engine.folders import cache_folder
 from engine.machine import Fingerprint, usable_cores
@@ -28,11 +29,11 @@ from models.shapes import KVType
 log = logging.getLogger("engine.calibration")
 
 VERSION = 1
-BUDGET = 6.5  # seconds, not counting a pass that has begun
+BUDGET = 6.0  # seconds, not counting a pass that has begun
 LOW_DEPTH = 16  # tokens
 DEPTHS = (2048, 1024, 512, 256)  # the higher depth is the first that can be reached in its share of the budget
 DEPTH_SHARE = 0.45
-DEEP_KS = (1, 2, 4, 8, 16)  # attention's part grows evenly with k: few show it
+DEEP_KS = (1, 2, 4, 8, 16)  # what depth adds grows evenly with k: these show it
 SMALL_KS = (1, 2, 3, 4, 6, 8)  # the ones that decisions turn on are timed most often
 ROW_K = 16
 PATIENCE = 2.5  # budgets: longer than that a busy machine is not waited for
@@ -98,7 +99,7 @@ class Calibration:
         yield from self._time(self.row_k, rows=1)
         deep = self._reachable_depth()
         yield from self._go_deep(deep)
-        for _ in range(2):
+        for _ in range(2 if self._left() > self.budget * (1 - PATIENCE) else 1):
             yield from self._round((1, *(k for k in DEEP_KS if k in self.ks)))
         yield from self._go_to(LOW_DEPTH)
         while ks := self._worth_repeating():
@@ -171,12 +172,22 @@ class Calibration:
     def timings(self) -> Timings:
         """What the passes so far say; sizes not timed at the higher depth are worked out from those that were."""
         low = {k: self.best[LOW_DEPTH, k, k] for k in self.ks}
-        deep = {k: s for (depth, k, _), s in self.best.items() if depth != LOW_DEPTH}
-        rise = Curve({k: max(0.0, s - low[k]) for k, s in deep.items()})
         depth = max(depth for depth, _, _ in self.best)
-        times = {LOW_DEPTH: low, depth: {k: low[k] + rise.at(k) for k in self.ks}}
+        rise = even_rise({k: self.best[depth, k, k] - low[k] for k in DEEP_KS if k in self.ks})
+        times = {LOW_DEPTH: low, depth: {k: low[k] + rise(k) for k in self.ks}}
         row = max(0.0, (low[self.row_k] - self.best[LOW_DEPTH, self.row_k, 1]) / (self.row_k - 1))
         return Timings(times, row, *self.large, disturbed=not all((LOW_DEPTH, k, k) in self.clean for k in self.ks))
+
+
+def even_rise(differences: Mapping[int, float]) -> Callable[[int], float]:
+    """Seconds that the higher depth adds to a pass of k tokens: a + b·k, fitted to differences of noisy times.
+
+    Reading the cache is the same for all k, attention grows with each token. b is the median slope between all pairs of
+    points and a the median rest (Theil, Sen), so that a disturbed time does little harm."""
+    points = sorted(differences.items())
+    b = max(0.0, median((y1 - y0) / (x1 - x0) for (x0, y0), (x1, y1) in combinations(points, 2)))
+    a = max(0.0, median(y - b * x for x, y in points))
+    return lambda k: a + b * k
 
 
 @dataclass(frozen=True, slots=True)

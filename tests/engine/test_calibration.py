@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 
 from engine.__main__ import main
-from engine.calibration import DEPTHS, LOW_DEPTH, Calibration, Key, Progress, keep, kept
+from engine.calibration import DEPTHS, LOW_DEPTH, Calibration, Key, Progress, even_rise, keep, kept
 from engine.costs import KS, CostTable, Timings
 from engine.machine import fingerprint
 from engine.stop import Stopped
@@ -103,6 +103,14 @@ def test_a_target_that_cannot_be_cut_and_one_with_a_small_context():
     assert set(calibrate(small).pass_seconds[LOW_DEPTH]) == set(KS)
     with pytest.raises(Failure, match="too small"):
         calibrate(ClockedTarget(usual, n_ctx=111))
+
+
+def test_the_rise_with_depth_survives_a_disturbed_time():
+    differences = {k: 0.001 + 0.002 * k for k in (1, 2, 4, 8, 16)}
+    assert even_rise(differences)(48) == pytest.approx(0.097)
+    rise = even_rise(differences | {4: 0.5})
+    assert rise(48) == pytest.approx(0.097, rel=0.25)
+    assert even_rise({1: -0.1, 2: -0.2, 4: -0.1})(8) == 0
 
 
 @pytest.mark.parametrize("after", [0, 3, 20])
