@@ -1,3 +1,0 @@
-from app.immortal import protect
-
-protect()

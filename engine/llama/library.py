@@ -5,11 +5,17 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import logging
+import os
 from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
-from llama_cpp import llama_cpp as lib
+# How long OpenMP's threads spin at a barrier before they sleep; libgomp reads it when it is loaded. Its default, 300,000
+# turns, brings a pass nearly to a halt where another program wants a core (prompts at 9 tokens/s beside one busy loop on
+# two cores); with 1,000 it is 166, and nothing is lost on a quiet machine: `python -m benchmarks.busy`.
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+
+from llama_cpp import llama_cpp as lib  # noqa: E402
 
 __all__ = ["build", "errors_logged", "lib", "lines_logged"]
 

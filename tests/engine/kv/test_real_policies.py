@@ -34,7 +34,7 @@ QUESTIONS = [
 
 # The rule with numbers under which tokens really stay pending, whatever the machine that runs the test.
 PUBLISHED = Published(nt=3.0, td=lambda inputs: inputs * 1e-3, tl=lambda fixed: 4.5e-3 if fixed % 2 else 1e-3)
-MEASURED = Measured(lambda inputs, depth: (1e-3 if inputs <= 6 else 1e-1) + 1e-5 * depth)
+MEASURED = Measured(lambda inputs, depth: (1e-3 if inputs <= 6 else 1e-1) * depth**3)
 
 
 @pytest.mark.parametrize("policy", [PUBLISHED, MEASURED], ids=["published", "measured"])
@@ -42,10 +42,10 @@ def test_greedy_answers_are_the_same_as_with_every_token_cached(engine, monkeypa
     recomputed = 0
     for question in QUESTIONS:
         messages = (Message("user", question),)
-        _, always = ask(engine, *messages, max_tokens=14, kv_policy="always")
+        _, always = ask(engine, *messages, max_tokens=10, kv_policy="always")
         with monkeypatch.context() as patch:
             patch.setattr(type(engine._loaded().judge), "policy", lambda *_: policy)
-            _, finished = ask(engine, *messages, max_tokens=14)
+            _, finished = ask(engine, *messages, max_tokens=10)
         assert_same_but_for_near_ties(engine, messages, always.tokens, finished.tokens)
         recomputed += finished.statistics.recomputed_tokens
         assert finished.statistics.context_tokens + finished.statistics.pending_tokens >= len(finished.tokens)
