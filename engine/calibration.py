@@ -35,6 +35,7 @@ DEPTHS = (2048, 1024, 512, 256)  # the higher depth is the first that can be rea
 DEPTH_SHARE = 0.45
 DEEP_KS = (1, 2, 4, 8, 16)  # what depth adds grows evenly with k: these show it
 SMALL_KS = (1, 2, 3, 4, 6, 8)  # the ones that decisions turn on are timed most often
+FIRST_KS = (1, 2, 3, 4)
 ROW_K = 16
 PATIENCE = 2.5  # budgets: longer than that a busy machine is not waited for
 UNDISTURBED = 0.85  # of its cores' time in a pass that the process must have had
@@ -102,6 +103,8 @@ class Calibration:
         for _ in range(2 if self._left() > self.budget * (1 - PATIENCE) else 1):
             yield from self._round((1, *(k for k in DEEP_KS if k in self.ks)))
         yield from self._go_to(LOW_DEPTH)
+        for _ in range(2):  # the sizes that most decisions compare, also where the time is used up
+            yield from self._round(FIRST_KS)
         while ks := self._worth_repeating():
             for k in ks:
                 yield from self._time(k)
