@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 
-from engine.commands import cache, calibrate, chat, profile, serve
+from engine.commands import cache, calibrate, chat, plan, profile, serve
 from engine.terminal import complain
 from models.failures import Failure
 
-COMMANDS = (serve, chat, profile, calibrate, cache)
+COMMANDS = (serve, chat, profile, calibrate, plan, cache)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING
 
 import msgspec
 
+from engine.byte_sizes import parse_bytes
 from engine.protocol import Finished, Generate, Load, Message, ModelInfo, Sampling
 from engine.stop import Stopped
 from engine.terminal import Answered, Output, complain, ctrl_c_stops, default_interrupt, describe, report
@@ -44,7 +45,8 @@ def chat(options: argparse.Namespace) -> int:
 def run(options: argparse.Namespace) -> int:
     sampling = sampling_of(options)
     messages = once(options)
-    request = Load(0, str(options.model or default_model()), options.ctx, options.threads)
+    limit = None if options.memory is None else parse_bytes(options.memory)
+    request = Load(0, str(options.model or default_model()), options.ctx, options.threads, limit)
     # Made before the model is loaded, so that a bad option is refused at once.
     template = Generate(0, (), sampling, options.max_tokens, kv_policy=options.kv_policy, trace=bool(options.trace))
     from engine.engine import Engine

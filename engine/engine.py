@@ -26,6 +26,8 @@ from engine.llama.model import Model
 from engine.llama.target import LlamaTarget
 from engine.llama.template import ChatTemplate
 from engine.machine import default_threads, fingerprint, resident_bytes
+from engine.plan import Plan, Wish
+from engine.planner import plan_for
 from engine.protocol import (
     Event,
     Generate,
@@ -49,7 +51,6 @@ from models.identity import file_identity
 from models.shapes import Shapes, shapes_of
 
 VERSION = "0.1.0"
-DEFAULT_N_CTX = 4096
 
 log = logging.getLogger("engine")
 
@@ -64,7 +65,15 @@ class _Chat:
     session: Session
     memory: ChatMemory
     judge: Judge
+    plan: Plan
     info: ModelInfo
+
+    @property
+    def anonymous_bytes(self) -> int:
+        """What unloading gives back; mapped files count as free memory anyway."""
+        parts = self.plan.parts
+        kv = parts["kv"] * self.target.n_ctx // self.plan.n_ctx
+        return parts["weights_repacked"] + parts.get("weights_read", 0) + parts["vocabulary"] + kv
 
 
 class Engine:
@@ -81,25 +90,34 @@ class Engine:
     def load(self, request: Load, progress: Callable[[float], None] = lambda _fraction: None) -> Loaded:
         """Load the request's model in place of the loaded one. Raises Failure, and Stopped when stopped meanwhile."""
         started = time.perf_counter()
+        plan = self._plan(request)
         self.unload()
 
         def on_progress(fraction: float) -> bool:
             progress(fraction)
             return not self.stop.is_set()
 
-        model = Model(Path(request.path), on_progress)
+        model = Model(Path(request.path), on_progress, repack=plan.repack, mmap=plan.mmap)
         try:
-            self._chat = self._wire(model, request)
+            self._chat = self._wire(model, plan)
         except BaseException:
             model.close()
             raise
         return Loaded(request.id, self._chat.info, time.perf_counter() - started)
 
-    def _wire(self, model: Model, request: Load) -> _Chat:
-        threads = request.threads or default_threads()
-        n_ctx, notes = choose_n_ctx(request.n_ctx, model.n_ctx_train)
+    def _plan(self, request: Load) -> Plan:
+        """How to load the request's model; raises Failure when it cannot fit, before anything is unloaded."""
+        wish = Wish(request.threads or default_threads(), request.n_ctx)
+        freed = self._chat.anonymous_bytes if self._chat else 0
+        plan = plan_for(Path(request.path), wish, request.memory_bytes, freed)
+        if plan.verdict == "no":
+            raise Failure("out_of_memory", " ".join(plan.reasons), str(plan.parts))
+        return plan
+
+    def _wire(self, model: Model, plan: Plan) -> _Chat:
         template = ChatTemplate(model.template, model.vocabulary)
-        options = ContextOptions(n_ctx=size_class(0, n_ctx), threads=threads)
+        n_ctx = size_class(0, plan.n_ctx)
+        options = ContextOptions(n_ctx, plan.threads, n_batch=plan.n_batch, kv_type=plan.kv_type)
         target = LlamaTarget(model, options, self.stop)
         info = ModelInfo(
             path=str(model.path.resolve()),
@@ -107,17 +125,18 @@ class Engine:
             architecture=model.header.architecture,
             parameters=model.n_params,
             file_bytes=model.header.file_bytes,
-            n_ctx=n_ctx,
+            n_ctx=plan.n_ctx,
             n_ctx_train=model.n_ctx_train,
-            threads=threads,
+            threads=plan.threads,
             template=template.kind,
-            notes=(*template.notes, *notes),
+            notes=(*template.notes, *plan.notes),
+            plan=plan.parts,
         )
-        session = Session(target, n_ctx)
+        session = Session(target, plan.n_ctx)
         identity = file_identity(model.path, model.header.data_offset)
-        memory = ChatMemory(session, self._saved, Guard(identity, settings="f16", build=build()))
-        judge = Judge(known_shapes(model.header), Key(identity, threads, "f16", build(), fingerprint()))
-        return _Chat(model, target, template, session, memory, judge, info)
+        memory = ChatMemory(session, self._saved, Guard(identity, settings=plan.kv_type, build=build()))
+        judge = Judge(known_shapes(model.header), Key(identity, plan.threads, plan.kv_type, build(), fingerprint()))
+        return _Chat(model, target, template, session, memory, judge, plan, info)
 
     def unload(self) -> None:
         chat, self._chat = self._chat, None
@@ -146,7 +165,7 @@ class Engine:
 
     def _too_long(self, messages: Sequence[Message], tokens: int) -> TooLong:
         """What to say and to offer when `messages` need more tokens than the context holds."""
-        info = self._loaded().info
+        info, most = self._loaded().info, self._loaded().plan.max_n_ctx
         sentence = f"This chat needs {tokens:,} tokens, the context holds {info.n_ctx:,}."
         remedies = []
         turns = turns_to_forget(messages, info.n_ctx, self.count_tokens)
@@ -155,10 +174,12 @@ class Engine:
             sentence += f" Forget the oldest {turns} turns," if turns > 1 else " Forget the oldest turn,"
         else:
             sentence += " Shorten the message,"
-        if info.n_ctx < info.n_ctx_train:
-            n_ctx = min(size_class(tokens + ANSWER_ROOM, info.n_ctx_train), info.n_ctx_train)
+        if info.n_ctx < most and tokens < most:
+            n_ctx = size_class(tokens + ANSWER_ROOM, most)
             remedies.append(Remedy("larger_context", n_ctx=n_ctx))
-            sentence += f" start a new chat, or load the model with a larger context (up to {info.n_ctx_train:,})."
+            sentence += f" start a new chat, or load the model with a larger context (up to {most:,})."
+        elif info.n_ctx < info.n_ctx_train:
+            sentence += " or start a new chat; a context that holds it would not fit into memory."
         else:
             sentence += " or start a new chat; the model was not trained for a larger context."
         return TooLong(sentence, tuple(remedies))
@@ -222,13 +243,3 @@ def known_shapes(header: Header) -> Shapes | None:
     except Failure as failure:
         log.info("%s", failure)
         return None
-
-
-def choose_n_ctx(wanted: int | None, trained: int) -> tuple[int, tuple[str, ...]]:
-    """Context size in tokens, and a sentence for the user if it is not the wanted one."""
-    trained = trained or DEFAULT_N_CTX
-    if wanted is None:
-        return min(DEFAULT_N_CTX, trained), ()
-    if wanted > trained:
-        return trained, (f"The model was trained for {trained:,} tokens of context; more than that is not used.",)
-    return wanted, ()

@@ -76,14 +76,18 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Load a model in place of the loaded one. `n_ctx` and `threads` None: the engine chooses."""
+    """Load a model in place of the loaded one. `n_ctx` and `threads` None: the engine chooses.
+
+    `memory_bytes`: the most the engine may take; None: what the computer has free, less a reserve."""
 
     id: int
     path: str
     n_ctx: int | None = None
     threads: int | None = None
+    memory_bytes: int | None = None
 
     def __post_init__(self) -> None:
+        check(self.memory_bytes is None or self.memory_bytes > 0, f"memory must be above 0, not {self.memory_bytes}")
         check(self.n_ctx is None or self.n_ctx >= 64, f"a context has 64 tokens or more, not {self.n_ctx}")
         check(
             self.threads is None or 1 <= self.threads <= 512,
@@ -172,7 +176,9 @@ Request = Hello | Load | Unload | Generate | Prepare | Forget | Cancel | Status 
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """What is loaded. `template` says whose chat template is used; `notes` are sentences the user should know."""
+    """What is loaded. `template` says whose chat template is used; `notes` are sentences the user should know.
+
+    `plan`: bytes by name of what the model takes in memory when its context is full."""
 
     path: str
     name: str
@@ -184,6 +190,7 @@ class ModelInfo:
     threads: int
     template: Literal["model", "chatml"]
     notes: tuple[str, ...] = ()
+    plan: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ class WeightSizes:
 
     def __post_init__(self) -> None:
         assert 0 <= self.plain <= self.file, self
-        assert 0 <= self.repacked, self
+        assert self.repacked >= 0, self
 
 
 @dataclass(frozen=True, slots=True)

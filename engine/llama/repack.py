@@ -119,7 +119,7 @@ def extra_buffer_types() -> tuple[Any, ...]:
     if not address:
         return ()
     listed = ctypes.CFUNCTYPE(ctypes.POINTER(P), P)(address)(cpu_device())
-    found = []
+    found: list[Any] = []
     while listed and listed[len(found)]:
         found.append(listed[len(found)])
     return tuple(found)

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from engine.engine import Engine, choose_n_ctx
+from engine.engine import Engine
 from engine.llama.template import CHATML_STOPS, ChatTemplate, alternating
 from engine.protocol import Finished, Generate, Load, Message, Prepare, Prepared, Sampling, Text
 from engine.stop import Stopped
@@ -268,15 +268,6 @@ def test_a_template_cannot_reach_python(engine):
 def test_alternating_joins_neighbours():
     chat = [Message("system", "s"), Message("user", "a"), Message("user", "b"), Message("assistant", "c")]
     assert alternating(chat) == [Message("user", "s\n\na\n\nb"), Message("assistant", "c")]
-
-
-def test_context_size():
-    assert choose_n_ctx(None, 8192) == (4096, ())
-    assert choose_n_ctx(None, 2048) == (2048, ())
-    assert choose_n_ctx(512, 8192) == (512, ())
-    n_ctx, notes = choose_n_ctx(10**9, 8192)
-    assert n_ctx == 8192
-    assert "8,192" in notes[0]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,30 @@
+"""Sizes of memory as people write and read them: '4GiB' to bytes and back."""
+
+from __future__ import annotations
+
+import re
+
+UNITS = {"": 1, "b": 1} | {
+    prefix + ending: base**power
+    for power, prefix in enumerate("kmgt", 1)
+    for ending, base in (("", 1024), ("ib", 1024), ("b", 1000))
+}
+LARGEST = 1 << 60
+
+
+def parse_bytes(text: str) -> int:
+    """'4GiB', '3500MB', '2G' (= 2 GiB), '1.5 g', '1000000'; raises ValueError with a sentence for anything else."""
+    found = re.fullmatch(r"\s*(\d{1,20}(?:\.\d{1,9})?)\s*([a-z]{0,3})\s*", text.lower())
+    if not found or found[2] not in UNITS:
+        raise ValueError(f"“{text}” is no size of memory: write it like 4GiB, 3500MB or 2G")
+    size = float(found[1]) * UNITS[found[2]]
+    if not 1 <= size <= LARGEST:
+        raise ValueError(f"“{text}” is no size of memory that a computer can have")
+    return int(size)
+
+
+def show_bytes(size: int) -> str:
+    """'1.42 GiB', '210 MiB', '100 bytes': short enough for a sentence."""
+    if size >= 1 << 30:
+        return f"{size / 2**30:,.2f} GiB"
+    return f"{size / 2**20:,.0f} MiB" if size >= 1 << 20 else f"{size:,} bytes"

@@ -1,0 +1,73 @@
+"""`python -m engine plan`: would a model fit into memory, and how would it be loaded?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import get_args
+
+from engine.byte_sizes import parse_bytes, show_bytes
+from engine.machine import default_threads
+from engine.notes import notes_to_stderr
+from engine.plan import Plan, Wish
+from engine.sizes import KVType
+from models.default import default_model
+
+NAMES = {
+    "weights_mapped": "weights, mapped file",
+    "weights_read": "weights, read",
+    "weights_repacked": "weights, repacked",
+    "kv": "keys and values",
+    "growing": "while the cache grows",
+    "compute": "computing",
+    "output": "logits",
+    "vocabulary": "vocabulary",
+    "runtime": "program",
+    "draft": "draft model",
+}
+VERDICTS = {"fits": "fits", "tight": "fits, but tight", "no": "does not fit"}
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("plan", help="would a model fit into memory, and how would it be loaded?")
+    parser.add_argument("model", type=Path, nargs="?", metavar="MODEL", help="GGUF file (default: the built-in model)")
+    parser.add_argument("--memory", metavar="SIZE", help="plan for this much memory, like 4GiB (default: what is free)")
+    parser.add_argument("--ctx", type=int, metavar="N", help="context in tokens (default: what fits, up to 32768)")
+    parser.add_argument(
+        "--kv-type", choices=get_args(KVType), help="how keys and values are stored (default: f16, q8_0)"
+    )
+    parser.add_argument("--threads", type=int, metavar="N", help="threads (default: physical cores)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """0 also when the model does not fit: that is an answer."""
+    notes_to_stderr()
+    limit = None if options.memory is None else parse_bytes(options.memory)
+    threads = default_threads() if options.threads is None else options.threads
+    wish = Wish(threads, options.ctx, options.kv_type)
+    from engine.planner import plan_for  # imports llama_cpp: only after bad options were refused
+
+    path = options.model or default_model()
+    plan = plan_for(path, wish, limit)
+    print(json.dumps(plan.as_json(), ensure_ascii=False) if options.json else table(path, plan))
+    return 0
+
+
+def table(path: Path, plan: Plan) -> str:
+    rows = [(NAMES[name], show_bytes(size)) for name, size in plan.parts.items() if size]
+    rows += [("total", show_bytes(plan.total_bytes)), ("available", show_bytes(plan.available_bytes))]
+    loading = [
+        ("context", f"{plan.n_ctx:,} tokens (at most {plan.max_n_ctx:,} would fit)"),
+        ("keys and values as", plan.kv_type),
+        ("repacking", "on" if plan.repack else "off"),
+        ("file", "mapped" if plan.mmap else "read"),
+        ("batch", f"{plan.n_batch} tokens"),
+        ("threads", str(plan.threads)),
+    ]
+    lines = [f"{path.name}: {VERDICTS[plan.verdict]}", ""]
+    lines += [f"  {name:22} {size:>10}" for name, size in rows]
+    lines += ["", *(f"  {name:22} {value}" for name, value in loading), "", *plan.reasons]
+    return "\n".join(lines)

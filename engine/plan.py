@@ -1,0 +1,318 @@
+"""The memory plan: how to load a model so that it fits. Decides from sizes alone; loads and measures nothing.
+
+The plan's total is what the engine's process will hold at most (its peak resident memory), with the KV cache grown to
+n_ctx. The cache starts small and grows, so much of the total is only taken when a chat becomes long.
+
+Candidates are tried in order of preference and the first that fits is taken, so that more memory never gives a plan
+further down the list. In order of what is given up:
+1. nothing: f16, repacked weights beside the mapped file;
+2. the mapped file: weights are read instead, so that those that are repacked exist once. As fast (30 ms a token of a
+   1.5B model either way) and 0.6 GB smaller, but loaded slower, and the system cannot take the memory back under need;
+3. repacking, where that is smaller still: 1.2 times slower;
+4. large batches: a long prompt is read a little slower;
+5. f16 keys and values: q8_0 halves the cache; answers may differ in rare words. q4_0 only if asked for: it hurts keys;
+6. context, if its size was not asked for: first down to COMFORTABLE, below that only when all else does not fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from engine.budget import Budget
+from engine.byte_sizes import show_bytes
+from engine.kv.ladder import SMALLEST
+from engine.sizes import ContextSizes, KVType, Sizes
+from models.failures import Failure
+
+Verdict = Literal["fits", "tight", "no"]
+MIB = 1 << 20
+
+# Python, numpy, llama.cpp's code, templates: resident memory of an engine that has answered, less all other parts.
+RUNTIME = 56 * MIB
+VOCABULARY = 330  # bytes per token in llama.cpp's tables: 321 (Qwen2.5) to 347 (SmolLM2), merges included
+COMFORTABLE = 4096  # tokens: a chat of some turns or a few pages of text
+MOST_BY_DEFAULT = 32768  # tokens: reading more takes such a machine many minutes; whoever wants it asks for it
+STEP = 256  # tokens: llama.cpp rounds contexts up to this
+BATCHES = (512, 128)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is asked for; None leaves the choice to the plan. `draft_bytes`: all of a draft model's memory.
+
+    `rows`: logits rows of one pass; more than one only where drafts are verified."""
+
+    threads: int
+    n_ctx: int | None = None
+    kv_type: KVType | None = None
+    draft_bytes: int = 0
+    rows: int = 1
+
+    def __post_init__(self) -> None:
+        if self.threads < 1:
+            raise ValueError(f"threads must be 1 or more, not {self.threads}")
+        if self.n_ctx is not None and self.n_ctx < 64:
+            raise ValueError(f"a context has 64 tokens or more, not {self.n_ctx}")
+        assert self.draft_bytes >= 0 < self.rows, self
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One way to load the weights and to make contexts."""
+
+    kv_type: KVType
+    n_batch: int
+    repack: bool
+    mmap: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How to load a model. `parts` are bytes by name and sum up to `total_bytes`; `notes` are those of the `reasons`
+    that a user should see without asking. When the verdict is "no", the rest is the smallest way to load it, and
+    `max_n_ctx` the largest context that would fit, 0 if none does."""
+
+    verdict: Verdict
+    total_bytes: int
+    available_bytes: int
+    parts: dict[str, int]
+    n_ctx: int
+    max_n_ctx: int
+    kv_type: KVType
+    repack: bool
+    mmap: bool
+    n_batch: int
+    threads: int
+    reasons: tuple[str, ...]
+    notes: tuple[str, ...] = field(default=())
+
+    def as_json(self) -> dict[str, Any]:
+        names = ("verdict", "total_bytes", "available_bytes", "parts", "n_ctx", "max_n_ctx", "kv_type", "repack")
+        return {name: getattr(self, name) for name in (*names, "threads")} | {"reasons": list(self.reasons)}
+
+
+def make_plan(name: str, sizes: Sizes, budget: Budget, wish: Wish) -> Plan:
+    """The best plan for the model called `name` within the budget."""
+    return _Search(name, sizes, budget, wish).plan()
+
+
+def growing_bytes(kv: int, n_ctx: int, compute: int) -> int:
+    """What growing to n_ctx cells takes beyond the rest: the state of the full cache before, in RAM while the new cache
+    is made and filled. The old cache is freed by then, and the new compute buffers are not touched yet."""
+    if n_ctx <= SMALLEST:
+        return 0
+    before = SMALLEST
+    while before * 2 < n_ctx:
+        before *= 2
+    return max(0, kv * before // n_ctx - compute)
+
+
+class _Search:
+    def __init__(self, name: str, sizes: Sizes, budget: Budget, wish: Wish) -> None:
+        self.name = name
+        self.sizes = sizes
+        self.budget = budget
+        self.wish = wish
+        self.trained = sizes.n_ctx_train or COMFORTABLE
+
+    def plan(self) -> Plan:
+        for choice, n_ctx in self.candidates():
+            parts = self.parts(choice, n_ctx)
+            if parts and sum(parts.values()) <= self.budget.usable:
+                return self._finish(choice, n_ctx, parts)
+        return self._refuse()
+
+    # --- what is tried ---
+
+    @cached_property
+    def choices(self) -> tuple[Choice, ...]:
+        ways = [(True, True), (True, False), (False, True)] if self.sizes.weights.repacked else [(False, True)]
+        kv_types: tuple[KVType, ...] = (self.wish.kv_type,) if self.wish.kv_type else ("f16", "q8_0")
+        return tuple(
+            Choice(kv_type, n_batch, repack, mmap)
+            for kv_type in kv_types
+            for n_batch in BATCHES
+            for repack, mmap in ways
+        )
+
+    @cached_property
+    def most(self) -> int:
+        """The largest context that is tried."""
+        return min(self.wish.n_ctx or MOST_BY_DEFAULT, self.trained)
+
+    def candidates(self) -> Iterator[tuple[Choice, int]]:
+        if self.wish.n_ctx:
+            yield from ((choice, self.most) for choice in self.choices)
+            return
+        comfortable = min(COMFORTABLE, self.most)
+        classes = [self.most, *(size for size in _classes_down() if size < self.most)]
+        for choice in self.choices:
+            yield from ((choice, n_ctx) for n_ctx in classes if n_ctx >= comfortable)
+        for n_ctx in classes:
+            if n_ctx < comfortable:
+                yield from ((choice, n_ctx) for choice in self.choices)
+
+    # --- what it takes ---
+
+    def parts(self, choice: Choice, n_ctx: int) -> dict[str, int] | None:
+        """Bytes by name; None when the model cannot have this type of KV cache."""
+        context = self.sizes.context(n_ctx, choice.kv_type, choice.n_batch)
+        if context is None:
+            return None
+        return {name: size for name, size in self._all_parts(choice, n_ctx, context).items() if size or name in ALWAYS}
+
+    def _all_parts(self, choice: Choice, n_ctx: int, context: ContextSizes) -> dict[str, int]:
+        weights = self.sizes.weights
+        return {
+            "weights_mapped": weights.file if choice.mmap else 0,
+            "weights_read": 0 if choice.mmap else weights.plain,
+            "weights_repacked": weights.repacked if choice.repack else 0,
+            "kv": context.kv,
+            "growing": growing_bytes(context.kv, n_ctx, context.compute),
+            "compute": context.compute,
+            "output": context.output * self.wish.rows,
+            "vocabulary": self.sizes.n_vocab * VOCABULARY,
+            "runtime": RUNTIME,
+            "draft": self.wish.draft_bytes,
+        }
+
+    def total(self, choice: Choice, n_ctx: int) -> int | None:
+        parts = self.parts(choice, n_ctx)
+        return sum(parts.values()) if parts else None
+
+    def smallest(self, n_ctx: int, choices: tuple[Choice, ...]) -> tuple[int, Choice]:
+        """Fewest bytes for a context of n_ctx tokens, and how. Raises Failure when none of them is possible."""
+        totals = ((self.total(choice, n_ctx), i) for i, choice in enumerate(choices))
+        possible = [(total, i) for total, i in totals if total is not None]
+        if not possible:
+            raise Failure("bad_option", f"{self.name} cannot store its keys and values as {choices[0].kv_type}.")
+        total, i = min(possible)
+        return total, choices[i]
+
+    @cached_property
+    def max_n_ctx(self) -> int:
+        """The largest context that fits in the smallest way, 0 if none does: a search by halves."""
+        _, choice = self.smallest(min(SMALLEST, self.trained), self.choices)
+
+        def fits(n_ctx: int) -> bool:
+            total = self.total(choice, n_ctx)
+            return total is not None and total <= self.budget.usable
+
+        if fits(self.trained):
+            return self.trained
+        low, high = 0, -(-self.trained // STEP)  # `low` steps fit, `high` steps do not
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if fits(middle * STEP) else (low, middle)
+        return low * STEP
+
+    # --- what is said ---
+
+    def _finish(self, choice: Choice, n_ctx: int, parts: dict[str, int]) -> Plan:
+        given_up = self._given_up(choice, n_ctx)
+        verdict: Verdict = "tight" if given_up else "fits"
+        notes = (*self._capped(), *given_up)
+        total = sum(parts.values())
+        room = f"{self.name} needs up to {show_bytes(total)} with a context of {n_ctx:,} tokens; {self._usable()}."
+        return self._plan(verdict, choice, n_ctx, parts, (room, *notes, *self._explained(choice, n_ctx)), notes)
+
+    def _given_up(self, choice: Choice, n_ctx: int) -> tuple[str, ...]:
+        """What the plan does without because memory is short; empty when it is not."""
+        first, said = self.choices[0], []
+        if choice.mmap != first.mmap:
+            said.append("To save memory the weights are read into memory once instead of twice; loading takes longer.")
+        if choice.repack != first.repack:
+            said.append("To save memory the weights are not repacked for this processor: answers are 1.2× slower.")
+        if choice.n_batch != first.n_batch:
+            said.append(f"To save memory prompts are read {choice.n_batch} tokens at a time, a little slower.")
+        if choice.kv_type != first.kv_type:
+            said.append("To save memory keys and values are stored as q8_0, half the size of f16 and nearly as exact.")
+        if not self.wish.n_ctx and n_ctx < min(COMFORTABLE, self.most):
+            said.append(f"Memory is short: the context is only {n_ctx:,} tokens.")
+        return tuple(said)
+
+    def _capped(self) -> tuple[str, ...]:
+        if self.wish.n_ctx and self.wish.n_ctx > self.trained:
+            return (f"The model was trained for {self.trained:,} tokens of context; more than that is not used.",)
+        return ()
+
+    def _explained(self, choice: Choice, n_ctx: int) -> tuple[str, ...]:
+        said = []
+        if choice.repack and choice.mmap:
+            copy = show_bytes(self.sizes.weights.repacked)
+            said.append(
+                f"{copy} of the weights are held twice, as in the file and repacked for this processor: 1.2× faster."
+            )
+        if not self.wish.n_ctx and n_ctx < self.trained:
+            largest = f"up to {self.max_n_ctx:,} tokens would fit" if self.max_n_ctx > n_ctx else "no more fits"
+            said.append(f"The model can use {self.trained:,} tokens of context; {largest}.")
+        said.append("The KV cache starts small and grows with the chat; the numbers are for a full context.")
+        return tuple(said)
+
+    def _usable(self) -> str:
+        if self.budget.limit is not None and self.budget.usable < self.budget.limit:
+            return f"{show_bytes(self.budget.usable)} of the budget of {show_bytes(self.budget.limit)} can be used"
+        return (
+            f"{show_bytes(self.budget.usable)} are available, {show_bytes(self.budget.reserve)} left for other programs"
+        )
+
+    def _refuse(self) -> Plan:
+        n_ctx = self.most if self.wish.n_ctx else min(SMALLEST, self.most)
+        total, choice = self.smallest(n_ctx, self.choices)
+        missing = show_bytes(total - self.budget.usable)
+        sentence = f"{self.name} needs {show_bytes(total)} with a context of {n_ctx:,} tokens, {missing} too much: "
+        reasons = (f"{sentence}{self._usable()}.", *self._capped(), self._would_fit(n_ctx))
+        parts = self.parts(choice, n_ctx)
+        assert parts
+        return self._plan("no", choice, n_ctx, parts, reasons, reasons)
+
+    def _would_fit(self, n_ctx: int) -> str:
+        quantised: KVType = "q8_0"
+        if self.wish.kv_type == "f16":
+            others = tuple(Choice(quantised, c.n_batch, c.repack, c.mmap) for c in self.choices)
+            if self.total(others[0], n_ctx) is not None and self.smallest(n_ctx, others)[0] <= self.budget.usable:
+                return f"It would fit with keys and values stored as {quantised}."
+        if self.max_n_ctx:
+            _, choice = self.smallest(self.max_n_ctx, self.choices)
+            return f"A context of up to {self.max_n_ctx:,} tokens would fit (KV cache {choice.kv_type})."
+        total, _ = self.smallest(min(STEP, self.trained), self.choices)
+        return f"No context would fit: even the smallest needs {show_bytes(total)}. Choose a smaller model."
+
+    def _plan(
+        self,
+        verdict: Verdict,
+        choice: Choice,
+        n_ctx: int,
+        parts: dict[str, int],
+        reasons: tuple[str, ...],
+        notes: tuple[str, ...],
+    ) -> Plan:
+        return Plan(
+            verdict=verdict,
+            total_bytes=sum(parts.values()),
+            available_bytes=self.budget.usable,
+            parts=parts,
+            n_ctx=n_ctx,
+            max_n_ctx=self.max_n_ctx,
+            kv_type=choice.kv_type,
+            repack=choice.repack,
+            mmap=choice.mmap,
+            n_batch=choice.n_batch,
+            threads=self.wish.threads,
+            reasons=reasons,
+            notes=notes,
+        )
+
+
+ALWAYS = ("weights_mapped", "weights_repacked", "kv", "compute", "output", "vocabulary", "runtime")
+
+
+def _classes_down() -> Iterator[int]:
+    """The KV cache's size classes, largest first."""
+    size = MOST_BY_DEFAULT
+    while size >= SMALLEST:
+        yield size
+        size //= 2
