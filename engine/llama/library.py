@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 # How long OpenMP's threads spin at a barrier before they sleep; libgomp reads it when it is loaded. Its default, 300,000
-# turns, brings a pass nearly to a halt where another program wants a core (prompts at 9 tokens/s beside one busy loop on
-# two cores); with 1,000 it is 166, and nothing is lost on a quiet machine: `python -m benchmarks.busy`.
-os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+# turns, wastes whole time slices where another program wants a core: beside one busy loop on two cores SmolLM2 read
+# prompts at 23 tokens/s and wrote 1.4, with 500 turns 178 and 49. On a quiet machine both are equally fast
+# (`python -m benchmarks.busy`).
+os.environ.setdefault("GOMP_SPINCOUNT", "500")
 
 from llama_cpp import llama_cpp as lib  # noqa: E402
 
