@@ -23,6 +23,7 @@ log = logging.getLogger("engine.judge")
 
 SLOW_DISK = 200e6  # bytes per second, assumed until the disk is measured: an old SATA disk
 MOST_SET_ASIDE = 64 << 20  # bytes of keys and values that are copied for a calibration in idle time
+MOST_ATTEMPTS = 3  # calibrations on a machine that is always busy
 REFRESH_AFTER = 500  # real passes after which what was learned from them is kept
 
 
@@ -36,7 +37,7 @@ class Judge:
         found = kept(key)
         self.table: CostTable | None = CostTable(found.timings) if found else None
         self._observed = 0
-        self._hopeless = False  # this model cannot be calibrated as it is loaded
+        self._attempts = 0  # calibrations that came to nothing
 
     @property
     def disk_bytes_per_s(self) -> float:
@@ -79,13 +80,13 @@ class Judge:
         """Measure what is not known yet, in idle time; the target's cache is as before afterwards. Raises Stopped."""
         self._profile()
         yield
-        if self.table is None and not self._hopeless and target.state_bytes <= MOST_SET_ASIDE:
+        if self.table is None and self._attempts < MOST_ATTEMPTS and target.state_bytes <= MOST_SET_ASIDE:
             put_back = target.set_aside()
             try:
                 yield from self._calibrate(target)
             except Failure as failure:
                 log.info("no calibration: %s", failure)
-                self._hopeless = True
+                self._attempts = MOST_ATTEMPTS
             finally:
                 put_back()
         elif self.table and self._observed >= REFRESH_AFTER:
@@ -94,7 +95,10 @@ class Judge:
 
     def _calibrate(self, target: Target) -> Iterator[None]:
         for event in Calibration(target, self.key.threads).run():
-            if isinstance(event, Timings):
+            if isinstance(event, Timings) and event.disturbed:
+                self._attempts += 1
+                log.info("calibration %d was disturbed by other programs", self._attempts)
+            elif isinstance(event, Timings):
                 keep(self.key, event)
                 self.table = CostTable(event)
                 log.info("calibrated: c(8) = %.2f, nt = %d", self.table.c(8), self.table.nt_measured)
