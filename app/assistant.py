@@ -7,57 +7,28 @@ sentence and keep their text; the next message starts the engine again.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Literal, Protocol
 
 from app.conversation import Conversation
 from app.engine_end import EngineEnd
+from app.link import Link
+from app.read_ahead import ReadAhead
+from app.speed import LiveSpeed
+from app.standing import Ahead, Problem, Standing
 from engine import protocol
-from engine.protocol import ModelInfo
 
 log = logging.getLogger(__name__)
-
-
-class Link(Protocol):
-    """The engine process as the assistant needs it: it is running or not, and takes requests while it is."""
-
-    @property
-    def running(self) -> bool: ...
-
-    def start(self) -> None: ...
-
-    def send(self, request: protocol.Request) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Something the user should know: one sentence, the next sensible step, and details for the curious."""
-
-    sentence: str
-    step: Literal["restart", "choose", "none"]
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """What the engine is about: whether it runs, which model it has or loads, and how much it uses."""
-
-    phase: Literal["off", "starting", "loading", "ready", "failed"] = "off"
-    path: Path | None = None
-    fraction: float = 0.0
-    model: ModelInfo | None = None
-    problem: Problem | None = None
-    context_tokens: int = 0
-    rss_bytes: int = 0
-    statistics: protocol.Statistics | None = None
+PATIENCE_SECONDS = 3.0  # an answer that was asked to stop ends within 0.1 s
+LOAD_FIELDS = {field.name for field in fields(protocol.Load)}
 
 
 class Assistant:
     """One engine, one model, a queue of conversations. `listeners` hear every change of `standing`."""
 
-    def __init__(self, link: Link, max_tokens: int | None = None) -> None:
+    def __init__(self, link: Link, max_tokens: int | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.standing = Standing()
         self.listeners: list[Callable[[Standing], None]] = []
         self._link = link
@@ -66,6 +37,11 @@ class Assistant:
         self._active: Conversation | None = None
         self._last_id = 0
         self._hello = self._load = self._generate = 0
+        self._wish: dict[str, object] = {}
+        self._clock = clock
+        self._stopped_at: float | None = None
+        self._read_ahead = ReadAhead()
+        self._speed = LiveSpeed()
 
     @property
     def active(self) -> Conversation | None:
@@ -74,10 +50,14 @@ class Assistant:
 
     # --- what the user does -----------------------------------------------------------------------------------------
 
-    def use_model(self, path: Path) -> None:
-        """Load the model at `path` in place of the loaded one; an answer under way is stopped first."""
+    def use_model(self, path: Path, n_ctx: int = 0, kv_type: str = "") -> None:
+        """Load the model at `path` in place of the loaded one; an answer under way is stopped first.
+
+        0 and "" leave the context's size and the type of its numbers to the engine."""
         if self._active:
             self.stop(self._active)
+        wish: dict[str, object] = {"n_ctx": n_ctx, "kv_type": kv_type}
+        self._wish = {name: value for name, value in wish.items() if value and name in LOAD_FIELDS}
         self._set(path=path, problem=None)
         if self._link.running and self.standing.phase != "starting":
             self._send_load()
@@ -106,6 +86,8 @@ class Assistant:
         """Stop the conversation's answer, or take it off the queue."""
         if conversation is self._active:
             self._send(protocol.Cancel, request=self._generate)
+            if self._stopped_at is None:
+                self._stopped_at = self._clock()
             return
         if conversation in self._queue:
             self._queue.remove(conversation)
@@ -113,15 +95,31 @@ class Assistant:
 
     def forget(self, chat_id: str) -> None:
         """The chat was deleted: nothing of it stays in the engine's cache. Undo costs reading it once more."""
+        self._read_ahead.forget()
         if self._link.running:
             self._send(protocol.Forget, chat=chat_id)
+
+    def opened(self, conversation: Conversation) -> None:
+        """The user looks at this chat and may go on with it: have it read while there is nothing else to do."""
+        if self._active or self._queue or self.standing.phase != "ready":
+            return
+        if messages := self._read_ahead.wanted(conversation):
+            self._read_ahead.id = self._send(protocol.Prepare, messages=messages, chat=conversation.chat.id)
+            self._set(ahead=Ahead(conversation.chat.id, 0, 0, 0))
 
     def dismiss_problem(self) -> None:
         self._set(problem=None)
 
-    def checkpoint(self, at_once: bool = False) -> None:
-        if self._active:
-            self._active.checkpoint(at_once)
+    def tick(self) -> None:
+        """To be called some times a second: stores what is written, tells the speed, ends an engine that hangs."""
+        if self._active is None:
+            return
+        self._active.checkpoint()
+        if self._speed.tokens_per_second != self.standing.live_speed:
+            self._set(live_speed=self._speed.tokens_per_second)
+        if self._stopped_at is not None and self._clock() - self._stopped_at >= PATIENCE_SECONDS:
+            self._stopped_at = None
+            self._link.kill()
 
     # --- what the engine does ---------------------------------------------------------------------------------------
 
@@ -137,11 +135,14 @@ class Assistant:
             case protocol.LoadProgress() if event.id == self._load:
                 self._set(phase="loading", fraction=event.fraction)
             case protocol.Loaded() if event.id == self._load:
+                self._read_ahead.forget()
                 self._set(phase="ready", model=event.model, problem=None, context_tokens=0, statistics=None)
                 self._send(protocol.Status)
                 self._pump()
             case protocol.Failed():
                 self._take_failure(event)
+            case protocol.PrefillProgress() | protocol.Prepared() if event.id == self._read_ahead.id:
+                self._take_ahead(event)
             case _ if self._active and event.id == self._generate:
                 self._take_answer(self._active, event)
             case _:
@@ -149,33 +150,48 @@ class Assistant:
 
     def engine_ended(self, end: EngineEnd) -> None:
         """The process is gone: keep the partial answer, say why, wait for the next message."""
+        wanted = end.hung and (self._queue or self.standing.phase == "loading")
+        self._read_ahead.forget()
         if self._active:
-            active, self._active = self._active, None
-            active.fail(str(end), end.output, reason="engine")
+            self._release().fail(str(end), end.output, reason="engine")
         problem = Problem(str(end), "restart", end.output)
-        self._set(phase="off", model=None, problem=problem, context_tokens=0, rss_bytes=0)
+        self._set(phase="off", model=None, problem=problem, context_tokens=0, rss_bytes=0, ahead=None)
+        if wanted:
+            self.start_engine()
 
     def _take_answer(self, conversation: Conversation, event: protocol.Event) -> None:
         match event:
             case protocol.PrefillProgress():
                 conversation.read(event.done, event.total, event.reused)
             case protocol.Text():
+                self._speed.count(self._clock())
                 conversation.grow(event.text)
             case protocol.Finished():
-                self._active = None
+                self._release()
                 self._set(context_tokens=event.statistics.context_tokens, statistics=event.statistics)
                 conversation.finish(event.statistics)
                 self._next()
 
+    def _take_ahead(self, event: protocol.PrefillProgress | protocol.Prepared) -> None:
+        if isinstance(event, protocol.Prepared):
+            self._set(ahead=None, context_tokens=event.cached_tokens)
+        elif self.standing.ahead:
+            self._set(ahead=replace(self.standing.ahead, done=event.done, total=event.total, reused=event.reused))
+
     def _take_failure(self, event: protocol.Failed) -> None:
         log.warning("request %d failed: %s %s %s", event.id, event.code, event.message, event.detail)
         if event.id == self._generate and self._active:
-            active, self._active = self._active, None
-            active.fail(event.message, event.detail)
+            known = tuple(
+                remedy for remedy in event.remedies if remedy.kind != "smaller_kv" or "kv_type" in LOAD_FIELDS
+            )
+            self._release().fail(event.message, event.detail, remedies=known)
             self._next()
+        elif event.id == self._read_ahead.id:
+            self._set(ahead=None)  # nobody asked for it; the next message tells what is wrong
         elif event.id == self._hello:
             self._set(phase="failed", problem=Problem(event.message, "restart", event.detail))
         elif event.id == self._load:
+            self._wish = {}
             self._set(phase="failed", problem=Problem(event.message, "choose", event.detail))
             self._send(protocol.Status)  # the model that was loaded before may still be there
 
@@ -187,6 +203,13 @@ class Assistant:
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
+    def _release(self) -> Conversation:
+        """The active conversation, which is no longer active."""
+        active, self._active, self._stopped_at = self._active, None, None
+        assert active
+        self._set(live_speed=None)
+        return active
+
     def _next(self) -> None:
         self._send(protocol.Status)
         self._pump()
@@ -197,16 +220,23 @@ class Assistant:
         conversation = self._active = self._queue.pop(0)
         messages = conversation.prompt()
         conversation.begin(self.standing.model.name if self.standing.model else "")
+        self._speed.start()
+        self._read_ahead.forget()
+        self._set(ahead=None)
         self._generate = self._send(
-            protocol.Generate, messages=messages, max_tokens=self._max_tokens, chat=conversation.chat.id
+            protocol.Generate,
+            messages=messages,
+            max_tokens=self._max_tokens,
+            chat=conversation.chat.id,
+            forget_turns=conversation.chat.forget_turns,
         )
 
     def _send_load(self) -> None:
         if self.standing.path is None:
             self._set(phase="failed")
             return
-        self._set(phase="loading", fraction=0.0, model=None)
-        self._load = self._send(protocol.Load, path=str(self.standing.path))
+        self._set(phase="loading", fraction=0.0, model=None, ahead=None)
+        self._load = self._send(protocol.Load, path=str(self.standing.path), **self._wish)
 
     def _send(self, kind: type[protocol.Request], **fields: object) -> int:
         self._last_id += 1

@@ -40,13 +40,17 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """A chat's entry in the list. `leaf_id` is the last message of the branch that is shown; times are Unix seconds."""
+    """A chat's entry in the list. `leaf_id` is the last message of the branch that is shown; times are Unix seconds.
+
+    `forget_turns`: so many of the oldest turns are left out of what the model reads, because the context was full.
+    """
 
     title: str = UNTITLED
     id: str = field(default_factory=new_id)
     created_at: float = field(default_factory=time.time)
     updated_at: float = field(default_factory=time.time)
     leaf_id: str | None = None
+    forget_turns: int = 0
 
 
 def title_of(text: str) -> str:

@@ -16,7 +16,8 @@ import msgspec
 
 from app.chat import UNTITLED, Chat, ChatMessage, Ending, title_of
 from app.library import Library
-from engine.protocol import Message, Statistics
+from app.prompt import prompt_of, turns_to_free, without_oldest
+from engine.protocol import Message, Remedy, Statistics
 from models.failures import Failure
 
 log = logging.getLogger(__name__)
@@ -61,6 +62,7 @@ class Conversation:
         self.messages = list(messages)
         self.phase: Phase = "idle"
         self.reading: Reading | None = None
+        self.remedies: tuple[Remedy, ...] = ()  # what the user may choose from, now that the context is full
         self.stored = chat is not None
         self.listeners: list[Callable[[Change], None]] = []
         self._clock = clock
@@ -116,23 +118,22 @@ class Conversation:
             self._save()
             self._notify(Change("chat"))
 
+    def forget_oldest(self, turns: int) -> None:
+        """From now on leave out so many more of the oldest turns."""
+        self.chat = replace(self.chat, forget_turns=self.chat.forget_turns + turns)
+        self.remedies = ()
+        self._save()
+        self._notify(Change("chat"))
+
     # --- what the engine does ---------------------------------------------------------------------------------------
 
     def prompt(self) -> tuple[Message, ...]:
-        """The branch as the model sees it: answers without text left out, neighbours of one role joined.
+        """The branch as the model sees it, the turns to forget included."""
+        return prompt_of(self.messages)
 
-        Some models' templates refuse two turns of one role in a row, which a failed answer would leave behind.
-        """
-        turns: list[Message] = []
-        for message in self.messages:
-            if not message.content:
-                continue
-            if turns and turns[-1].role == message.role:
-                joined = f"{turns[-1].content}\n\n{message.content}"
-                turns[-1] = Message(message.role, joined)
-            else:
-                turns.append(Message(message.role, message.content))
-        return tuple(turns)
+    def history(self) -> tuple[Message, ...]:
+        """What the model is certain to read with the next message."""
+        return without_oldest(self.prompt(), self.chat.forget_turns)
 
     def begin(self, model: str) -> None:
         """The engine has taken the request: open the answer."""
@@ -160,11 +161,18 @@ class Conversation:
 
     def finish(self, statistics: Statistics) -> None:
         packed = msgspec.json.encode(statistics).decode()
-        self._end(replace(self._answer(), stop_reason=statistics.stop_reason, statistics=packed))
+        answer = self.messages[-1] = replace(self._answer(), stop_reason=statistics.stop_reason, statistics=packed)
+        if statistics.stop_reason == "context":
+            turns = turns_to_free(self.prompt(), self.chat.forget_turns)
+            self.remedies = (Remedy("forget_turns", turns=turns),) if turns else ()
+        self._end(answer)
 
-    def fail(self, sentence: str, detail: str = "", reason: Ending = "failed") -> None:
+    def fail(
+        self, sentence: str, detail: str = "", reason: Ending = "failed", remedies: tuple[Remedy, ...] = ()
+    ) -> None:
         """The answer cannot go on; what was written of it is kept."""
         if self.phase in ("reading", "answering"):
+            self.remedies = remedies
             self._end(replace(self._answer(), stop_reason=reason, problem=sentence, detail=detail))
 
     def checkpoint(self, at_once: bool = False) -> None:
@@ -209,6 +217,8 @@ class Conversation:
     def _enter(self, phase: Phase) -> None:
         self.phase = phase
         self.reading = None
+        if phase == "waiting":
+            self.remedies = ()
         self._notify(Change("phase"))
 
     def _save(self, *messages: ChatMessage) -> None:

@@ -39,6 +39,7 @@ class EngineClient(QObject):
         super().__init__(parent)
         self._command = list(command or engine_command())
         self._process: QProcess | None = None
+        self._killed = False
 
     @property
     def running(self) -> bool:
@@ -50,6 +51,7 @@ class EngineClient(QObject):
 
     def start(self) -> None:
         self._lines, self._errors = LineBuffer(), LineBuffer()
+        self._killed = False
         self._said: deque[str] = deque(maxlen=REMEMBERED_LINES)
         process = self._process = QProcess(self)
         if not getattr(sys, "frozen", False):
@@ -64,6 +66,12 @@ class EngineClient(QObject):
         """Write the request; QProcess buffers it until the engine reads. Without an engine it is dropped."""
         if self._process is not None and self.running:
             self._process.write(protocol.encode(request))
+
+    def kill(self) -> None:
+        """End an engine that does not react; `ended` follows."""
+        if self._process is not None:
+            self._killed = True
+            self._process.kill()
 
     def close(self) -> None:
         """End the engine: close its stdin, which it takes as a request to end, then terminate, then kill."""
@@ -106,9 +114,9 @@ class EngineClient(QObject):
         said = "\n".join(self._said)
         if status == QProcess.ExitStatus.CrashExit and sys.platform != "win32":
             # On Unix QProcess gives the number of the signal that ended the process as its exit code.
-            self._end(EngineEnd(signal_number=exit_code, output=said))
+            self._end(EngineEnd(signal_number=exit_code, hung=self._killed, output=said))
         else:
-            self._end(EngineEnd(exit_code=exit_code, output=said))
+            self._end(EngineEnd(exit_code=exit_code, hung=self._killed, output=said))
 
     def _failed(self, error: QProcess.ProcessError) -> None:
         if error == QProcess.ProcessError.FailedToStart and self._process is not None:

@@ -18,16 +18,21 @@ SIGNALS = {
 
 @dataclass(frozen=True, slots=True)
 class EngineEnd:
-    """One end. `signal_number` is set when a signal ended it, else `exit_code`; `output` is what it said last."""
+    """One end. `signal_number` is set when a signal ended it, else `exit_code`; `output` is what it said last.
+
+    `hung`: we ended it, because it did not react."""
 
     exit_code: int | None = None
     signal_number: int | None = None
     not_started: str = ""
+    hung: bool = False
     output: str = ""
 
     def __str__(self) -> str:
         if self.not_started:
             return f"The engine could not be started: {self.not_started}."
+        if self.hung:
+            return "The engine did not react to Stop, so it was ended; your next message starts it again."
         if self.signal_number is not None:
             return SIGNALS.get(self._signal_name(), f"The engine was stopped by signal {self.signal_number}.")
         if self.exit_code:

@@ -11,26 +11,30 @@ from PySide6.QtWidgets import QFrame, QGraphicsOpacityEffect, QLabel, QPushButto
 
 from app.answer_view import AnswerView
 from app.chat import ChatMessage
+from app.choices import Choices
 from app.icons import icon
 from app.prose_view import ProseView
 from app.theme import SIZES, theme
-from engine.protocol import Statistics
+from engine.protocol import Remedy, Statistics
 
 ENDINGS = {
     "cancelled": "Stopped.",
     "engine": "The engine stopped here.",
     "length": "The answer reached its length limit.",
-    "context": "The context is full, so the answer ends here. Start a new chat to go on.",
+    "context": "The context is full, so the answer ends here: start a new chat, or let older turns be forgotten.",
     None: "This answer was interrupted when the window closed.",
 }
 
 
 class MessageView(QWidget):
-    """`resized`: the height for the present width has changed. `again`: answer anew. `link`: a clicked address."""
+    """`resized`: the height for the present width has changed. `again`: answer anew. `link`: a clicked address.
+
+    `chosen`: a remedy (engine.protocol.Remedy) for a chat that is too long."""
 
     resized = Signal()
     again = Signal()
     link = Signal(str)
+    chosen = Signal(object)
 
     def __init__(self, message: ChatMessage, parent: QWidget | None = None, streaming: bool = False) -> None:
         super().__init__(parent)
@@ -40,6 +44,8 @@ class MessageView(QWidget):
         self._problem = _label("problem", self)
         self._aside = _label("aside", self)
         self._details = _label("details", self)
+        self.choices = Choices(self)
+        self.choices.chosen.connect(self.chosen)
         self._actions = QWidget(self)
         self._buttons = [self._button("Copy", "copy", self.copy), self._button("Try again", "again", self.again.emit)]
         self._fold = self._button("Details", "", self._toggle_details)
@@ -63,9 +69,13 @@ class MessageView(QWidget):
         self._tell(message, False)
         self.resized.emit()
 
-    def set_last(self, last: bool) -> None:
-        """Only the last answer can be written again."""
+    def set_last(self, last: bool, remedies: tuple[Remedy, ...] = ()) -> None:
+        """Only the last answer can be written again, and has remedies to choose from."""
         self._last = last
+        if remedies or self.choices.buttons:
+            self.choices.offer(remedies)
+            self._place()
+            self.resized.emit()
         self._show_actions(self.underMouse() or self._has_focus())
 
     def copy(self) -> None:
@@ -166,8 +176,9 @@ class MessageView(QWidget):
         self.resized.emit()
         self._place()
 
-    def _labels(self) -> list[QLabel]:
-        return [label for label in (self._problem, self._aside, self._details) if not label.isHidden()]
+    def _labels(self) -> list[QLabel | Choices]:
+        below = (self._problem, self._aside, self.choices, self._details)
+        return [part for part in below if not part.isHidden()]
 
     def _bubble_width(self, width: int) -> int:
         return min(int(width * SIZES.user_width), self._natural + 2 * SIZES.gap_l)

@@ -35,7 +35,16 @@ def create_recent_models(db: sqlite3.Connection) -> None:
     db.execute("CREATE TABLE recent_models (path TEXT PRIMARY KEY, opened_at REAL NOT NULL) STRICT")
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (create_chats_and_messages, create_recent_models)
+def remember_forgotten_turns(db: sqlite3.Connection) -> None:
+    """How many of a chat's oldest turns the user chose to leave out when the context was full."""
+    db.execute("ALTER TABLE chats ADD COLUMN forget_turns INTEGER NOT NULL DEFAULT 0")
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
+    create_chats_and_messages,
+    create_recent_models,
+    remember_forgotten_turns,
+)
 
 
 def migrate(db: sqlite3.Connection) -> None:

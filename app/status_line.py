@@ -8,8 +8,9 @@ from pathlib import Path
 from PySide6.QtCore import QPoint, Signal
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QWidget
 
-from app.assistant import Standing
+from app.standing import Standing
 from app.theme import SIZES
+from engine.protocol import Statistics
 
 
 class StatusLine(QWidget):
@@ -49,10 +50,9 @@ class StatusLine(QWidget):
         self.context.setVisible(loaded is not None)
         if loaded is not None:
             self.context.setText(f"{standing.context_tokens:,} / {loaded.n_ctx:,}")
-        shown = numbers is not None and numbers.decode_seconds > 0 and numbers.decode_tokens > 1
-        self.speed.setVisible(shown)
-        if numbers is not None and shown:
-            self.speed.setText(f"{numbers.decode_tokens / numbers.decode_seconds:,.0f} tok/s")
+        speed = standing.live_speed or _speed(numbers)
+        self.speed.setVisible(speed > 0)
+        self.speed.setText(f"{speed:,.0f} tok/s")
         self.memory.setVisible(standing.rss_bytes > 0)
         self.memory.setText(_bytes(standing.rss_bytes))
 
@@ -102,6 +102,13 @@ def lines_of(standing: Standing) -> list[str]:
     if standing.rss_bytes:
         lines.append(f"Memory of the engine: {_bytes(standing.rss_bytes)}")
     return lines or ["No model is loaded"]
+
+
+def _speed(numbers: Statistics | None) -> float:
+    """Tokens per second of the last answer; 0 when it has none to tell it from."""
+    if numbers is None or numbers.decode_tokens < 2 or numbers.decode_seconds <= 0:
+        return 0
+    return numbers.decode_tokens / numbers.decode_seconds
 
 
 def _bytes(count: int) -> str:

@@ -53,9 +53,10 @@ class Column(QWidget):
 
 
 class Transcript(QScrollArea):
-    """Shows one conversation. `link` carries a clicked address, `again` asks for another answer."""
+    """Shows one conversation. `link` carries a clicked address, `chosen` a remedy, `again` asks for another answer."""
 
     link = Signal(str)
+    chosen = Signal(object)
     again = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -122,6 +123,8 @@ class Transcript(QScrollArea):
             self.column.forget(self.views[-1])
             self._mark_last()
             self._arrange()
+        elif change.kind == "chat" and self.views:
+            self._mark_last()
 
     def _rebuild(self) -> None:
         assert self.conversation
@@ -147,6 +150,7 @@ class Transcript(QScrollArea):
         view.resized.connect(lambda: self._arrange(view))
         view.again.connect(self.again)
         view.link.connect(self.link)
+        view.chosen.connect(self.chosen)
         if at_end:
             self.views.append(view)
         else:
@@ -155,8 +159,10 @@ class Transcript(QScrollArea):
         return view
 
     def _mark_last(self) -> None:
+        remedies = self.conversation.remedies if self.conversation else ()
         for view in self.views[-3:]:
-            view.set_last(view is self.views[-1])
+            last = view is self.views[-1]
+            view.set_last(last, remedies if last else ())
 
     def _build_earlier(self) -> None:
         """Some more of the earlier messages, while they are wanted: until three pages lie above the view."""

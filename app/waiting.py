@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.assistant import Standing
 from app.conversation import Conversation
+from app.standing import Standing
 
 SHORT_PROMPT = 256
 
@@ -23,6 +23,11 @@ def waiting_line(standing: Standing, conversation: Conversation) -> tuple[str, f
         tail = ", your message is answered next" if conversation.phase == "waiting" else ""
         name = standing.path.stem if standing.path else "the model"
         return f"Loading {name}{tail}", standing.fraction
+    ahead = standing.ahead
+    if ahead and ahead.chat == conversation.chat.id and not conversation.busy:
+        if ahead.total - ahead.reused > SHORT_PROMPT:
+            return "Reading this chat again…", ahead.done / ahead.total
+        return "", None
     if conversation.phase == "waiting":
         if standing.phase == "ready":
             return "Another chat is being answered, this one is next", None

@@ -7,26 +7,30 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from PySide6.QtCore import QObject, Qt, QTimer, QUrl
-from PySide6.QtGui import QDesktopServices, QGuiApplication
+from PySide6.QtCore import QObject, Qt, QTimer
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QFileDialog
 
 from app import theme
-from app.assistant import Assistant, Standing
+from app.assistant import Assistant
 from app.conversation import Change, Conversation
 from app.engine_client import EngineClient
 from app.folders import Folders
 from app.icons import application_icon
 from app.library import Library
 from app.shelf import Shelf
+from app.standing import Standing
 from app.throttle import Throttle
 from app.waiting import waiting_line
+from app.web_links import ask_about_link
 from app.window import Window
+from engine.protocol import Remedy
 from models.default import default_model
 from models.failures import Failure
 
 log = logging.getLogger(__name__)
 TICK_MS = 250
+OPENED_MS = 300  # who leafs through the chats does not want each of them read
 UNDO_MS = 10_000
 STEPS = {"restart": "Start engine again", "choose": "Choose another model", "none": ""}
 
@@ -57,6 +61,8 @@ class Chickadee(QObject):
         self._remembered: Path | None = None
         self._listing = Throttle(self._list_chats, 50, self)
         self._tick = QTimer(self)
+        self._opened = QTimer(self)
+        self._was_ready = False
         self._connect()
         self._list_chats()
         self._show_current()
@@ -72,6 +78,7 @@ class Chickadee(QObject):
     def stop(self) -> None:
         """Keep what is written, end the engine, close the library."""
         self._tick.stop()
+        self._opened.stop()
         self._listing.cancel()
         conversation = self.assistant.active
         if conversation is not None:
@@ -94,7 +101,8 @@ class Chickadee(QObject):
         window.composer.stopped.connect(self.stop_answer)
         window.welcome.asked.connect(self.send)
         window.transcript.again.connect(self.answer_again)
-        window.transcript.link.connect(self.ask_about_link)
+        window.transcript.link.connect(lambda address: ask_about_link(window.notice, address))
+        window.transcript.chosen.connect(self.choose_remedy)
         window.sidebar.new.connect(self.new_chat)
         window.sidebar.opened.connect(self.open_chat)
         window.sidebar.deleted.connect(self.delete_chat)
@@ -109,8 +117,11 @@ class Chickadee(QObject):
         window.about.connect(self.tell_about)
         window.closing.connect(self.stop)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._restyle)
-        self._tick.timeout.connect(self.assistant.checkpoint)
+        self._tick.timeout.connect(self.assistant.tick)
         self._tick.start(TICK_MS)
+        self._opened.setSingleShot(True)
+        self._opened.setInterval(OPENED_MS)
+        self._opened.timeout.connect(lambda: self.assistant.opened(self.shelf.current))
 
     # --- what the user does -----------------------------------------------------------------------------------------
 
@@ -123,6 +134,19 @@ class Chickadee(QObject):
     def answer_again(self) -> None:
         if self.shelf.current.answer_again():
             self.assistant.submit(self.shelf.current)
+
+    def choose_remedy(self, remedy: Remedy) -> None:
+        """What the user chose for a chat that has outgrown the context."""
+        conversation, path = self.shelf.current, self.assistant.standing.path
+        if remedy.kind == "forget_turns":
+            conversation.forget_oldest(remedy.turns)
+            if conversation.messages[-1].stop_reason == "context":  # there is an answer, and room for the next one
+                self.window.notice.tell(forgotten_line(conversation.chat.forget_turns))
+                self._opened.start()
+                return
+        elif path is not None:
+            self.assistant.use_model(path, remedy.n_ctx, remedy.kv_type)
+        self.answer_again()
 
     def stop_answer(self) -> None:
         self.assistant.stop(self.shelf.current)
@@ -190,18 +214,6 @@ class Chickadee(QObject):
         if model:
             self.use_model(model)
 
-    def ask_about_link(self, address: str) -> None:
-        """An answer's link opens only after its whole address was shown; anything but a web page never."""
-        url = QUrl(address)
-        if not url.isValid() or url.scheme() not in ("http", "https") or not url.host():
-            self.window.notice.tell(f"This link does not lead to a web page, so it stays closed: {address[:300]}")
-            return
-        shown = url.toString(QUrl.ComponentFormattingOption.FullyEncoded)
-        host = url.host(QUrl.ComponentFormattingOption.FullyEncoded)  # what stands before an @ can look like a host
-        self.window.notice.tell(
-            f"This link leads out of Chickadee, to {host}: {shown}", "Open in browser", lambda: _open(url)
-        )
-
     def tell_about(self) -> None:
         self.window.notice.tell(
             "Chickadee: private chat on the laptop you already have. Nothing you write leaves this computer."
@@ -212,6 +224,8 @@ class Chickadee(QObject):
     def _changed(self, conversation: Conversation, change: Change) -> None:
         if change.kind in ("chat", "ended"):
             self._listing.request()
+        if change.kind == "ended":
+            self._opened.start()
         if change.kind == "storage":
             self.window.notice.tell(change.text, kind="problem")
         if conversation is not self.shelf.current:
@@ -235,6 +249,9 @@ class Chickadee(QObject):
                 self.window.notice.tell(text, STEPS[problem.step], work, kind, detail=detail)
             else:
                 self.window.notice.dismiss()
+        was_ready, self._was_ready = self._was_ready, standing.phase == "ready"
+        if self._was_ready and not was_ready:
+            self._opened.start()
         if standing.phase == "ready" and standing.path and standing.path != self._remembered:
             self._remember(standing.path)
 
@@ -258,6 +275,7 @@ class Chickadee(QObject):
         self._show_title(conversation)
         self._list_chats()
         self._show_waiting()
+        self._opened.start()
 
     def _show_title(self, conversation: Conversation) -> None:
         self.window.header.show_title(conversation.chat.title if conversation.messages else "")
@@ -279,6 +297,6 @@ class Chickadee(QObject):
         self.window.notice.tell(str(failure), kind="problem", detail=failure.detail)
 
 
-def _open(url: QUrl) -> None:
-    if not QDesktopServices.openUrl(url):
-        log.warning("no program opened a link")
+def forgotten_line(turns: int) -> str:
+    which = f"The oldest {turns} turns are" if turns > 1 else "The oldest turn is"
+    return f"{which} left out from your next message on."

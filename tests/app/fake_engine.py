@@ -1,8 +1,11 @@
 """A scripted engine: speaks the protocol over stdin and stdout and does what the last message's words ask for.
 
 slow: text for ever, until cancelled · read: prompt progress first · die: some text, then SIGKILL · nonsense: broken
-lines between the text · refuse: a failure · many: hundred paragraphs · else: an echo. A model path with "missing" in it
-fails to load, one with "slowload" loads when the file `go` beside it appears, one with "crash" ends the process.
+lines between the text · refuse: a failure · many: hundred paragraphs · long: too long with remedies, unless the oldest
+turns are forgotten or the context is larger · full: text until the context is full · hang: some text, then deaf to
+Cancel · else: an echo. A model path with "missing" in it fails to load, one with "slowload" loads when the file `go`
+beside it appears, one with "crash" ends the process. Every Prepare and Generate is noted in `requests.log` beside the
+model; a Prepare of a chat with "read" in it goes on until another request comes.
 """
 
 from __future__ import annotations
@@ -37,8 +40,8 @@ def listen() -> None:
     os._exit(0)
 
 
-def info(path: str) -> p.ModelInfo:
-    return p.ModelInfo(path, Path(path).stem, "llama", 1_000_000, 1_000_000, 4096, 4096, 2, "model")
+def info(path: str, n_ctx: int) -> p.ModelInfo:
+    return p.ModelInfo(path, Path(path).stem, "llama", 1_000_000, 1_000_000, n_ctx, 32768, 2, "model")
 
 
 def load(request: p.Load) -> p.ModelInfo | None:
@@ -50,7 +53,7 @@ def load(request: p.Load) -> p.ModelInfo | None:
         os.kill(os.getpid(), signal.SIGSEGV)
     while "slowload" in request.path and not Path(request.path).with_name("go").exists():
         time.sleep(0.01)
-    model = info(request.path)
+    model = info(request.path, request.n_ctx or 4096)
     say(p.Loaded(request.id, model, 0.1))
     return model
 
@@ -60,7 +63,28 @@ def finish(request: p.Generate, reason: p.StopReason, tokens: int) -> None:
     say(p.Finished(request.id, numbers, ()))
 
 
-def generate(request: p.Generate) -> None:
+def note(model: p.ModelInfo, request: p.Prepare | p.Generate) -> None:
+    with Path(model.path).with_name("requests.log").open("ab") as log:
+        log.write(p.encode(request))
+
+
+def prepare(request: p.Prepare) -> None:
+    total = 20 * len(request.messages)
+    if any("read" in message.content for message in request.messages):
+        total = 3000
+        say(p.PrefillProgress(request.id, 1000, total, 0))
+        while REQUESTS.empty():
+            time.sleep(0.01)
+    say(p.Prepared(request.id, total, total))
+
+
+def too_long(request: p.Generate, model: p.ModelInfo) -> None:
+    remedies = (p.Remedy("forget_turns", turns=2), p.Remedy("larger_context", n_ctx=8192))
+    sentence = f"This chat needs 5,000 tokens, the context holds {model.n_ctx:,}."
+    say(p.Failed(request.id, "prompt_too_long", sentence, "", remedies))
+
+
+def generate(request: p.Generate, model: p.ModelInfo) -> None:
     words = request.messages[-1].content
     say(p.PrefillProgress(request.id, 0, 3000, 0))
     if "read" in words:
@@ -69,7 +93,15 @@ def generate(request: p.Generate) -> None:
             say(p.PrefillProgress(request.id, done, 3000, 0))
         while request.id not in CANCELLED and "wait" in words:
             time.sleep(0.01)
-    if "refuse" in words:
+    if "long" in words and not request.forget_turns and model.n_ctx < 8192:
+        too_long(request, model)
+    elif "full" in words:
+        say(p.Text(request.id, "Half an answer"))
+        finish(request, "context", 2)
+    elif "hang" in words:
+        say(p.Text(request.id, "The partial answer"))
+        time.sleep(3600)
+    elif "refuse" in words:
         say(p.Failed(request.id, "prompt_too_long", "This chat has 9,000 tokens, 4,096 fit.", "prompt=9000"))
     elif "notice" in words:
         say(p.Notice(0, "cache", "Something the user may want to know."))
@@ -114,7 +146,13 @@ def main() -> None:
             case p.Load() as request:
                 model = load(request)
             case p.Generate() as request:
-                generate(request)
+                assert model
+                note(model, request)
+                generate(request, model)
+            case p.Prepare() as request:
+                assert model
+                note(model, request)
+                prepare(request)
             case p.Forget() as request:
                 say(p.Forgotten(request.id))
             case p.Status() as request:

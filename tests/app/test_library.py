@@ -123,7 +123,7 @@ def test_every_older_schema_is_brought_up_to_date(path: Path, steps: int) -> Non
         step(db)
     db.execute(f"PRAGMA user_version = {steps}")
     if steps:
-        db.execute("INSERT INTO chats VALUES ('old', 'Old chat', 1, 2, NULL, NULL)")
+        db.execute("INSERT INTO chats (id, title, created_at, updated_at) VALUES ('old', 'Old chat', 1, 2)")
     migrate(db)
     assert db.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
     schema = db.execute("SELECT name, sql FROM sqlite_master ORDER BY name").fetchall()

@@ -10,10 +10,10 @@ from PySide6.QtGui import QDesktopServices, QGuiApplication, QTextTable
 from pytestqt.qtbot import QtBot
 
 from app import theme
-from app.assistant import Standing
 from app.code_view import CodeView
 from app.markdown import MarkdownDocument, render
 from app.prose_view import ProseView
+from app.standing import Standing
 from app.theme import DARK, LIGHT
 from app.wiring import Chickadee
 

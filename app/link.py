@@ -1,0 +1,21 @@
+"""What the assistant needs of the engine's process, whoever runs it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from engine import protocol
+
+
+class Link(Protocol):
+    """The engine process: it is running or not, and takes requests while it is."""
+
+    @property
+    def running(self) -> bool: ...
+
+    def start(self) -> None: ...
+
+    def send(self, request: protocol.Request) -> None: ...
+
+    def kill(self) -> None:
+        """End an engine that no longer answers; `Assistant.engine_ended` follows."""

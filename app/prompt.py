@@ -1,0 +1,50 @@
+"""What of a chat the model gets to see: its messages as turns, and which of the oldest to leave out. Knows no Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from app.chat import ChatMessage
+from engine.protocol import Message
+
+KEPT_SHARE = 0.75  # of a full context's text; the rest is room for the next answers, as the engine would leave it
+
+
+def prompt_of(messages: Iterable[ChatMessage]) -> tuple[Message, ...]:
+    """The branch as the model sees it: answers without text left out, neighbours of one role joined.
+
+    Some models' templates refuse two turns of one role in a row, which a failed answer would leave behind.
+    """
+    turns: list[Message] = []
+    for message in messages:
+        if not message.content:
+            continue
+        if turns and turns[-1].role == message.role:
+            joined = f"{turns[-1].content}\n\n{message.content}"
+            turns[-1] = Message(message.role, joined)
+        else:
+            turns.append(Message(message.role, message.content))
+    return tuple(turns)
+
+
+def without_oldest(prompt: Sequence[Message], turns: int) -> tuple[Message, ...]:
+    """What is certain to be read when the next message comes and the oldest turns are left out: perhaps nothing."""
+    starts = [number for number, message in enumerate(prompt) if message.role == "user"]
+    return tuple(prompt[starts[turns] :] if turns < len(starts) else ())
+
+
+def turns_to_free(prompt: Sequence[Message], forgotten: int) -> int:
+    """How many more of the oldest turns make room in a context that `prompt` has filled; 0 when only one is left.
+
+    By characters: the window knows no tokens. Should it not be enough, the engine refuses and names the number.
+    """
+    full = _characters(without_oldest(prompt, forgotten))
+    most = sum(message.role == "user" for message in prompt) - forgotten - 1
+    for turns in range(1, most + 1):
+        if _characters(without_oldest(prompt, forgotten + turns)) <= KEPT_SHARE * full:
+            return turns
+    return max(0, most)
+
+
+def _characters(messages: Iterable[Message]) -> int:
+    return sum(len(message.content) for message in messages)

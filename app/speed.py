@@ -1,0 +1,26 @@
+"""Tokens per second while an answer streams, until the engine's own statistics replace it. Knows no Qt."""
+
+from __future__ import annotations
+
+
+class LiveSpeed:
+    """Counts pieces of text as tokens: one event is one decode step. Seconds are monotonic."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._first = self._last = 0.0
+
+    def start(self) -> None:
+        self._count = 0
+
+    def count(self, now: float) -> None:
+        if not self._count:
+            self._first = now
+        self._count += 1
+        self._last = now
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """None until there are two tokens to tell it from; the first one only starts the clock."""
+        seconds = self._last - self._first
+        return (self._count - 1) / seconds if self._count > 1 and seconds > 0 else None
