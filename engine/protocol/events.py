@@ -1,0 +1,200 @@
+"""What the engine tells the window. Every event carries the id of the request it answers, 0 if it answers none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from engine.protocol.requests import KVPolicy, StopReason
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """What is loaded. `template` says whose chat template is used; `notes` are sentences the user should know.
+
+    `plan`: bytes by name of what the model takes in memory when its context is full."""
+
+    path: str
+    name: str
+    architecture: str
+    parameters: int
+    file_bytes: int
+    n_ctx: int
+    n_ctx_train: int
+    threads: int
+    template: Literal["model", "chatml"]
+    notes: tuple[str, ...] = ()
+    plan: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """One answer in numbers. Seconds are wall time; `steps` counts target passes of the decode loop.
+
+    `context_tokens` are cached at the end, `pending_tokens` are not and run again with what follows;
+    `recomputed_tokens` ran more than once, which took about `recompute_seconds`.
+    """
+
+    prompt_tokens: int
+    reused_tokens: int
+    prompt_seconds: float
+    decode_tokens: int
+    decode_seconds: float
+    steps: int
+    stop_reason: StopReason
+    context_tokens: int
+    n_ctx: int
+    kv_policy: KVPolicy = "always"
+    pending_tokens: int = 0
+    recomputed_tokens: int = 0
+    recompute_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    """Ends Hello."""
+
+    id: int
+    engine: str
+    backend: str
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoadProgress:
+    """`fraction` of the model file that is loaded, 0 to 1."""
+
+    id: int
+    fraction: float
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Ends Load."""
+
+    id: int
+    model: ModelInfo
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Unloaded:
+    """Ends Unload."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class PrefillProgress:
+    """`done` of `total` prompt tokens are in the KV cache, `reused` of them were there before."""
+
+    id: int
+    done: int
+    total: int
+    reused: int
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """The next piece of the answer: whole characters, no special tokens, nothing of a stop string."""
+
+    id: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One target pass of a traced answer: `inputs` tokens ran after `depth` cached ones; were they kept, and why."""
+
+    id: int
+    step: int
+    inputs: int
+    depth: int
+    recomputed: int
+    seconds: float
+    keep: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """Ends Generate; `tokens` are the answer's ids without the end-of-generation token."""
+
+    id: int
+    statistics: Statistics
+    tokens: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Ends Prepare: so many of the messages' tokens are in the KV cache."""
+
+    id: int
+    prompt_tokens: int
+    cached_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """Ends Forget."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something the user may want to know that answers no request (`id` is 0)."""
+
+    id: int
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class StatusReport:
+    """Ends Status. `rss_bytes` is the engine process's resident memory."""
+
+    id: int
+    model: ModelInfo | None
+    cached_tokens: int
+    rss_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """Ends Cancel; `found` is false when the request had already ended."""
+
+    id: int
+    found: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What the user may choose when a chat is longer than the context.
+
+    `forget_turns`: send again with `turns` as Generate.forget_turns. `larger_context`: load again with `n_ctx`.
+    `smaller_kv`: load again with `kv_type` and `n_ctx`, which then fits this computer's memory.
+    """
+
+    kind: Literal["forget_turns", "larger_context", "smaller_kv"]
+    turns: int = 0
+    n_ctx: int = 0
+    kv_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Ends any request that could not be done. `message` is the sentence for the user, `detail` is for the log."""
+
+    id: int
+    code: str
+    message: str
+    detail: str = ""
+    remedies: tuple[Remedy, ...] = ()
+
+
+Event = (
+    Welcome | LoadProgress | Loaded | Unloaded | PrefillProgress | Text | Trace | Finished | Prepared | Forgotten
+    | Notice | StatusReport | Cancelled | Failed
+)  # fmt: skip
+ENDS = (Welcome, Loaded, Unloaded, Finished, Prepared, Forgotten, StatusReport, Cancelled, Failed)

@@ -1,0 +1,159 @@
+"""What the window asks of the engine. Knows no events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Role = Literal["system", "user", "assistant"]
+KVPolicy = Literal["always", "published", "measured"]
+StopReason = Literal["end", "stop", "length", "context", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a chat as the model's template sees it."""
+
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How the next token is chosen, in llama.cpp's words. Temperature 0 is greedy.
+
+    Defaults are llama.cpp's but for a mild repeat penalty: small models fall into endless loops without one.
+    """
+
+    temperature: float = 0.8
+    top_k: int = 40
+    top_p: float = 0.95
+    min_p: float = 0.05
+    repeat_penalty: float = 1.1
+    repeat_last_n: int = 64
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        check(0 <= self.temperature <= 10, f"temperature must lie between 0 and 10, not {self.temperature:g}")
+        check(self.top_k >= 0, f"top-k must be 0 (off) or more, not {self.top_k}")
+        check(0 < self.top_p <= 1, f"top-p must lie above 0 and up to 1, not {self.top_p:g}")
+        check(0 <= self.min_p <= 1, f"min-p must lie between 0 and 1, not {self.min_p:g}")
+        check(
+            0 < self.repeat_penalty <= 10,
+            f"repeat penalty must lie above 0 and up to 10, not {self.repeat_penalty:g}",
+        )
+        check(self.repeat_last_n >= 0, f"repeat window must be 0 or more tokens, not {self.repeat_last_n}")
+        check(
+            self.seed is None or 0 <= self.seed < 2**32 - 1,
+            f"seed must lie between 0 and 4294967294, not {self.seed}",
+        )
+
+
+def check(condition: bool, sentence: str) -> None:
+    if not condition:
+        raise ValueError(sentence)
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """First request: the engine answers Welcome, or Failed when it speaks another version."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Load a model in place of the loaded one. `n_ctx` and `threads` None: the engine chooses.
+
+    `memory_bytes`: the most the engine may take; None: what the computer has free, less a reserve."""
+
+    id: int
+    path: str
+    n_ctx: int | None = None
+    threads: int | None = None
+    memory_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        check(self.memory_bytes is None or self.memory_bytes > 0, f"memory must be above 0, not {self.memory_bytes}")
+        check(self.n_ctx is None or self.n_ctx >= 64, f"a context has 64 tokens or more, not {self.n_ctx}")
+        check(
+            self.threads is None or 1 <= self.threads <= 512,
+            f"threads must lie between 1 and 512, not {self.threads}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Unload:
+    """Free the model and its memory."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Generate:
+    """Answer the last message. `max_tokens` None: until the model ends, or the context is full.
+
+    `chat` is the window's id of the chat: its keys and values may be saved under it, those of a chat without id never
+    are. The `forget_turns` oldest turns are left out, system messages are not. With `trace` every target pass is
+    reported as a Trace event.
+    """
+
+    id: int
+    messages: tuple[Message, ...]
+    sampling: Sampling = field(default_factory=Sampling)
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    chat: str = ""
+    forget_turns: int = 0
+    kv_policy: KVPolicy = "measured"
+    trace: bool = False
+
+    def __post_init__(self) -> None:
+        check(
+            self.max_tokens is None or self.max_tokens >= 1,
+            f"the longest answer must have 1 token or more, not {self.max_tokens}",
+        )
+        check(all(self.stop), "a stop string must not be empty")
+        check(self.forget_turns >= 0, f"turns to forget must be 0 or more, not {self.forget_turns}")
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """Read the messages into the KV cache without answering; any later request cuts it short."""
+
+    id: int
+    messages: tuple[Message, ...]
+    chat: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Delete what is saved of a chat, because the user deleted the chat."""
+
+    id: int
+    chat: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Stop request `request` as soon as possible; it still ends with its own last event."""
+
+    id: int
+    request: int
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Ask what is loaded and how full it is."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shutdown:
+    """Free everything and end the process."""
+
+    id: int
+
+
+Request = Hello | Load | Unload | Generate | Prepare | Forget | Cancel | Status | Shutdown
