@@ -118,7 +118,7 @@ class Engine:
         template = ChatTemplate(model.template, model.vocabulary)
         n_ctx = size_class(0, plan.n_ctx)
         options = ContextOptions(n_ctx, plan.threads, n_batch=plan.n_batch, kv_type=plan.kv_type)
-        target = LlamaTarget(model, options, self.stop)
+        target = LlamaTarget(model, options, self.stop, cache_folder())
         info = ModelInfo(
             path=str(model.path.resolve()),
             name=model.header.name,

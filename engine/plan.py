@@ -24,7 +24,7 @@ from typing import Any, Literal
 from engine.budget import Budget
 from engine.byte_sizes import show_bytes
 from engine.kv.ladder import SMALLEST
-from engine.sizes import ContextSizes, KVType, Sizes
+from engine.sizes import MOST_MOVED_IN_RAM, ContextSizes, KVType, Sizes
 from models.failures import Failure
 
 Verdict = Literal["fits", "tight", "no"]
@@ -43,13 +43,13 @@ BATCHES = (512, 128)
 class Wish:
     """What is asked for; None leaves the choice to the plan. `draft_bytes`: all of a draft model's memory.
 
-    `rows`: logits rows of one pass; more than one only where drafts are verified."""
+    `rows`: most logits rows of one pass, as calibrating and verifying drafts ask for them."""
 
     threads: int
     n_ctx: int | None = None
     kv_type: KVType | None = None
     draft_bytes: int = 0
-    rows: int = 1
+    rows: int = 48
 
     def __post_init__(self) -> None:
         if self.threads < 1:
@@ -100,14 +100,15 @@ def make_plan(name: str, sizes: Sizes, budget: Budget, wish: Wish) -> Plan:
 
 
 def growing_bytes(kv: int, n_ctx: int, compute: int) -> int:
-    """What growing to n_ctx cells takes beyond the rest: the state of the full cache before, in RAM while the new cache
-    is made and filled. The old cache is freed by then, and the new compute buffers are not touched yet."""
+    """What growing to n_ctx cells takes beyond the rest: the content of the full cache before, if it is moved in RAM.
+
+    The old cache is freed when the new one is made, and the new compute buffers are not touched yet."""
     if n_ctx <= SMALLEST:
         return 0
     before = SMALLEST
     while before * 2 < n_ctx:
         before *= 2
-    return max(0, kv * before // n_ctx - compute)
+    return max(0, min(kv * before // n_ctx, MOST_MOVED_IN_RAM) - compute)
 
 
 class _Search:

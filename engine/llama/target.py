@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.llama import state
+from engine.llama import move, state
 from engine.llama.batch import Batch
 from engine.llama.context import Context, ContextOptions
 from engine.llama.library import lib
@@ -24,9 +24,10 @@ SEQUENCE = state.SEQUENCE
 
 
 class LlamaTarget:
-    """Owns a Context and a Batch; the model must outlive it."""
+    """Owns a Context and a Batch; the model must outlive it. A large cache moves through `folder` when it grows."""
 
-    def __init__(self, model: Model, options: ContextOptions, stop: StopFlag) -> None:
+    def __init__(self, model: Model, options: ContextOptions, stop: StopFlag, folder: Path | None = None) -> None:
+        self.folder = folder
         self.model = model
         self.stop = stop
         self.context = Context(model, options, stop)
@@ -92,7 +93,7 @@ class LlamaTarget:
 
     def grow(self, n_ctx: int) -> None:
         assert n_ctx >= self._size, (n_ctx, self._size)
-        saved = state.State(self.context) if self._size else None
+        saved = move.take(self.context, self.folder) if self._size else None
         before = self.context.options
         self.context.close()  # before the new one is made: never both at once in memory
         try:

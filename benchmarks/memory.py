@@ -1,0 +1,110 @@
+"""Planned and measured peak memory of an engine process, for small and large contexts.
+
+    python -m benchmarks.memory [--model M ...] [--ctx N ...] [--json]
+
+A fresh engine loads the model with that limit of context. Its KV cache starts small, so the chat must become long: a
+first message fills the last but one size class, a second one makes the cache grow to the limit: the most expensive
+moment, its content being moved. A larger context than the model was trained for is cut to that, as the engine does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import psutil
+
+from benchmarks.peers import GREEDY, OurEngine
+from engine.kv.ladder import ANSWER_ROOM, SMALLEST
+from engine.profile import machine_profile
+from engine.protocol import Generate, Message
+from models.default import default_model
+
+MIB = 1 << 20
+CONTEXTS = (2048, 8192, 32768)
+AROUND = 128  # tokens: more than a template and the answer take
+ANSWER = 8  # tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """Bytes of one engine process. `parts` are the plan's."""
+
+    model: str
+    n_ctx: int
+    planned: int
+    measured: int
+    parts: dict[str, int]
+
+    @property
+    def ratio(self) -> float:
+        return self.planned / self.measured
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__.splitlines()[0])
+    parser.add_argument("--model", type=Path, nargs="+", default=[default_model()])
+    parser.add_argument("--ctx", type=int, nargs="+", default=CONTEXTS)
+    parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
+    options = parser.parse_args()
+    machine_profile()  # measured once and kept, so that no engine measures it in between
+    peaks: dict[tuple[str, int], Peak] = {}
+    for model in options.model:
+        for n_ctx in options.ctx:
+            peak = measure(model, n_ctx, known={n for name, n in peaks if name == model.name})
+            if peak:
+                peaks[model.name, peak.n_ctx] = peak
+                if not options.json:
+                    print(row(peak), flush=True)
+    if options.json:
+        print(json.dumps([asdict(peak) | {"ratio": peak.ratio} for peak in peaks.values()]))
+
+
+def measure(model: Path, n_ctx: int, known: set[int]) -> Peak | None:
+    """None when the context that the engine makes of n_ctx is `known` already."""
+    with OurEngine(model, n_ctx, None) as engine:
+        limit = engine.model.n_ctx
+        if limit in known:
+            return None
+        fill(engine, limit)
+        planned = sum(engine.model.plan.values())
+        return Peak(model.name, limit, planned, peak_bytes(engine.process.pid), dict(engine.model.plan))
+
+
+def fill(engine: OurEngine, limit: int) -> None:
+    """Let the engine's cache grow to `limit` cells when it is as full as it gets before."""
+    before = SMALLEST
+    while before * 2 < limit:
+        before *= 2
+    chat = [Message("user", " word" * (before - ANSWER_ROOM - AROUND))]
+    answer(engine, chat)
+    answer(engine, [*chat, Message("assistant", "word"), Message("user", " word" * (ANSWER_ROOM + AROUND))])
+
+
+def answer(engine: OurEngine, messages: list[Message]) -> None:
+    engine.ask(Generate(3, tuple(messages), GREEDY, ANSWER, kv_policy="always"))
+
+
+def peak_bytes(pid: int) -> int:
+    """The most memory the process ever had resident; on systems that do not tell: what it has now."""
+    status = Path(f"/proc/{pid}/status")
+    if status.exists():
+        found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text())
+        assert found
+        return int(found[1]) << 10
+    info = psutil.Process(pid).memory_info()
+    return int(getattr(info, "peak_wset", info.rss))
+
+
+def row(peak: Peak) -> str:
+    return (
+        f"{peak.model:45.45} {peak.n_ctx:6,} tokens  planned {peak.planned / MIB:6,.0f} MiB"
+        f"  measured {peak.measured / MIB:6,.0f} MiB  ratio {peak.ratio:.3f}"
+    )
+
+
+if __name__ == "__main__":
+    main()
