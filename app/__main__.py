@@ -85,11 +85,13 @@ def _open(application: QApplication, data: Path | None, model: Path | None) -> i
     start_logging(folders.logs)
     from PySide6.QtCore import QTimer
 
+    from app.first_frame import FirstFrame
     from app.wiring import Chickadee
 
     try:
         chickadee = Chickadee(folders, model)
         instance.raised.connect(chickadee.raise_window)
+        FirstFrame(chickadee.window)
         chickadee.window.show()
         for number in (signal.SIGINT, signal.SIGTERM):
             # Python runs the handler when the window's next timer does, a quarter of a second later at most.

@@ -1,0 +1,104 @@
+"""How long the window takes to be seen, and the engine to say its first token, from the start of their processes.
+
+    python -m benchmarks.startup [--model M] [--runs N] [--json]
+
+The window starts as `make run` starts it, on a data folder of its own, offscreen if there is no display; its process
+tells when the first frame is painted, while the engine loads beside it. "make run" is the whole command.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+from benchmarks.peers import OurEngine
+from engine.protocol import Generate, Message, Text
+from models.default import default_model
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+QUESTION = (Message("user", "Say hello."),)
+TARGETS = {"window": 0.8, "make run": 2.0, "first token": 3.0}
+PATIENCE = 60
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.startup", description=__doc__.splitlines()[0])
+    parser.add_argument("--model", type=Path, default=default_model())
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    seconds: dict[str, list[float]] = {name: [] for name in ("window", "make run", "loaded", "first token")}
+    for _ in range(options.runs):
+        seconds["window"].append(window([sys.executable, "-m", "app", "--model", str(options.model)]))
+        seconds["make run"].append(window(["make", "run", f"ARGS=--model {options.model}"]))
+        loaded, first = engine(options.model)
+        seconds["loaded"].append(loaded)
+        seconds["first token"].append(first)
+    report(options, seconds)
+
+
+def report(options: argparse.Namespace, seconds: dict[str, list[float]]) -> None:
+    if options.json:
+        print(json.dumps({name: {"min": min(row), "median": median(row)} for name, row in seconds.items()}))
+        return
+    print(f"{options.model.name}, {options.runs} runs; seconds from the start of the process\n")
+    print(f"{'':14}{'min':>8}{'median':>8}{'target':>8}")
+    for name, row in seconds.items():
+        target = f"{TARGETS[name]:8.1f}" if name in TARGETS else ""
+        print(f"{name:14}{min(row):8.2f}{median(row):8.2f}{target}")
+
+
+def window(command: list[str]) -> float:
+    """Seconds from the start of the command's process to the window's first frame."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "first-frame"
+        environment = os.environ | {
+            "CHICKADEE_DATA_DIR": folder,
+            "CHICKADEE_CACHE_DIR": folder,
+            "CHICKADEE_FIRST_FRAME": str(report),
+        }
+        if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+            environment["QT_QPA_PLATFORM"] = "offscreen"
+        started = time.time()
+        process = subprocess.Popen(command, cwd=CHECKOUT, env=environment, start_new_session=True)
+        try:
+            return wait_for(report, process) - started
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait(PATIENCE)
+            time.sleep(0.5)  # the engine, too, is gone before the next run begins
+
+
+def wait_for(report: Path, process: subprocess.Popen[bytes]) -> float:
+    """When the first frame was painted, in Unix seconds."""
+    until = time.time() + PATIENCE
+    while not report.exists():
+        if process.poll() is not None or time.time() > until:
+            raise SystemExit("the window was not seen")
+        time.sleep(0.01)
+    return float(report.read_text(encoding="utf-8"))
+
+
+def engine(model: Path) -> tuple[float, float]:
+    """Seconds from the engine's start until the model is loaded, and until the first text of an answer."""
+    started = time.perf_counter()
+    with OurEngine(model, None, None) as ours:
+        loaded = ours.start_seconds
+        for event in ours.stream(Generate(3, QUESTION, max_tokens=4)):
+            if isinstance(event, Text):
+                first = time.perf_counter() - started
+                break
+        ours.finish()
+    return loaded, first
+
+
+if __name__ == "__main__":
+    main()
