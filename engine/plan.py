@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
+from engine import reasons
 from engine.budget import Budget
 from engine.byte_sizes import show_bytes
 from engine.kv.ladder import SMALLEST
@@ -31,12 +32,13 @@ Verdict = Literal["fits", "tight", "no"]
 MIB = 1 << 20
 
 # Python, numpy, llama.cpp's code, templates: resident memory of an engine that has answered, less all other parts.
-RUNTIME = 56 * MIB
+RUNTIME = 52 * MIB
 VOCABULARY = 330  # bytes per token in llama.cpp's tables: 321 (Qwen2.5) to 347 (SmolLM2), merges included
 COMFORTABLE = 4096  # tokens: a chat of some turns or a few pages of text
 MOST_BY_DEFAULT = 32768  # tokens: reading more takes such a machine many minutes; whoever wants it asks for it
 STEP = 256  # tokens: llama.cpp rounds contexts up to this
 BATCHES = (512, 128)
+ALWAYS_LISTED = ("weights_mapped", "weights_repacked", "kv", "compute", "output", "vocabulary", "runtime")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,11 @@ class _Search:
         context = self.sizes.context(n_ctx, choice.kv_type, choice.n_batch)
         if context is None:
             return None
-        return {name: size for name, size in self._all_parts(choice, n_ctx, context).items() if size or name in ALWAYS}
+        return {
+            name: size
+            for name, size in self._all_parts(choice, n_ctx, context).items()
+            if size or name in ALWAYS_LISTED
+        }
 
     def _all_parts(self, choice: Choice, n_ctx: int, context: ContextSizes) -> dict[str, int]:
         weights = self.sizes.weights
@@ -213,62 +219,33 @@ class _Search:
     # --- what is said ---
 
     def _finish(self, choice: Choice, n_ctx: int, parts: dict[str, int]) -> Plan:
-        given_up = self._given_up(choice, n_ctx)
+        short = not self.wish.n_ctx and n_ctx < min(COMFORTABLE, self.most)
+        given_up = reasons.given_up(self.choices[0], choice, n_ctx if short else None)
         verdict: Verdict = "tight" if given_up else "fits"
-        notes = (*self._capped(), *given_up)
-        total = sum(parts.values())
-        room = f"{self.name} needs up to {show_bytes(total)} with a context of {n_ctx:,} tokens; {self._usable()}."
+        notes = (*self._cut(), *given_up)
+        total = show_bytes(sum(parts.values()))
+        room = f"{self.name} needs up to {total} with a context of {n_ctx:,} tokens; {reasons.usable(self.budget)}."
         return self._plan(verdict, choice, n_ctx, parts, (room, *notes, *self._explained(choice, n_ctx)), notes)
 
-    def _given_up(self, choice: Choice, n_ctx: int) -> tuple[str, ...]:
-        """What the plan does without because memory is short; empty when it is not."""
-        first, said = self.choices[0], []
-        if choice.mmap != first.mmap:
-            said.append("To save memory the weights are read into memory once instead of twice; loading takes longer.")
-        if choice.repack != first.repack:
-            said.append("To save memory the weights are not repacked for this processor: answers are 1.2× slower.")
-        if choice.n_batch != first.n_batch:
-            said.append(f"To save memory prompts are read {choice.n_batch} tokens at a time, a little slower.")
-        if choice.kv_type != first.kv_type:
-            said.append("To save memory keys and values are stored as q8_0, half the size of f16 and nearly as exact.")
-        if not self.wish.n_ctx and n_ctx < min(COMFORTABLE, self.most):
-            said.append(f"Memory is short: the context is only {n_ctx:,} tokens.")
-        return tuple(said)
+    def _cut(self) -> tuple[str, ...]:
+        return reasons.cut(self.trained) if self.wish.n_ctx and self.wish.n_ctx > self.trained else ()
 
-    def _capped(self) -> tuple[str, ...]:
-        if self.wish.n_ctx and self.wish.n_ctx > self.trained:
-            return (f"The model was trained for {self.trained:,} tokens of context; more than that is not used.",)
-        return ()
-
-    def _explained(self, choice: Choice, n_ctx: int) -> tuple[str, ...]:
-        said = []
+    def _explained(self, choice: Choice, n_ctx: int) -> Iterator[str]:
         if choice.repack and choice.mmap:
-            copy = show_bytes(self.sizes.weights.repacked)
-            said.append(
-                f"{copy} of the weights are held twice, as in the file and repacked for this processor: 1.2× faster."
-            )
+            yield reasons.held_twice(self.sizes.weights.repacked)
         if not self.wish.n_ctx and n_ctx < self.trained:
-            largest = f"up to {self.max_n_ctx:,} tokens would fit" if self.max_n_ctx > n_ctx else "no more fits"
-            said.append(f"The model can use {self.trained:,} tokens of context; {largest}.")
-        said.append("The KV cache starts small and grows with the chat; the numbers are for a full context.")
-        return tuple(said)
-
-    def _usable(self) -> str:
-        if self.budget.limit is not None and self.budget.usable < self.budget.limit:
-            return f"{show_bytes(self.budget.usable)} of the budget of {show_bytes(self.budget.limit)} can be used"
-        return (
-            f"{show_bytes(self.budget.usable)} are available, {show_bytes(self.budget.reserve)} left for other programs"
-        )
+            yield reasons.more_context(self.trained, self.max_n_ctx if self.max_n_ctx > n_ctx else 0)
+        yield reasons.GROWS
 
     def _refuse(self) -> Plan:
         n_ctx = self.most if self.wish.n_ctx else min(SMALLEST, self.most)
         total, choice = self.smallest(n_ctx, self.choices)
         missing = show_bytes(total - self.budget.usable)
         sentence = f"{self.name} needs {show_bytes(total)} with a context of {n_ctx:,} tokens, {missing} too much: "
-        reasons = (f"{sentence}{self._usable()}.", *self._capped(), self._would_fit(n_ctx))
+        said = (f"{sentence}{reasons.usable(self.budget)}.", *self._cut(), self._would_fit(n_ctx))
         parts = self.parts(choice, n_ctx)
         assert parts
-        return self._plan("no", choice, n_ctx, parts, reasons, reasons)
+        return self._plan("no", choice, n_ctx, parts, said, said)
 
     def _would_fit(self, n_ctx: int) -> str:
         quantised: KVType = "q8_0"
@@ -288,7 +265,7 @@ class _Search:
         choice: Choice,
         n_ctx: int,
         parts: dict[str, int],
-        reasons: tuple[str, ...],
+        said: tuple[str, ...],
         notes: tuple[str, ...],
     ) -> Plan:
         return Plan(
@@ -303,12 +280,9 @@ class _Search:
             mmap=choice.mmap,
             n_batch=choice.n_batch,
             threads=self.wish.threads,
-            reasons=reasons,
+            reasons=said,
             notes=notes,
         )
-
-
-ALWAYS = ("weights_mapped", "weights_repacked", "kv", "compute", "output", "vocabulary", "runtime")
 
 
 def _classes_down() -> Iterator[int]:
