@@ -46,7 +46,8 @@ def run(options: argparse.Namespace) -> int:
     sampling = sampling_of(options)
     messages = once(options)
     limit = None if options.memory is None else parse_bytes(options.memory)
-    request = Load(0, str(options.model or default_model()), options.ctx, options.threads, limit)
+    model = str(options.model or default_model())
+    request = Load(0, model, options.ctx, options.threads, limit, options.kv_type)
     # Made before the model is loaded, so that a bad option is refused at once.
     template = Generate(0, (), sampling, options.max_tokens, kv_policy=options.kv_policy, trace=bool(options.trace))
     from engine.engine import Engine

@@ -9,8 +9,9 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from engine.answer import Answer
 from engine.calibration import Key
@@ -65,6 +66,7 @@ class _Chat:
     session: Session
     memory: ChatMemory
     judge: Judge
+    request: Load
     plan: Plan
     info: ModelInfo
 
@@ -91,6 +93,8 @@ class Engine:
         """Load the request's model in place of the loaded one. Raises Failure, and Stopped when stopped meanwhile."""
         started = time.perf_counter()
         plan = self._plan(request)
+        if plan.verdict == "no":
+            raise Failure("out_of_memory", " ".join(plan.reasons), str(plan.parts))
         self.unload()
 
         def on_progress(fraction: float) -> bool:
@@ -99,22 +103,20 @@ class Engine:
 
         model = Model(Path(request.path), on_progress, repack=plan.repack, mmap=plan.mmap)
         try:
-            self._chat = self._wire(model, plan)
+            self._chat = self._wire(model, request, plan)
         except BaseException:
             model.close()
             raise
         return Loaded(request.id, self._chat.info, time.perf_counter() - started)
 
     def _plan(self, request: Load) -> Plan:
-        """How to load the request's model; raises Failure when it cannot fit, before anything is unloaded."""
-        wish = Wish(request.threads or default_threads(), request.n_ctx)
+        """How to load the request's model in place of the loaded one, which stays as it is."""
+        wish = Wish(request.threads or default_threads(), request.n_ctx, request.kv_type)
         freed = self._chat.anonymous_bytes if self._chat else 0
         plan = plan_for(Path(request.path), wish, request.memory_bytes, freed)
-        if plan.verdict == "no":
-            raise Failure("out_of_memory", " ".join(plan.reasons), str(plan.parts))
         return plan
 
-    def _wire(self, model: Model, plan: Plan) -> _Chat:
+    def _wire(self, model: Model, request: Load, plan: Plan) -> _Chat:
         template = ChatTemplate(model.template, model.vocabulary)
         n_ctx = size_class(0, plan.n_ctx)
         options = ContextOptions(n_ctx, plan.threads, n_batch=plan.n_batch, kv_type=plan.kv_type)
@@ -136,7 +138,7 @@ class Engine:
         identity = file_identity(model.path, model.header.data_offset)
         memory = ChatMemory(session, self._saved, Guard(identity, settings=plan.kv_type, build=build()))
         judge = Judge(known_shapes(model.header), Key(identity, plan.threads, plan.kv_type, build(), fingerprint()))
-        return _Chat(model, target, template, session, memory, judge, plan, info)
+        return _Chat(model, target, template, session, memory, judge, request, plan, info)
 
     def unload(self) -> None:
         chat, self._chat = self._chat, None
@@ -165,7 +167,7 @@ class Engine:
 
     def _too_long(self, messages: Sequence[Message], tokens: int) -> TooLong:
         """What to say and to offer when `messages` need more tokens than the context holds."""
-        info, most = self._loaded().info, self._loaded().plan.max_n_ctx
+        info = self._loaded().info
         sentence = f"This chat needs {tokens:,} tokens, the context holds {info.n_ctx:,}."
         remedies = []
         turns = turns_to_forget(messages, info.n_ctx, self.count_tokens)
@@ -174,15 +176,31 @@ class Engine:
             sentence += f" Forget the oldest {turns} turns," if turns > 1 else " Forget the oldest turn,"
         else:
             sentence += " Shorten the message,"
-        if info.n_ctx < most and tokens < most:
-            n_ctx = size_class(tokens + ANSWER_ROOM, most)
-            remedies.append(Remedy("larger_context", n_ctx=n_ctx))
-            sentence += f" start a new chat, or load the model with a larger context (up to {most:,})."
+        larger = self._larger(tokens)
+        if larger:
+            remedies.append(larger)
+            how = " and keys and values in 8 bits" if larger.kind == "smaller_kv" else ""
+            sentence += f" start a new chat, or load the model with a context of {larger.n_ctx:,} tokens{how}."
         elif info.n_ctx < info.n_ctx_train:
             sentence += " or start a new chat; a context that holds it would not fit into memory."
         else:
             sentence += " or start a new chat; the model was not trained for a larger context."
         return TooLong(sentence, tuple(remedies))
+
+    def _larger(self, tokens: int) -> Remedy | None:
+        """How to load the model again so that its context holds `tokens` and an answer, if memory allows it."""
+        chat = self._loaded()
+        trained = chat.info.n_ctx_train
+        if tokens >= trained:
+            return None
+        wish = replace(chat.request, n_ctx=size_class(tokens + ANSWER_ROOM, trained), kv_type=None)
+        plan = self._plan(wish)
+        if plan.verdict == "no":
+            return None
+        kind: Literal["larger_context", "smaller_kv"] = (
+            "larger_context" if plan.kv_type == chat.plan.kv_type else "smaller_kv"
+        )
+        return Remedy(kind, n_ctx=plan.n_ctx, kv_type=plan.kv_type)
 
     def prepare(self, request: Prepare) -> Iterator[Event]:
         """Read what is certain of the next prompt; the last event is Prepared, also when it was stopped."""

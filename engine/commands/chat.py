@@ -12,6 +12,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--model", type=Path, metavar="PATH", help="GGUF file (default: the built-in model)")
     parser.add_argument("--ctx", type=int, metavar="N", help="context in tokens (default: what fits, up to 32768)")
     parser.add_argument("--memory", metavar="SIZE", help="use at most this, like 4GiB (default: what is free)")
+    parser.add_argument(
+        "--kv-type",
+        choices=["f16", "q8_0", "q4_0"],
+        help="how keys and values are stored (default: f16, or q8_0 where f16 does not fit)",
+    )
     parser.add_argument("--threads", type=int, metavar="N", help="threads (default: physical cores)")
     parser.add_argument("--temp", type=float, metavar="T", help="temperature, 0 = greedy (default: 0.8)")
     parser.add_argument("--seed", type=int, metavar="S", help="random seed: the same seed gives the same answer")

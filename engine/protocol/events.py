@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from engine.protocol.requests import KVPolicy, StopReason
+from engine.protocol.requests import KVPolicy, KVType, StopReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class Remedy:
     kind: Literal["forget_turns", "larger_context", "smaller_kv"]
     turns: int = 0
     n_ctx: int = 0
-    kv_type: str = ""
+    kv_type: KVType = "f16"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Literal
 
 Role = Literal["system", "user", "assistant"]
 KVPolicy = Literal["always", "published", "measured"]
+KVType = Literal["f16", "q8_0", "q4_0"]
 StopReason = Literal["end", "stop", "length", "context", "cancelled"]
 
 
@@ -65,13 +66,15 @@ class Hello:
 class Load:
     """Load a model in place of the loaded one. `n_ctx` and `threads` None: the engine chooses.
 
-    `memory_bytes`: the most the engine may take; None: what the computer has free, less a reserve."""
+    `memory_bytes`: the most the engine may take; None: what the computer has free, less a reserve. `kv_type`: how keys
+    and values are stored; None: f16, or q8_0 where f16 does not fit."""
 
     id: int
     path: str
     n_ctx: int | None = None
     threads: int | None = None
     memory_bytes: int | None = None
+    kv_type: KVType | None = None
 
     def __post_init__(self) -> None:
         check(self.memory_bytes is None or self.memory_bytes > 0, f"memory must be above 0, not {self.memory_bytes}")
