@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Any
 
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QColor, QSyntaxHighlighter, QTextCharFormat, QTextDocument
 
+from app.lexers import is_ready, lexer_of
 from app.theme import theme
 
 SLICE_SECONDS = 0.003
 PAUSE_MS = 150
+LEXER_MS = 20
 MAX_CHARACTERS = 200_000
 Span = tuple[int, int, str]
 
@@ -23,7 +24,6 @@ class CodeColours(QSyntaxHighlighter):
     def __init__(self, document: QTextDocument) -> None:
         super().__init__(document)
         self._language = ""
-        self._lexer: Any = None
         self._lines: list[list[Span]] = []
         self._formats: dict[str, QTextCharFormat] = {}
         self._code = self._wanted = ""
@@ -34,7 +34,7 @@ class CodeColours(QSyntaxHighlighter):
         self.restyle()
 
     def set_language(self, language: str) -> None:
-        self._language, self._lexer = language, None
+        self._language = language
 
     def refresh(self, code: str) -> None:
         self._wanted = code
@@ -56,6 +56,9 @@ class CodeColours(QSyntaxHighlighter):
                 self.setFormat(start, length, self._formats[name])
 
     def _slice(self) -> None:
+        if not is_ready(self._language):
+            self._timer.start(LEXER_MS)
+            return
         if self._work is None:
             self._work = self._colour(self._wanted)
         until = time.perf_counter() + SLICE_SECONDS
@@ -69,9 +72,9 @@ class CodeColours(QSyntaxHighlighter):
 
     def _colour(self, code: str) -> Iterator[None]:
         """One step of work for each `next`."""
-        lexer = self._find_lexer()
-        yield
         self._code = code
+        lexer = lexer_of(self._language)
+        yield
         if lexer is None:
             return
         spans: list[list[Span]] = [[]]
@@ -97,17 +100,6 @@ class CodeColours(QSyntaxHighlighter):
         block = self.document().findBlockByNumber(number)
         if block.isValid() and spans[number]:
             self.rehighlightBlock(block)
-
-    def _find_lexer(self) -> Any:
-        if self._lexer is None:
-            from pygments.lexers import get_lexer_by_name  # not needed before the first code block: 30 ms
-            from pygments.util import ClassNotFound
-
-            try:
-                self._lexer = get_lexer_by_name(self._language)
-            except ClassNotFound:
-                self._language = ""
-        return self._lexer
 
 
 def _colour_name(kind: str) -> str:

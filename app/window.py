@@ -152,9 +152,9 @@ class Window(QMainWindow):
         holder = QWidget()
         holder.setLayout(stack)
         stack.setContentsMargins(0, SIZES.gap, 0, 0)
-        holder.setMaximumWidth(SIZES.column + 2 * SIZES.gap_l)
+        holder.setMaximumWidth(SIZES.column)
         row = QHBoxLayout()
-        row.setContentsMargins(SIZES.gap_l, 0, SIZES.gap_l, 0)
+        row.setContentsMargins(SIZES.gap_xl, 0, SIZES.gap_xl, 0)
         row.addStretch(0)
         row.addWidget(holder, 1)
         row.addStretch(0)
@@ -250,5 +250,6 @@ class Window(QMainWindow):
         if self._settings:
             self._settings.setValue("geometry", self.saveGeometry())
             self._settings.sync()
+        self.hide()  # at once, however long the engine takes to end
         self.closing.emit()
         super().closeEvent(event)
