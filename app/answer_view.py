@@ -73,7 +73,7 @@ class AnswerView(QWidget):
 
     def heightForWidth(self, width: int) -> int:
         heights = [part.heightForWidth(width) for part in self.parts]
-        return sum(heights) + SIZES.gap_m * max(0, len(heights) - 1)
+        return sum(heights) + sum(map(_gap_below, self.parts[:-1]))
 
     def resizeEvent(self, _event: object) -> None:
         self._place()
@@ -156,7 +156,12 @@ class AnswerView(QWidget):
         for part in self.parts:
             height = part.heightForWidth(self.width())
             part.setGeometry(0, top, self.width(), height)
-            top += height + SIZES.gap_m
+            top += height + _gap_below(part)
+
+
+def _gap_below(part: ProseView | CodeView) -> int:
+    # A line of prose has its leading below it, so what follows code would stand closer than what comes before.
+    return SIZES.gap_m + (SIZES.gap if isinstance(part, CodeView) else 0)
 
 
 def _discard(part: QWidget) -> None:

@@ -42,6 +42,7 @@ class Assistant:
         self._stopped_at: float | None = None
         self._read_ahead = ReadAhead()
         self._speed = LiveSpeed()
+        self._prompt_tokens = 0
 
     @property
     def active(self) -> Conversation | None:
@@ -115,8 +116,9 @@ class Assistant:
         if self._active is None:
             return
         self._active.checkpoint()
-        if self._speed.tokens_per_second != self.standing.live_speed:
-            self._set(live_speed=self._speed.tokens_per_second)
+        if self._speed.tokens:
+            used = self._prompt_tokens + self._speed.tokens
+            self._set(live_speed=self._speed.tokens_per_second, context_tokens=used)
         if self._stopped_at is not None and self._clock() - self._stopped_at >= PATIENCE_SECONDS:
             self._stopped_at = None
             self._link.kill()
@@ -162,6 +164,7 @@ class Assistant:
     def _take_answer(self, conversation: Conversation, event: protocol.Event) -> None:
         match event:
             case protocol.PrefillProgress():
+                self._prompt_tokens = event.total
                 conversation.read(event.done, event.total, event.reused)
             case protocol.Text():
                 self._speed.count(self._clock())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QInputMethodEvent, QKeyEvent, QPainter, QPainterPath, QPaintEvent
+from PySide6.QtGui import QColor, QInputMethodEvent, QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
 from app.icons import icon
@@ -117,11 +117,9 @@ class Composer(QFrame):
         if self._fraction is None:
             return
         painter = QPainter(self)
-        outline = QPainterPath()
-        outline.addRoundedRect(QRectF(self.rect()), SIZES.radius_l, SIZES.radius_l)
-        painter.setClipPath(outline)
-        width = self.width() * min(max(self._fraction, 0.02), 1)
-        painter.fillRect(QRectF(0, 0, width, SIZES.bar), QColor(theme().accent))
+        # Along the straight part of the edge: in the round corners a bar this thin is a splinter.
+        width = (self.width() - 2 * SIZES.radius_l) * min(max(self._fraction, 0.02), 1)
+        painter.fillRect(QRectF(SIZES.radius_l, 0, width, SIZES.bar), QColor(theme().accent))
 
     def _clicked(self) -> None:
         if self.busy:

@@ -15,6 +15,8 @@ from PySide6.QtGui import (
     QTextFormat,
     QTextFrameFormat,
     QTextLength,
+    QTextList,
+    QTextListFormat,
     QTextTable,
     QTextTableCell,
 )  # fmt: skip
@@ -36,10 +38,13 @@ def render(document: QTextDocument, markdown: str, theme: Theme) -> None:
     """Fill the document with `markdown` in the theme's formats."""
     document.setDocumentMargin(0)
     document.setDefaultFont(body_font())
-    document.setIndentWidth(SIZES.gap_xl)
     document.setMarkdown(markdown, FEATURES)
     cursor = QTextCursor(document)
     cursor.beginEditBlock()
+    lists = _lists(document)
+    for each in lists:
+        _format_list(each)
+    document.setIndentWidth(SIZES.indent + SIZES.digit * _digits_above_two(lists))
     tables = [frame for frame in document.rootFrame().childFrames() if isinstance(frame, QTextTable)]
     for table in tables:
         _mend_header(table)
@@ -57,6 +62,30 @@ def render(document: QTextDocument, markdown: str, theme: Theme) -> None:
 def _in_list(block: QTextBlock) -> bool:
     # Not textList(), and for tables not currentTable(): PySide 6.12 drops a reference to None when there is none.
     return block.blockFormat().objectIndex() >= 0
+
+
+def _lists(document: QTextDocument) -> list[QTextList]:
+    found: dict[int, QTextList] = {}
+    block = document.begin()
+    while block.isValid():
+        if _in_list(block) and block.blockFormat().objectIndex() not in found:
+            found[block.blockFormat().objectIndex()] = block.textList()
+        block = block.next()
+    return list(found.values())
+
+
+def _format_list(each: QTextList) -> None:
+    """One kind of bullet: Qt draws another one for each of the signs *, - and +, which mean the same."""
+    format = each.format()
+    if format.style() in (QTextListFormat.Style.ListCircle, QTextListFormat.Style.ListSquare):
+        format.setStyle(QTextListFormat.Style.ListDisc)
+        each.setFormat(format)
+
+
+def _digits_above_two(lists: list[QTextList]) -> int:
+    """The indentation has room for two; Qt would cut off what is left of it."""
+    last = max((each.format().start() + each.count() for each in lists if each.format().start() >= 0), default=0)
+    return max(0, len(str(last)) - 2)
 
 
 def _format_block(block: QTextBlock, in_table: bool, theme: Theme) -> None:

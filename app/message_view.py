@@ -92,7 +92,7 @@ class MessageView(QWidget):
             below += SIZES.gap_m + SIZES.gap_s  # the last line has its own space below
             return self.body.heightForWidth(self._bubble_width(width) - 2 * SIZES.gap_l) + below + SIZES.row
         height = self.body.heightForWidth(width)
-        return (height or SIZES.gap_xl) + below + SIZES.row
+        return (height or self._empty_height()) + below + SIZES.row
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
@@ -207,7 +207,10 @@ class MessageView(QWidget):
     def _place_answer(self, width: int) -> int:
         height = self.body.heightForWidth(width)
         self.body.setGeometry(0, 0, width, height)
-        return height or SIZES.gap_xl
+        return height or self._empty_height()
+
+    def _empty_height(self) -> int:
+        return SIZES.gap_xl if self._streaming else 0
 
     def _place_actions(self, top: int) -> None:
         left = 0

@@ -20,6 +20,10 @@ class LiveSpeed:
         self._last = now
 
     @property
+    def tokens(self) -> int:
+        return self._count
+
+    @property
     def tokens_per_second(self) -> float | None:
         """None until there are two tokens to tell it from; the first one only starts the clock."""
         seconds = self._last - self._first

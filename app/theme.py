@@ -31,6 +31,8 @@ class Sizes:
     column: int = 760
     narrow: int = 760
     row: int = 34
+    indent: int = 32
+    digit: int = 10
     header: int = 48
     bar: int = 3
     body: int = 15

@@ -27,10 +27,12 @@ class Column(QWidget):
         self._heights: dict[MessageView, int] = {}
         self._width = 0
 
-    def arrange(self, width: int, changed: MessageView | None = None) -> None:
-        """Give every view its place in a column of at most SIZES.column pixels within `width`."""
-        column = min(SIZES.column, width - 2 * SIZES.gap_xl)
-        left = (width - column) // 2
+    def arrange(self, width: int, page: int, changed: MessageView | None = None) -> None:
+        """Give every view its place in a column of at most SIZES.column pixels, centred in the `page`.
+
+        `width` is the page's without the scroll bar: with or without one, the column stays above the composer."""
+        column = min(SIZES.column, page - 2 * SIZES.gap_xl)
+        left = (page - column) // 2
         if column != self._width:
             self._width = column
             self._heights.clear()
@@ -172,7 +174,7 @@ class Transcript(QScrollArea):
         while self._earlier and time.perf_counter() < until:
             self._add(self._earlier.pop(), at_end=False)
         self._moving = True
-        self.column.arrange(self.viewport().width())
+        self.column.arrange(self.viewport().width(), self.width())
         bar.setValue(bar.maximum() + old)
         self._moving = False
         self._build_more()
@@ -185,7 +187,7 @@ class Transcript(QScrollArea):
 
     def _arrange(self, changed: MessageView | None = None) -> None:
         self._moving = True
-        self.column.arrange(self.viewport().width(), changed)
+        self.column.arrange(self.viewport().width(), self.width(), changed)
         self._moving = False
         self._stick()
 

@@ -141,7 +141,7 @@ class Chickadee(QObject):
         if remedy.kind == "forget_turns":
             conversation.forget_oldest(remedy.turns)
             if conversation.messages[-1].stop_reason == "context":  # there is an answer, and room for the next one
-                self.window.notice.tell(forgotten_line(conversation.chat.forget_turns))
+                self.window.notice.tell(forgotten_line(conversation.chat.forget_turns), milliseconds=UNDO_MS)
                 self._opened.start()
                 return
         elif path is not None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PySide6.QtCore import Qt, QUrl
-from PySide6.QtGui import QDesktopServices, QGuiApplication, QTextTable
+from PySide6.QtGui import QDesktopServices, QFontMetricsF, QGuiApplication, QTextListFormat, QTextTable
 from pytestqt.qtbot import QtBot
 
 from app import theme
@@ -154,3 +154,14 @@ def test_the_theme_follows_the_system(chickadee: Chickadee, qtbot: QtBot, monkey
         QGuiApplication.styleHints().colorSchemeChanged.emit(Qt.ColorScheme.Unknown)
         assert chickadee.window.palette().window().color().name() == chosen.paper
         assert chickadee.window.grab().toImage().pixelColor(500, 90).name() == chosen.paper
+
+
+def test_bullets_are_of_one_kind_and_numbers_have_room(qapp: object) -> None:
+    document = shown("* a\n  * b\n- c\n+ d\n\n99. e\n100. f")
+    styles = set()
+    block = document.begin()
+    while block.isValid():
+        styles.add(block.textList().format().style())
+        block = block.next()
+    assert styles == {QTextListFormat.Style.ListDisc, QTextListFormat.Style.ListDecimal}
+    assert document.indentWidth() >= QFontMetricsF(document.defaultFont()).horizontalAdvance("100. ")
