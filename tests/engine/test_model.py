@@ -1,0 +1,49 @@
+"""Loading model files, and refusing everything else."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.engine import Engine
+from engine.protocol import Generate, Load
+from engine.stop import Stopped
+from models.default import default_model
+from models.failures import Failure
+from tests.engine.asking import QUESTION
+from tests.engine.conftest import write_gguf
+
+
+@pytest.mark.parametrize(
+    ("architecture", "metadata", "words"),
+    [
+        ("dodo", {}, "architecture “dodo”"),
+        ("bert", {"bert__attention__causal": False}, "embedding model"),
+        ("qwen3", {"qwen3__pooling_type": 3}, "embedding model"),
+        ("clip", {}, "image part"),
+        ("llama", {"general__type": "adapter"}, "adapter"),
+        ("llama", {}, "could not be loaded"),
+    ],
+)
+def test_other_kinds_of_gguf_are_refused(tmp_path, architecture, metadata, words):
+    path = write_gguf(tmp_path / "other.gguf", architecture, **metadata)
+    with pytest.raises(Failure, match=words):
+        Engine().load(Load(0, str(path)))
+
+
+def test_a_truncated_model_is_refused(tmp_path):
+    raw = default_model().read_bytes()
+    (tmp_path / "cut.gguf").write_bytes(raw[: len(raw) - 4096])
+    with pytest.raises(Failure, match="incomplete"):
+        Engine().load(Load(0, str(tmp_path / "cut.gguf")))
+
+
+def test_loading_can_be_stopped():
+    engine = Engine()
+    with pytest.raises(Stopped):
+        engine.load(Load(0, str(default_model())), lambda fraction: engine.stop.set())
+    assert engine.status(0).model is None
+
+
+def test_without_a_model():
+    with pytest.raises(Failure, match="No model is loaded"):
+        list(Engine().generate(Generate(1, (QUESTION,))))
