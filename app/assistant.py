@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 from app.conversation import Conversation
@@ -22,7 +22,6 @@ from engine import protocol
 
 log = logging.getLogger(__name__)
 PATIENCE_SECONDS = 3.0  # an answer that was asked to stop ends within 0.1 s
-LOAD_FIELDS = {field.name for field in fields(protocol.Load)}
 
 
 class Assistant:
@@ -51,14 +50,13 @@ class Assistant:
 
     # --- what the user does -----------------------------------------------------------------------------------------
 
-    def use_model(self, path: Path, n_ctx: int = 0, kv_type: str = "") -> None:
+    def use_model(self, path: Path, n_ctx: int | None = None, kv_type: protocol.KVType | None = None) -> None:
         """Load the model at `path` in place of the loaded one; an answer under way is stopped first.
 
-        0 and "" leave the context's size and the type of its numbers to the engine."""
+        None leaves the context's size and how it is stored to the engine."""
         if self._active:
             self.stop(self._active)
-        wish: dict[str, object] = {"n_ctx": n_ctx, "kv_type": kv_type}
-        self._wish = {name: value for name, value in wish.items() if value and name in LOAD_FIELDS}
+        self._wish = {"n_ctx": n_ctx, "kv_type": kv_type}
         self._set(path=path, problem=None)
         if self._link.running and self.standing.phase != "starting":
             self._send_load()
@@ -184,10 +182,7 @@ class Assistant:
     def _take_failure(self, event: protocol.Failed) -> None:
         log.warning("request %d failed: %s %s %s", event.id, event.code, event.message, event.detail)
         if event.id == self._generate and self._active:
-            known = tuple(
-                remedy for remedy in event.remedies if remedy.kind != "smaller_kv" or "kv_type" in LOAD_FIELDS
-            )
-            self._release().fail(event.message, event.detail, remedies=known)
+            self._release().fail(event.message, event.detail, remedies=event.remedies)
             self._next()
         elif event.id == self._read_ahead.id:
             self._set(ahead=None)  # nobody asked for it; the next message tells what is wrong

@@ -60,4 +60,4 @@ def words_of(remedy: Remedy) -> str:
         return f"Forget the oldest {remedy.turns} turns" if remedy.turns > 1 else "Forget the oldest turn"
     if remedy.kind == "larger_context":
         return f"Use a context of {remedy.n_ctx:,} tokens"
-    return f"Use a smaller memory of the chat ({remedy.kv_type}), {remedy.n_ctx:,} tokens"
+    return f"Use a context of {remedy.n_ctx:,} tokens, stored in less memory"

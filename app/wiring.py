@@ -145,7 +145,7 @@ class Chickadee(QObject):
                 self._opened.start()
                 return
         elif path is not None:
-            self.assistant.use_model(path, remedy.n_ctx, remedy.kv_type)
+            self.assistant.use_model(path, remedy.n_ctx, remedy.kv_type if remedy.kind == "smaller_kv" else None)
         self.answer_again()
 
     def stop_answer(self) -> None:

@@ -4,8 +4,8 @@ slow: text for ever, until cancelled · read: prompt progress first · die: some
 lines between the text · refuse: a failure · many: hundred paragraphs · long: too long with remedies, unless the oldest
 turns are forgotten or the context is larger · full: text until the context is full · hang: some text, then deaf to
 Cancel · else: an echo. A model path with "missing" in it fails to load, one with "slowload" loads when the file `go`
-beside it appears, one with "crash" ends the process. Every Prepare and Generate is noted in `requests.log` beside the
-model; a Prepare of a chat with "read" in it goes on until another request comes.
+beside it appears, one with "crash" ends the process. Every Load, Prepare and Generate is noted in `requests.log`
+beside the model; a Prepare of a chat with "read" in it goes on until another request comes.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ def info(path: str, n_ctx: int) -> p.ModelInfo:
 
 
 def load(request: p.Load) -> p.ModelInfo | None:
+    note(request.path, request)
     say(p.LoadProgress(request.id, 0.5))
     if "missing" in request.path:
         say(p.Failed(request.id, "no_such_file", "There is no such model file.", "details for the log"))
@@ -63,8 +64,8 @@ def finish(request: p.Generate, reason: p.StopReason, tokens: int) -> None:
     say(p.Finished(request.id, numbers, ()))
 
 
-def note(model: p.ModelInfo, request: p.Prepare | p.Generate) -> None:
-    with Path(model.path).with_name("requests.log").open("ab") as log:
+def note(model: str, request: p.Request) -> None:
+    with Path(model).with_name("requests.log").open("ab") as log:
         log.write(p.encode(request))
 
 
@@ -79,7 +80,11 @@ def prepare(request: p.Prepare) -> None:
 
 
 def too_long(request: p.Generate, model: p.ModelInfo) -> None:
-    remedies = (p.Remedy("forget_turns", turns=2), p.Remedy("larger_context", n_ctx=8192))
+    remedies = (
+        p.Remedy("forget_turns", turns=2),
+        p.Remedy("larger_context", n_ctx=8192),
+        p.Remedy("smaller_kv", n_ctx=16384, kv_type="q8_0"),
+    )
     sentence = f"This chat needs 5,000 tokens, the context holds {model.n_ctx:,}."
     say(p.Failed(request.id, "prompt_too_long", sentence, "", remedies))
 
@@ -147,11 +152,11 @@ def main() -> None:
                 model = load(request)
             case p.Generate() as request:
                 assert model
-                note(model, request)
+                note(model.path, request)
                 generate(request, model)
             case p.Prepare() as request:
                 assert model
-                note(model, request)
+                note(model.path, request)
                 prepare(request)
             case p.Forget() as request:
                 say(p.Forgotten(request.id))

@@ -12,25 +12,24 @@ from pytestqt.qtbot import QtBot
 
 from app import assistant
 from app.wiring import Chickadee
-from engine.protocol import Generate, Prepare, decode_request
+from engine.protocol import Generate, Load, Prepare, Request, decode_request
 from tests.app.conftest import Opener
 from tests.app.test_window import SECONDS, Ask, done, last_text
 
 
 @pytest.fixture
-def requests(tmp_path: Path) -> Callable[[], list[Prepare | Generate]]:
-    """What the engine was asked to read and to answer."""
+def requests(tmp_path: Path) -> Callable[[], list[Request]]:
+    """What the engine was asked to load, to read and to answer."""
 
-    def read() -> list[Prepare | Generate]:
+    def read() -> list[Request]:
         path = tmp_path / "requests.log"
         lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
-        found = [decode_request(line) for line in lines if line.endswith(b"\n")]
-        return [request for request in found if isinstance(request, Prepare | Generate)]
+        return [decode_request(line) for line in lines if line.endswith(b"\n")]
 
     return read
 
 
-Requests = Callable[[], list[Prepare | Generate]]
+Requests = Callable[[], list[Request]]
 
 
 def prepared(requests: Requests) -> list[list[str]]:
@@ -94,6 +93,7 @@ def test_a_chat_that_is_too_long_forgets_turns_and_remembers_it(
     assert [button.text() for button in view.choices.buttons] == [
         "Forget the oldest 2 turns",
         "Use a context of 8,192 tokens",
+        "Use a context of 16,384 tokens, stored in less memory",
     ]
     assert all(button.isVisible() for button in view.choices.buttons)
     assert "Try again" in [button.text() for button in view.findChildren(QPushButton) if button.isVisible()]
@@ -109,12 +109,28 @@ def test_a_chat_that_is_too_long_forgets_turns_and_remembers_it(
     assert last.forget_turns == 2
 
 
-def test_a_chat_that_is_too_long_gets_a_larger_context(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+@pytest.mark.parametrize(
+    ("words", "n_ctx", "kv_type"),
+    [
+        ("Use a context of 8,192 tokens", 8192, None),
+        ("Use a context of 16,384 tokens, stored in less memory", 16384, "q8_0"),
+    ],
+)
+def test_a_chat_that_is_too_long_gets_a_larger_context(
+    chickadee: Chickadee,
+    ask: Ask,
+    qtbot: QtBot,
+    requests: Requests,
+    words: str,
+    n_ctx: int,
+    kv_type: str | None,
+) -> None:
     ask_and_wait(chickadee, ask, qtbot, "long")
-    choose(chickadee, qtbot, "Use a context of 8,192 tokens")
+    choose(chickadee, qtbot, words)
     qtbot.waitUntil(lambda: done(chickadee) and last_text(chickadee) == "echo: long", timeout=SECONDS)
-    assert chickadee.assistant.standing.model
-    assert chickadee.assistant.standing.model.n_ctx == 8192
+    load = [request for request in requests() if isinstance(request, Load)][-1]
+    assert (load.n_ctx, load.kv_type) == (n_ctx, kv_type)
+    assert chickadee.window.status.context.text().endswith(f"/ {n_ctx:,}")
 
 
 def test_a_full_context_is_told_and_the_next_message_forgets(
