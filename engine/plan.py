@@ -1,7 +1,8 @@
 """The memory plan: how to load a model so that it fits. Decides from sizes alone; loads and measures nothing.
 
 The plan's total is what the engine's process will hold at most (its peak resident memory), with the KV cache grown to
-n_ctx. The cache starts small and grows, so much of the total is only taken when a chat becomes long.
+n_ctx. The cache starts small and grows, so much of the total is only taken when a chat becomes long. Growing takes no
+more: the old cache is freed before the new one is made, and its content waits in a file (`engine.llama.move`).
 
 Candidates are tried in order of preference and the first that fits is taken, so that more memory never gives a plan
 further down the list. In order of what is given up:
@@ -25,7 +26,7 @@ from engine import reasons
 from engine.budget import Budget
 from engine.byte_sizes import show_bytes
 from engine.kv.ladder import SMALLEST
-from engine.sizes import MOST_MOVED_IN_RAM, ContextSizes, KVType, Sizes
+from engine.sizes import ContextSizes, KVType, Sizes
 from models.failures import Failure
 
 Verdict = Literal["fits", "tight", "no"]
@@ -101,18 +102,6 @@ def make_plan(name: str, sizes: Sizes, budget: Budget, wish: Wish) -> Plan:
     return _Search(name, sizes, budget, wish).plan()
 
 
-def growing_bytes(kv: int, n_ctx: int, compute: int) -> int:
-    """What growing to n_ctx cells takes beyond the rest: the content of the full cache before, if it is moved in RAM.
-
-    The old cache is freed when the new one is made, and the new compute buffers are not touched yet."""
-    if n_ctx <= SMALLEST:
-        return 0
-    before = SMALLEST
-    while before * 2 < n_ctx:
-        before *= 2
-    return max(0, min(kv * before // n_ctx, MOST_MOVED_IN_RAM) - compute)
-
-
 class _Search:
     def __init__(self, name: str, sizes: Sizes, budget: Budget, wish: Wish) -> None:
         self.name = name
@@ -165,20 +154,15 @@ class _Search:
         context = self.sizes.context(n_ctx, choice.kv_type, choice.n_batch)
         if context is None:
             return None
-        return {
-            name: size
-            for name, size in self._all_parts(choice, n_ctx, context).items()
-            if size or name in ALWAYS_LISTED
-        }
+        return {name: size for name, size in self._all_parts(choice, context).items() if size or name in ALWAYS_LISTED}
 
-    def _all_parts(self, choice: Choice, n_ctx: int, context: ContextSizes) -> dict[str, int]:
+    def _all_parts(self, choice: Choice, context: ContextSizes) -> dict[str, int]:
         weights = self.sizes.weights
         return {
             "weights_mapped": weights.file if choice.mmap else 0,
             "weights_read": 0 if choice.mmap else weights.plain,
             "weights_repacked": weights.repacked if choice.repack else 0,
             "kv": context.kv,
-            "growing": growing_bytes(context.kv, n_ctx, context.compute),
             "compute": context.compute,
             "output": context.output * self.wish.rows,
             "vocabulary": self.sizes.n_vocab * VOCABULARY,

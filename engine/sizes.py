@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 KVType = Literal["f16", "q8_0", "q4_0"]
-MOST_MOVED_IN_RAM = 32 << 20  # bytes of a growing KV cache's content; more goes through a file
 
 
 @dataclass(frozen=True, slots=True)

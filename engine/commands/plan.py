@@ -19,7 +19,6 @@ NAMES = {
     "weights_read": "weights, read",
     "weights_repacked": "weights, repacked",
     "kv": "keys and values",
-    "growing": "while the cache grows",
     "compute": "computing",
     "output": "logits",
     "vocabulary": "vocabulary",

@@ -24,7 +24,7 @@ SEQUENCE = state.SEQUENCE
 
 
 class LlamaTarget:
-    """Owns a Context and a Batch; the model must outlive it. A large cache moves through `folder` when it grows."""
+    """Owns a Context and a Batch; the model must outlive it. A large cache that moves does it through `folder`."""
 
     def __init__(self, model: Model, options: ContextOptions, stop: StopFlag, folder: Path | None = None) -> None:
         self.folder = folder
@@ -107,7 +107,7 @@ class LlamaTarget:
 
     def set_aside(self) -> Callable[[], None]:
         size = self._size
-        saved = state.State(self.context) if size else None
+        saved = move.take(self.context, self.folder) if size else None
 
         def put_back() -> None:
             lib.llama_memory_clear(self.context.memory, False)

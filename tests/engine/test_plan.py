@@ -18,7 +18,9 @@ from engine.llama.context import Context, ContextOptions
 from engine.llama.dry import DryModel, parse
 from engine.llama.library import lines_logged
 from engine.llama.model import Model
-from engine.plan import MOST_BY_DEFAULT, Wish, growing_bytes, make_plan
+from engine.llama.move import MOST_IN_RAM
+from engine.llama.target import LlamaTarget
+from engine.plan import MOST_BY_DEFAULT, Wish, make_plan
 from engine.planner import plan_for
 from engine.protocol import Load
 from engine.sizes import ContextSizes, KVType, WeightSizes
@@ -175,12 +177,6 @@ def test_context_beyond_the_trained_one_is_cut_and_said():
     assert "trained for 32,768 tokens" in plan.notes[0]
 
 
-@pytest.mark.parametrize(("n_ctx", "moved"), [(512, 0), (1024, 512), (6000, 4096), (8192, 4096)])
-def test_growing_counts_what_the_cache_before_held(n_ctx, moved):
-    assert growing_bytes(n_ctx * 1000, n_ctx, 0) == moved * 1000
-    assert growing_bytes(n_ctx * 1000, n_ctx, 10**9) == 0
-
-
 def test_budget_leaves_a_reserve():
     assert budget(8 * GIB, 5 * GIB).usable == 5 * GIB - int(0.1 * 8 * GIB)
     assert budget(4 * GIB, 3 * GIB).usable == 3 * GIB - 512 * MIB
@@ -321,3 +317,34 @@ def test_the_engine_keeps_to_the_plan():
     options = engine._loaded().target.context.options
     assert (options.kv_type, options.n_batch) == (plan.kv_type, plan.n_batch)
     engine.close()
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_a_cache_that_grows_leaves_no_file(real, tmp_path, writable):
+    """Its content takes 9 MiB: too much to move in RAM, unless there is nowhere else."""
+    folder = tmp_path / "cache"
+    if writable:
+        folder.mkdir()
+        (folder / "moving-99999999-x").write_bytes(b"of a crashed engine")
+    else:
+        folder.write_text("in the way")
+    target = LlamaTarget(real[0], ContextOptions(512, 2), StopFlag(), folder)
+    list(target.prefill([100 + i % 300 for i in range(420)]))
+
+    def next_logits():
+        target.run([55])
+        row = target.logits(-1).copy()
+        target.drop_after(420)
+        return row
+
+    expected = next_logits()
+    target.grow(1024)
+    assert target.state_bytes > MOST_IN_RAM
+    assert abs(next_logits() - expected).max() < 0.05
+    put_back = target.set_aside()
+    target.drop_after(0)
+    put_back()
+    assert target.size == 420
+    assert abs(next_logits() - expected).max() < 0.05
+    assert not writable or list(folder.iterdir()) == []
+    target.close()
