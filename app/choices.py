@@ -61,3 +61,8 @@ def words_of(remedy: Remedy) -> str:
     if remedy.kind == "larger_context":
         return f"Use a context of {remedy.n_ctx:,} tokens"
     return f"Use a context of {remedy.n_ctx:,} tokens, stored in less memory"
+
+
+def forgotten_line(turns: int) -> str:
+    which = f"The oldest {turns} turns are" if turns > 1 else "The oldest turn is"
+    return f"{which} left out from your next message on."

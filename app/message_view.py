@@ -191,7 +191,7 @@ class MessageView(QWidget):
         top = self._place_bubble(width) if self._bubble else self._place_answer(width)
         for label in self._labels():
             height = label.heightForWidth(width)
-            label.setGeometry(0, top + 4, width, height)
+            label.setGeometry(0, top + SIZES.gap, width, height)
             top += height + SIZES.gap
         self._place_actions(top)
 
@@ -220,7 +220,7 @@ class MessageView(QWidget):
             button.setGeometry(left, 0, size.width(), size.height())
             left += size.width() + 4
         offset = self.width() - left if self._bubble else -6
-        self._actions.setGeometry(offset, top + 2, max(left, 1), SIZES.row - 4)
+        self._actions.setGeometry(offset, top + SIZES.gap_s, max(left, 1), SIZES.row - 4)
 
 
 def _label(name: str, parent: QWidget) -> QLabel:

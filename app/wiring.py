@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog
 
 from app import theme
 from app.assistant import Assistant
+from app.choices import forgotten_line
 from app.conversation import Change, Conversation
 from app.engine_client import EngineClient
 from app.folders import Folders
@@ -295,8 +296,3 @@ class Chickadee(QObject):
     def _complain(self, failure: Failure) -> None:
         log.warning("%s (%s)", failure, failure.detail)
         self.window.notice.tell(str(failure), kind="problem", detail=failure.detail)
-
-
-def forgotten_line(turns: int) -> str:
-    which = f"The oldest {turns} turns are" if turns > 1 else "The oldest turn is"
-    return f"{which} left out from your next message on."
