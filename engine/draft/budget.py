@@ -1,0 +1,38 @@
+"""What drafting may lose: an account of the time won and lost against plain decoding. Knows no drafts."""
+
+from __future__ import annotations
+
+SHARE = 0.01  # of the plain time so far that may be lost
+START = 1.25  # plain steps that may be lost at an answer's beginning, before anything is won
+MOST_WON = 3.0  # plain steps won in earlier answers that may be lost again
+
+
+class Budget:
+    """All in plain steps (the time of a pass without a draft)."""
+
+    def __init__(self, before: float = 0.0) -> None:
+        """`before`: what earlier answers won (or lost, if negative), as far as it still counts."""
+        self.before = min(MOST_WON, max(-START, before))
+        self._won = self._plain = 0.0
+
+    def begin(self) -> None:
+        """A new answer. What was won is a reserve, within limits; what was lost has to be earned again."""
+        before = self.before + self._won
+        if before < 0:
+            before = min(0.0, before + SHARE * self._plain)
+        self.before = min(MOST_WON, max(-START, before))
+        self._won = self._plain = 0.0
+
+    @property
+    def left(self) -> float:
+        """How much may be lost now."""
+        return START + SHARE * self._plain + self._won + self.before
+
+    def allows(self, most_lost: float, chance: float) -> bool:
+        """May a step be tried that loses `most_lost` at worst, and loses at all with probability `chance`?"""
+        return most_lost * chance <= self.left
+
+    def book(self, tokens: int, steps: float) -> None:
+        """A step gave `tokens` in the time of `steps` plain ones."""
+        self._plain += tokens
+        self._won += tokens - steps

@@ -1,0 +1,230 @@
+"""Which draft to verify, if any, and how much of it: the one with the best gain, or none. Knows no target and no text.
+
+gain = (1 + expected accepted) / (c(batch) + drafter's cost in 1-token passes); nothing is drafted if none beats 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from engine.draft.acceptance import Acceptance
+from engine.draft.budget import Budget
+from engine.draft.drafter import Candidate, Drafter
+from engine.tokens import common_prefix
+
+MARGIN = 1.03  # a gain below is within the noise of the costs
+LENGTHS = (
+    *range(1, 9),
+    11,
+    15,
+    19,
+    23,
+    31,
+    39,
+    47,
+)  # that are tried, and the whole draft; costs have steps at 8 and 16
+MOST_DRAFTED = LENGTHS[-1]
+MOST_WATCHED = 8  # drafts that were not verified and still agree with what came
+PROBE_EVERY = 64  # tokens between two drafts of a drafter that costs time and does not pay
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What passes cost at the present depth. `batch(k)`: seconds of a pass of k tokens with logits for those drafted;
+    `plain()`: of this step without a draft; `base`: tokens that run without a draft: pending ones and the newest."""
+
+    batch: Callable[[int], float]
+    plain: Callable[[], float]
+    base: int = 1
+
+    def __post_init__(self) -> None:
+        if self.base < 1:
+            raise ValueError("a step runs one token at least")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The draft to verify (empty: none) and the numbers it rests on. `gain` is that of the best draft, taken or not.
+
+    `drafting_seconds`: what all drafters took for this step. `chance`: the probability that the step loses time."""
+
+    tokens: tuple[int, ...] = ()
+    drafter: str = ""
+    expected: float = 0.0
+    gain: float = 0.0
+    chance: float = 0.0
+    plain_seconds: float = 0.0
+    pass_seconds: float = 0.0
+    drafting_seconds: float = 0.0
+    reason: str = ""
+    candidates: tuple[Candidate, ...] = ()
+
+
+@dataclass(slots=True)
+class Counts:
+    """Of one drafter. `saved_seconds`: against plain decoding, from the cost table; drafting is paid from it."""
+
+    proposed: int = 0
+    drafted: int = 0
+    accepted: int = 0
+    drafting_seconds: float = 0.0
+    saved_seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class _Watched:
+    """A draft of which `seen` tokens came true."""
+
+    candidate: Candidate
+    seen: int = 0
+
+
+class Chooser:
+    """One per loaded model. Call `begin` for an answer; in each step `choose`, and `learn` what came."""
+
+    def __init__(self, state: Mapping[str, object] | None = None) -> None:
+        """`state`: what `state` gave for the same model, or None."""
+        state = state or {}
+        rates, won = state.get("acceptance"), state.get("won")
+        self.acceptance = Acceptance(rates if isinstance(rates, Mapping) else None)
+        self.budget = Budget(won if isinstance(won, float) else 0.0)
+        self.begin()
+
+    def state(self) -> dict[str, object]:
+        """What was learned, for JSON."""
+        return {"acceptance": self.acceptance.state(), "won": self.budget.before}
+
+    def begin(self) -> None:
+        """A new answer; counts begin anew."""
+        self.budget.begin()
+        self.counts: dict[str, Counts] = {}
+        self._watched: list[_Watched] = []
+        self._since: dict[str, int] = {}  # tokens since each drafter that costs time was last asked
+
+    def propose(self, drafters: Iterable[Drafter], costs: Costs, limit: int) -> list[Candidate]:
+        """Drafts of all drafters that are worth being asked, of at most `limit` tokens."""
+        found = []
+        for drafter in drafters:
+            if length := min(limit, self.worth_asking(drafter, costs)):
+                found.extend(drafter.propose(length))
+        return found
+
+    def worth_asking(self, drafter: Drafter, costs: Costs) -> int:
+        """How many tokens to ask a drafter for: all if asking is free, else as many as paid lately; 0 if none did.
+
+        Such a drafter is asked for a token once in PROBE_EVERY tokens, if the budget allows it."""
+        if drafter.cost == 0:
+            return MOST_DRAFTED
+        self._since.setdefault(drafter.name, PROBE_EVERY)
+        plain, rates = costs.plain(), self.acceptance.rates(typical(drafter.name))
+        gain, length, _, _ = best_length(rates, costs, lambda n: n * drafter.cost / plain)
+        lost = (drafter.cost + costs.batch(costs.base + 1)) / plain - 1
+        if gain > MARGIN and self.budget.allows(lost, 1 - rates[0]):
+            return length
+        probe = self._since[drafter.name] >= PROBE_EVERY and self.budget.allows(lost, 1.0)
+        return int(probe)
+
+    def choose(self, candidates: Sequence[Candidate], costs: Costs) -> Decision:
+        """The best candidate in its best length. What making the candidates took is spent either way."""
+        plain = costs.plain()
+        spent = sum(candidate.cost_seconds for candidate in candidates)
+        for candidate in candidates:
+            self._of(candidate.drafter).proposed += len(candidate.tokens)
+            self._of(candidate.drafter).drafting_seconds += candidate.cost_seconds
+            self._of(candidate.drafter).saved_seconds -= candidate.cost_seconds
+        best = Decision(plain_seconds=plain, pass_seconds=plain, drafting_seconds=spent, reason="no draft")
+        for candidate in candidates:
+            rates = self.acceptance.rates(candidate)
+            gain, length, expected, chance = best_length(rates, costs, lambda _n: spent / plain)
+            if gain > best.gain:
+                tokens = candidate.tokens[:length]
+                seconds = costs.batch(costs.base + length)
+                best = Decision(tokens, candidate.drafter, expected, gain, chance, plain, seconds, spent)
+        return self._judged(best, tuple(candidates))
+
+    def _judged(self, best: Decision, candidates: tuple[Candidate, ...]) -> Decision:
+        """`best` with its reason, its draft only if it is worth it: spent time is spent without a draft too."""
+        best = replace(best, candidates=candidates)
+        if not best.tokens:
+            return best
+        needed = MARGIN / (1 + best.drafting_seconds / best.plain_seconds)
+        lost = best.pass_seconds / best.plain_seconds - 1
+        what = f"{len(best.tokens)} of {best.drafter}, {best.expected:.2f} expected, gain {best.gain:.2f}"
+        if best.gain <= needed:
+            reason = f"{what} ≤ {needed:.2f}"
+        elif not self.budget.allows(lost, best.chance):
+            reason = f"{what}, but {lost:.2f} steps may be lost and {self.budget.left:.2f} are left"
+        else:
+            return replace(best, reason=what)
+        return replace(best, tokens=(), pass_seconds=best.plain_seconds, reason=reason)
+
+    def learn(self, decision: Decision, came: Sequence[int]) -> int:
+        """The step gave the tokens `came`: the accepted draft and the target's own next one. Returns how many were
+        accepted. An answer's end may cut `came` short; a token that ended it belongs to it."""
+        accepted: int = common_prefix(list(decision.tokens), list(came))
+        steps = (decision.pass_seconds + decision.drafting_seconds) / decision.plain_seconds
+        self.budget.book(len(came), steps)
+        if decision.tokens:
+            counts = self._of(decision.drafter)
+            counts.drafted += len(decision.tokens)
+            counts.accepted += accepted
+            counts.saved_seconds += (len(came) - 1) * decision.plain_seconds
+            counts.saved_seconds -= decision.pass_seconds - decision.plain_seconds
+        self._watch(decision, came)
+        return accepted
+
+    def _watch(self, decision: Decision, came: Sequence[int]) -> None:
+        """Drafts that were not verified teach as much as verified ones, as far as tokens come that they foretold."""
+        self._watched.extend(_Watched(candidate) for candidate in decision.candidates)
+        for drafter in self._since:
+            self._since[drafter] += len(came)
+        self._since |= {c.drafter: 0 for c in decision.candidates if c.drafter in self._since}
+        self._watched = [watched for watched in self._watched if self._agrees(watched, came)][-MOST_WATCHED:]
+
+    def _agrees(self, watched: _Watched, came: Sequence[int]) -> bool:
+        """Learn from a watched draft; is there more to come?"""
+        candidate = watched.candidate
+        rest = candidate.tokens[watched.seen :]
+        for token, real in zip(rest, came, strict=False):
+            self.acceptance.learn(candidate, watched.seen, token == real)
+            if candidate.drafter in self._since:
+                self.acceptance.learn(typical(candidate.drafter), watched.seen, token == real)
+            if token != real:
+                return False
+            watched.seen += 1
+        return watched.seen < len(candidate.tokens)
+
+    def _of(self, drafter: str) -> Counts:
+        return self.counts.setdefault(drafter, Counts())
+
+
+def typical(drafter: str) -> Candidate:
+    """Stands for whatever that drafter would propose."""
+    return Candidate((0,) * MOST_DRAFTED, drafter, (-1,), (0.5,) * MOST_DRAFTED)
+
+
+def best_length(
+    rates: Sequence[float], costs: Costs, drafting: Callable[[int], float]
+) -> tuple[float, int, float, float]:
+    """(gain, length, expected accepted, probability of a loss) of the length with the best gain.
+
+    `rates`: of each token, given those before it; `drafting(n)`: cost of n drafted tokens in plain steps."""
+    plain = costs.plain()
+    best = (0.0, 0, 0.0, 1.0)
+    reach, expected = 1.0, 0.0
+    reaches = [1.0]  # probability that so many tokens are accepted
+    for length, rate in enumerate(rates, 1):
+        reach *= rate
+        expected += reach
+        reaches.append(reach)
+        if length not in LENGTHS and length != len(rates):
+            continue
+        price = costs.batch(costs.base + length) / plain + drafting(length)
+        gain = (1 + expected) / price
+        if gain > best[0]:
+            even = min(length, max(0, -int(-(price - 1) // 1)))  # accepted tokens that pay the step
+            best = gain, length, expected, 1 - reaches[even]
+        if reach < 0.02:
+            break
+    return best

@@ -1,0 +1,93 @@
+"""History lookup, published form: earlier occurrences of the last output token, each with the tokens after it.
+
+Takes up to m of them, the most recent or at random, as one sequence of n input tokens each; m and n are fixed. With
+`match` above 1 as many last tokens have to be the same.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.draft.drafter import Candidate
+from engine.tokens import common_prefix
+
+MOST_INPUTS = 64  # n and m·n beyond this cost more than they can bring on any processor
+CONFIDENCE = 0.5  # the published form has no notion of evidence
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedOptions:
+    """`match`: tokens that have to be the same; `m` sequences of `n` inputs, the newest token the first of each."""
+
+    match: int = 1
+    m: int = 1
+    n: int = 4
+    select: Literal["recent", "random"] = "recent"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.match <= 16:
+            raise ValueError("match must be 1 to 16 tokens")
+        if not 2 <= self.n <= MOST_INPUTS:
+            raise ValueError(f"n must be 2 to {MOST_INPUTS} tokens: the first is the newest token itself")
+        if not 1 <= self.m <= MOST_INPUTS // self.n:
+            raise ValueError(f"m must be 1 to {MOST_INPUTS // self.n} sequences of {self.n} tokens")
+        if self.select not in ("recent", "random"):
+            raise ValueError("select must be recent or random")
+
+
+class PublishedHistory:
+    """See `engine.draft.drafter.Drafter`. About 200 bytes of memory per token: a list of positions for each key."""
+
+    name = "history-published"
+    cost = 0.0
+
+    def __init__(self, options: PublishedOptions) -> None:
+        self.options = options
+        self._random = random.Random(options.seed)
+        self._tokens: list[int] = []
+        self._ends: dict[tuple[int, ...], list[int]] = {}  # the positions after each run of `match` tokens
+
+    @property
+    def tokens(self) -> Sequence[int]:
+        return self._tokens
+
+    def begin(self, tokens: Sequence[int]) -> None:
+        kept = common_prefix(self._tokens, list(tokens))
+        for end in range(len(self._tokens), max(kept, self.options.match - 1), -1):
+            self._ends[self._key(end)].pop()
+        del self._tokens[kept:]
+        self.extend(tokens[kept:])
+
+    def extend(self, tokens: Sequence[int]) -> None:
+        for token in tokens:
+            self._tokens.append(token)
+            end = len(self._tokens)
+            if end >= self.options.match:
+                self._ends.setdefault(self._key(end), []).append(end)
+
+    def _key(self, end: int) -> tuple[int, ...]:
+        return tuple(self._tokens[end - self.options.match : end])
+
+    def propose(self, limit: int) -> list[Candidate]:
+        """m candidates of n - 1 tokens, fewer where the history or `limit` ends; the pass runs the newest token too."""
+        count = min(limit, self.options.n - 1)
+        if count < 1 or len(self._tokens) < self.options.match:
+            return []
+        started = time.perf_counter()
+        drafts = [tuple(self._tokens[end : end + count]) for end in self._chosen()]
+        cost = (time.perf_counter() - started) / max(1, len(drafts))
+        confidence = (CONFIDENCE,) * count
+        return [Candidate(draft, self.name, (), confidence[: len(draft)], cost) for draft in drafts]
+
+    def _chosen(self) -> list[int]:
+        """Positions after up to m earlier occurrences, the most recent first or drawn without replacement."""
+        ends = self._ends[self._key(len(self._tokens))]
+        earlier = len(ends) - 1  # the last one is the end of the list itself
+        if self.options.select == "recent":
+            return ends[max(0, earlier - self.options.m) : earlier][::-1]
+        return [ends[i] for i in self._random.sample(range(earlier), min(self.options.m, earlier))]
