@@ -1,0 +1,176 @@
+"""Drafters and chooser on recorded answers, without a model: what they save by a table of pass costs, and could save.
+
+    python -m benchmarks.replay record --model M [--threads N] --out FILE
+    python -m benchmarks.replay [--trace FILE] [--costs llama|laptop|between] [--half tuning|held-out|all] [--json]
+
+`auto` is the chooser with the history drafter. The oracle has the same candidates and knows the best lengths
+beforehand, over the whole answer. Times are in plain steps (one-token passes); the chooser's own time is not counted here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from benchmarks.trace import Trace, load, record, save
+from engine.costs import Curve
+from engine.draft.chooser import MOST_DRAFTED, Chooser, Costs
+from engine.draft.drafter import Candidate
+from engine.draft.history import History
+from engine.tokens import common_prefix
+
+TRACE = Path(__file__).parent / "traces" / "qwen2.5-coder-1.5b-q4_k_m.json.gz"
+LLAMA = {1: 1, 2: 1.65, 3: 2.3, 4: 2.9, 6: 4.2, 8: 5.5, 12: 7.4, 16: 8.7, 24: 12, 32: 15, 48: 22}
+LAPTOP = {1: 1, 2: 1.03, 4: 1.15, 8: 1.5, 16: 2.3, 32: 4.2, 48: 6}
+BETWEEN = {1: 1, 2: 1.2, 4: 1.7, 8: 2.9, 16: 4.8, 32: 8.5, 48: 12.5}
+TABLES = {
+    "llama": LLAMA,  # llama.cpp, Qwen2.5 1.5B Q4_K_M on two cores of a Zen 4
+    "laptop": LAPTOP,  # bound by memory bandwidth
+    "between": BETWEEN,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Sums over answers, in plain steps."""
+
+    category: str
+    plain: float
+    auto: float
+    oracle: float
+    drafted: int
+    accepted: int
+
+    @property
+    def share(self) -> float:
+        """Of the time that the oracle saves."""
+        return (self.plain - self.auto) / (self.plain - self.oracle) if self.oracle < self.plain else 1.0
+
+
+def main() -> None:
+    options = parse()
+    if options.command == "record":
+        traces = []
+        for trace in record(options.model, options.threads):
+            traces.append(trace)
+            print(f"{len(traces):3} {trace.category:12} {len(trace.prompt):5} {len(trace.output):4}")
+        save(options.out, options.model, traces)
+        return
+    traces = load(options.trace)
+    halves = ["tuning", "held-out"] if options.half == "all" else [options.half]
+    proposals = [proposed(trace) for trace in traces]
+    results = {}
+    for name in [options.costs] if options.costs else TABLES:
+        for half in halves:
+            chosen = [(t, p) for t, p in zip(traces, proposals, strict=True) if t.held_out == (half == "held-out")]
+            results[f"{name}, {half}"] = rows(chosen, Curve(TABLES[name]).at)
+    report(results, options.json)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.replay", description=__doc__.splitlines()[0])
+    parser.add_argument("command", nargs="?", choices=["replay", "record"], default="replay")
+    parser.add_argument("--model", type=Path)
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--trace", type=Path, default=TRACE)
+    parser.add_argument("--costs", choices=list(TABLES))
+    parser.add_argument("--half", choices=["tuning", "held-out", "all"], default="all")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    if options.command == "record" and not (options.model and options.out):
+        parser.error("record needs --model and --out")
+    return options
+
+
+def proposed(trace: Trace) -> list[list[Candidate]]:
+    """Candidates before each step that begins after output token i, for all i: they depend on the text only."""
+    drafter, found = History(), []
+    drafter.begin(trace.prompt)
+    for token in trace.output:
+        drafter.extend((token,))
+        found.append([replace(candidate, cost_seconds=0) for candidate in drafter.propose(MOST_DRAFTED)])
+    return found
+
+
+def rows(chosen: Sequence[tuple[Trace, list[list[Candidate]]]], c: Callable[[int], float]) -> list[Row]:
+    """A row for each category, and one for all; one chooser learns from all answers in turn."""
+    chooser, found = Chooser(), dict[str, Row]()
+    for trace, candidates in chosen:
+        steps = auto(chooser, trace, candidates, c)
+        best = oracle(trace, candidates, c)
+        counts = chooser.counts.get(History.name)
+        drafted, accepted = (counts.drafted, counts.accepted) if counts else (0, 0)
+        row = Row(trace.category, trace.steps, steps, best, drafted, accepted)
+        found[trace.category] = total(
+            trace.category, [found[trace.category], row] if trace.category in found else [row]
+        )
+    return [*found.values(), total("all", list(found.values()))]
+
+
+def total(category: str, some: list[Row]) -> Row:
+    return Row(
+        category,
+        plain=sum(row.plain for row in some),
+        auto=sum(row.auto for row in some),
+        oracle=sum(row.oracle for row in some),
+        drafted=sum(row.drafted for row in some),
+        accepted=sum(row.accepted for row in some),
+    )
+
+
+def future(trace: Trace) -> list[int]:
+    """The answer with the token that ended it, which is no token that could be drafted."""
+    return [*trace.output, *([-1] if trace.ended else [])]
+
+
+def auto(chooser: Chooser, trace: Trace, candidates: list[list[Candidate]], c: Callable[[int], float]) -> float:
+    """Plain steps that the chooser needs for an answer."""
+    tokens, at, steps = future(trace), 0, 0.0
+    costs = Costs(c, lambda: 1.0)
+    chooser.begin()
+    while at < len(tokens) - 1:
+        decision = chooser.choose(candidates[at], costs)
+        accepted = common_prefix(list(decision.tokens), tokens[at + 1 :])
+        came = tokens[at + 1 : at + 2 + accepted]
+        chooser.learn(decision, came)
+        steps += decision.pass_seconds
+        at += len(came)
+    return steps
+
+
+def oracle(trace: Trace, candidates: list[list[Candidate]], c: Callable[[int], float]) -> float:
+    """Plain steps of the best choice of candidates and lengths for the whole answer, known beforehand."""
+    tokens = future(trace)
+    last = len(tokens) - 1
+    best = [0.0] * (last + 1)
+    for at in range(last - 1, -1, -1):
+        right = max((common_prefix(list(some.tokens), tokens[at + 1 :]) for some in candidates[at]), default=0)
+        best[at] = min(c(1 + n) + best[min(last, at + 1 + n)] for n in range(right + 1))
+    return best[0]
+
+
+def report(results: dict[str, list[Row]], as_json: bool) -> None:
+    if as_json:
+        tables = {
+            name: [
+                {"category": r.category, "plain": r.plain, "auto": r.plain / r.auto, "oracle": r.plain / r.oracle}
+                | {"share": r.share, "drafted": r.drafted, "accepted": r.accepted}
+                for r in some
+            ]
+            for name, some in results.items()
+        }
+        print(json.dumps(tables))
+        return
+    for name, some in results.items():
+        print(f"\n{name}\n{'':12}{'plain':>7}{'auto':>8}{'oracle':>8}{'share':>8}{'drafted':>9}{'accepted':>10}")
+        for r in some:
+            print(f"{r.category:12}{r.plain:7.0f}{r.plain / r.auto:7.2f}×{r.plain / r.oracle:7.2f}×", end="")
+            print(f"{r.share:8.0%}{r.drafted:9}{r.accepted:10}")
+
+
+if __name__ == "__main__":
+    main()

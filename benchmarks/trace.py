@@ -1,0 +1,61 @@
+"""Recorded answers as token ids: what a model says to the prompt set, so that drafting can be replayed without it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from benchmarks.prompts import Prompt, prompts
+from engine.engine import Engine
+from engine.llama.model import Model
+from engine.llama.template import ChatTemplate
+from engine.protocol import Finished, Generate, Load, Sampling
+
+GREEDY = Sampling(temperature=0, repeat_penalty=1)
+ANSWER_TOKENS = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Token ids of one prompt (with its template) and of its greedy answer, without the token that ended it."""
+
+    category: str
+    held_out: bool
+    prompt: list[int]
+    output: list[int]
+    ended: bool
+
+    @property
+    def steps(self) -> int:
+        """Passes of plain decoding: the first token comes from the prompt's pass, the end token from one of its own."""
+        return len(self.output) - 1 + self.ended
+
+
+def record(model: Path, threads: int | None) -> Iterator[Trace]:
+    """Answer the prompt set, one trace after the other; prompts with a common beginning share its reading."""
+    with closing(Model(model, dry=True)) as dry, closing(Engine()) as engine:
+        template = ChatTemplate(dry.template, dry.vocabulary)
+        engine.load(Load(0, str(model), n_ctx=4096, threads=threads))
+        for number, prompt in enumerate(prompts(), 1):
+            yield answered(engine, template, number, prompt)
+
+
+def answered(engine: Engine, template: ChatTemplate, number: int, prompt: Prompt) -> Trace:
+    *_, finished = engine.generate(Generate(number, prompt.messages, GREEDY, ANSWER_TOKENS))
+    assert isinstance(finished, Finished)
+    ended = finished.statistics.stop_reason == "end"
+    return Trace(prompt.category, prompt.held_out, list(template.tokens(prompt.messages)), list(finished.tokens), ended)
+
+
+def save(path: Path, model: Path, traces: list[Trace]) -> None:
+    data = {"model": model.name, "traces": [asdict(trace) for trace in traces]}
+    path.write_bytes(gzip.compress(json.dumps(data, separators=(",", ":")).encode(), mtime=0))
+
+
+def load(path: Path) -> list[Trace]:
+    data = json.loads(gzip.decompress(path.read_bytes()))
+    return [Trace(**trace) for trace in data["traces"]]
