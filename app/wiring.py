@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
@@ -19,6 +18,7 @@ from app.engine_client import EngineClient
 from app.folders import Folders
 from app.icons import application_icon
 from app.library import Library
+from app.problem_notice import ProblemNotice
 from app.shelf import Shelf
 from app.standing import Standing
 from app.throttle import Throttle
@@ -33,7 +33,6 @@ log = logging.getLogger(__name__)
 TICK_MS = 250
 OPENED_MS = 300  # who leafs through the chats does not want each of them read
 UNDO_MS = 10_000
-STEPS = {"restart": "Start engine again", "choose": "Choose another model", "none": ""}
 
 
 class Chickadee(QObject):
@@ -57,8 +56,8 @@ class Chickadee(QObject):
         self.assistant = Assistant(self.client, max_tokens)
         self.shelf = Shelf(self.library)
         self.window = Window(folders.geometry)
+        self._problems = ProblemNotice(self.window.notice, self.choose_model, self.assistant.start_engine)
         self._first_model = model
-        self._told: object = None
         self._remembered: Path | None = None
         self._listing = Throttle(self._list_chats, 50, self)
         self._tick = QTimer(self)
@@ -74,7 +73,7 @@ class Chickadee(QObject):
             self.window.status.show_models(self.library.recent_models())
             self.assistant.use_model(self._first_model or default_model())
         except Failure as failure:
-            self._complain(failure)
+            self._problems.complain(failure)
 
     def stop(self) -> None:
         """Keep what is written, end the engine, close the library."""
@@ -163,7 +162,7 @@ class Chickadee(QObject):
         try:
             self.shelf.open(chat_id)
         except Failure as failure:
-            self._complain(failure)
+            self._problems.complain(failure)
             return
         self._show_current()
         self.window.close_overlay()
@@ -173,7 +172,7 @@ class Chickadee(QObject):
         try:
             self.shelf.rename(chat_id, title)
         except Failure as failure:
-            self._complain(failure)
+            self._problems.complain(failure)
         self._listing.request()
 
     def delete_chat(self, chat_id: str) -> None:
@@ -185,7 +184,7 @@ class Chickadee(QObject):
         try:
             chat = self.shelf.delete(chat_id)
         except Failure as failure:
-            self._complain(failure)
+            self._problems.complain(failure)
             return
 
         self.assistant.forget(chat_id)
@@ -240,16 +239,7 @@ class Chickadee(QObject):
     def _stands(self, standing: Standing) -> None:
         self.window.status.show_standing(standing)
         self._show_waiting()
-        problem = standing.problem
-        if problem is not self._told:
-            self._told = problem
-            if problem is not None:
-                work = self.choose_model if problem.step == "choose" else self.assistant.start_engine
-                text, detail = problem.sentence, problem.detail
-                kind: Literal["problem", "note"] = "note" if problem.step == "none" else "problem"
-                self.window.notice.tell(text, STEPS[problem.step], work, kind, detail=detail)
-            else:
-                self.window.notice.dismiss()
+        self._problems.show(standing.problem)
         was_ready, self._was_ready = self._was_ready, standing.phase == "ready"
         if self._was_ready and not was_ready:
             self._opened.start()
@@ -292,7 +282,3 @@ class Chickadee(QObject):
     def _restyle(self) -> None:
         theme.apply(self.application, theme.system_theme())
         self.window.restyle()
-
-    def _complain(self, failure: Failure) -> None:
-        log.warning("%s (%s)", failure, failure.detail)
-        self.window.notice.tell(str(failure), kind="problem", detail=failure.detail)

@@ -1,4 +1,4 @@
-"""Ends of the engine, cut lines, waiting lines, contrast."""
+"""Ends of the engine, cut lines, waiting lines, contrast, turns to forget, live speed."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.choices import forgotten_line, words_of
 from app.engine_end import EngineEnd
 from app.line_buffer import LineBuffer
+from app.prompt import turns_to_free, without_oldest
+from app.speed import LiveSpeed
 from app.theme import DARK, LIGHT, Theme, contrast
 from app.waiting import duration
+from engine.protocol import Message, Remedy
 
 AA = 4.5
 TEXT_ON = [
@@ -50,6 +54,10 @@ def test_contrast_is_the_standards() -> None:
         (EngineEnd(signal_number=63), "The engine was stopped by signal 63."),
         (EngineEnd(exit_code=3), "The engine ended unexpectedly (code 3)."),
         (EngineEnd(exit_code=0), "The engine ended unexpectedly."),
+        (
+            EngineEnd(signal_number=9, hung=True),
+            "The engine did not react to Stop, so it was ended; your next message starts it again.",
+        ),
         (EngineEnd(not_started="no such file"), "The engine could not be started: no such file."),
     ],
 )
@@ -68,3 +76,39 @@ def test_lines_survive_any_cut(lines: list[bytes], size: int) -> None:
 @pytest.mark.parametrize(("seconds", "text"), [(0.2, "1 s"), (18.4, "18 s"), (89, "89 s"), (125, "2 min")])
 def test_durations(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+def chat(*lengths: int) -> tuple[Message, ...]:
+    """One turn of so many characters each, half of them the answer's."""
+    return tuple(Message(role, "x" * (n // 2)) for n in lengths for role in ("user", "assistant"))
+
+
+def test_the_oldest_turns_are_left_out() -> None:
+    turns = chat(2, 4, 6)
+    assert without_oldest(turns, 0) == turns
+    assert without_oldest(turns, 2) == chat(6)
+    assert without_oldest(turns, 3) == without_oldest(turns, 9) == ()
+
+
+@pytest.mark.parametrize(
+    ("lengths", "forgotten", "turns"),
+    [((100,), 0, 0), ((50, 50), 0, 1), ((10, 10, 10, 70), 0, 3), ((90, 10, 90, 10), 1, 2), ((), 0, 0), ((8, 8), 2, 0)],
+)
+def test_enough_turns_make_room(lengths: tuple[int, ...], forgotten: int, turns: int) -> None:
+    assert turns_to_free(chat(*lengths), forgotten) == turns
+
+
+def test_remedies_have_words() -> None:
+    assert words_of(Remedy("forget_turns", turns=1)) == "Forget the oldest turn"
+    assert words_of(Remedy("forget_turns", turns=2)) == "Forget the oldest 2 turns"
+    assert forgotten_line(2) == "The oldest 2 turns are left out from your next message on."
+
+
+def test_the_live_speed_starts_with_the_first_token() -> None:
+    assert LiveSpeed().tokens_per_second is None
+    speed = LiveSpeed()
+    for now in (10.0, 10.5, 11.0):
+        speed.count(now)
+    assert (speed.tokens, speed.tokens_per_second) == (3, 2)
+    speed.start()
+    assert speed.tokens == 0

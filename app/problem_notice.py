@@ -1,0 +1,39 @@
+"""Tells what is wrong with the engine or the library in the window's notice, with the step that helps."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Literal
+
+from app.notice import Notice
+from app.standing import Problem
+from models.failures import Failure
+
+log = logging.getLogger(__name__)
+STEPS = {"restart": "Start engine again", "choose": "Choose another model", "none": ""}
+
+
+class ProblemNotice:
+    """`choose` asks for another model, `restart` starts the engine."""
+
+    def __init__(self, notice: Notice, choose: Callable[[], None], restart: Callable[[], None]) -> None:
+        self._notice = notice
+        self._choose, self._restart = choose, restart
+        self._told: Problem | None = None
+
+    def show(self, problem: Problem | None) -> None:
+        """Tell the engine's problem once; its end takes the notice away."""
+        if problem is self._told:
+            return
+        self._told = problem
+        if problem is None:
+            self._notice.dismiss()
+            return
+        work = self._choose if problem.step == "choose" else self._restart
+        kind: Literal["problem", "note"] = "note" if problem.step == "none" else "problem"
+        self._notice.tell(problem.sentence, STEPS[problem.step], work, kind, detail=problem.detail)
+
+    def complain(self, failure: Failure) -> None:
+        log.warning("%s (%s)", failure, failure.detail)
+        self._notice.tell(str(failure), kind="problem", detail=failure.detail)
