@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from engine.decode import Pass, Step, decode
+from engine.draft.drafting import Drafting
 from engine.kv.policy import PartialFixed
 from engine.protocol import Event, Finished, PrefillProgress, Statistics, StopReason, Text, Trace
 from engine.session import Session
@@ -26,6 +27,8 @@ class Counts:
     prompt_seconds: float = 0.0
     decode_seconds: float = 0.0
     recompute_seconds: float = 0.0
+    drafted: int = 0
+    accepted: int = 0
 
     def add(self, step: Step) -> None:
         self.tokens.extend(step.tokens)
@@ -33,6 +36,8 @@ class Counts:
             self.passes += 1
             self.recomputed += step.source.recomputed
             self.recompute_seconds += step.source.seconds * step.source.recomputed / step.source.inputs
+            self.drafted += step.source.drafted
+            self.accepted += step.source.accepted
 
 
 class Answer:
@@ -45,11 +50,13 @@ class Answer:
         kv: PartialFixed,
         stops: Sequence[str],
         observe: Callable[[Pass], None] = lambda _passed: None,
+        drafting: Drafting | None = None,
     ) -> None:
         self.session = session
         self.sampler = sampler
         self.kv = kv
         self.observe = observe  # told of every pass, to learn what passes cost
+        self.drafting = drafting
         self.text = TextStream(stops)
         self.counts = Counts()
 
@@ -72,7 +79,7 @@ class Answer:
         piece = self.session.target.vocabulary.piece
         started = time.perf_counter()
         reason: StopReason = "cancelled"
-        for step in decode(self.session, self.sampler, self.kv, max_tokens):
+        for step in decode(self.session, self.sampler, self.kv, max_tokens, self.drafting):
             self.counts.add(step)
             text = self.text.feed(b"".join(map(piece, step.tokens)))
             self.counts.decode_seconds = time.perf_counter() - started
@@ -106,11 +113,23 @@ class Answer:
             pending_tokens=len(self.kv.pending),
             recomputed_tokens=counts.recomputed,
             recompute_seconds=counts.recompute_seconds,
+            drafted=counts.drafted,
+            accepted=counts.accepted,
         )
 
 
 def traced(id: int, step: int, source: Pass) -> Trace:
     decision = source.decision
     return Trace(
-        id, step, source.inputs, source.depth, source.recomputed, source.seconds, decision.keep, decision.reason
+        id=id,
+        step=step,
+        inputs=source.inputs,
+        depth=source.depth,
+        recomputed=source.recomputed,
+        seconds=source.seconds,
+        keep=decision.keep,
+        reason=decision.reason,
+        drafted=source.drafted,
+        accepted=source.accepted,
+        draft_reason=source.reason,
     )

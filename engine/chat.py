@@ -49,7 +49,15 @@ def run(options: argparse.Namespace) -> int:
     model = str(options.model or default_model())
     request = Load(0, model, options.ctx, options.threads, limit, options.kv_type)
     # Made before the model is loaded, so that a bad option is refused at once.
-    template = Generate(0, (), sampling, options.max_tokens, kv_policy=options.kv_policy, trace=bool(options.trace))
+    template = Generate(
+        0,
+        (),
+        sampling,
+        options.max_tokens,
+        kv_policy=options.kv_policy,
+        draft=options.draft,
+        trace=bool(options.trace),
+    )
     from engine.engine import Engine
 
     engine = Engine()

@@ -158,8 +158,10 @@ class Engine:
         sampler = chat.target.sampler(request.sampling, prompt)
         try:
             kv = PartialFixed(chat.judge.policy(request.kv_policy, chat.target), chat.target.most_inputs)
+            drafting = chat.judge.drafting(request.draft, chat.target)
             chat.memory.open(request.chat, prompt)
-            answer = Answer(chat.session, sampler, kv, (*chat.template.stops, *request.stop), chat.judge.observe)
+            stops = (*chat.template.stops, *request.stop)
+            answer = Answer(chat.session, sampler, kv, stops, chat.judge.observe, drafting)
             yield from answer.events(request.id, prompt, request.max_tokens, request.trace)
             chat.memory.has_read(len(prompt) - answer.counts.reused, answer.counts.prompt_seconds)
         finally:

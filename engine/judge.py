@@ -6,15 +6,22 @@ Nothing is measured unless it is asked for or the engine is idle; without measur
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 
 from engine import costs
 from engine.calibration import Calibration, Key, Progress, keep, kept
 from engine.costs import CostTable, Timings
 from engine.decode import Pass
+from engine.draft.chooser import Chooser
+from engine.draft.drafting import Auto, Drafting, Off
+from engine.draft.history import History
+from engine.draft.kept import keep_chances, kept_chances
 from engine.kv.policy import Always, Measured, Policy, Published
 from engine.profile import Profile, kept_profile, machine_profile
-from engine.protocol import KVPolicy
+from engine.protocol import DraftMode, KVPolicy
 from engine.target import Target
 from models.failures import Failure
 from models.shapes import Shapes
@@ -37,6 +44,8 @@ class Judge:
         found = kept(key)
         self.table: CostTable | None = CostTable(found.timings) if found else None
         self._observed = 0
+        self.history = History()
+        self.chooser = Chooser(kept_chances(key.model))
         self._attempts = 0  # calibrations that came to nothing
 
     @property
@@ -66,6 +75,12 @@ class Judge:
             self.profile = machine_profile()
         return self.profile
 
+    def drafting(self, mode: DraftMode, target: Target) -> Drafting:
+        """What drafts for an answer; nothing as long as it is not known what passes cost."""
+        if mode == "off" or self.table is None or not target.can_drop:
+            return Off()
+        return Auto((self.history,), self.chooser, self.table)
+
     def prefill_seconds(self, tokens: int) -> float | None:
         """Seconds to read `tokens` from nothing, None if nothing was measured yet."""
         return self.table.prefill_seconds(tokens) if self.table else None
@@ -73,13 +88,14 @@ class Judge:
     def observe(self, passed: Pass) -> None:
         """Learn from a real step."""
         if self.table:
-            self.table.observe(passed.inputs, passed.depth, passed.seconds, rows=1)
+            self.table.observe(passed.inputs + passed.drafted, passed.depth, passed.seconds, rows=passed.rows)
             self._observed += 1
 
     def measure(self, target: Target) -> Iterator[None]:
         """Measure what is not known yet, in idle time; the target's cache is as before afterwards. Raises Stopped."""
-        self._profile()
-        yield
+        if self.profile is None:
+            yield from measured_apart()
+            self.profile = kept_profile()
         if self.table is None and self._attempts < MOST_ATTEMPTS and target.state_bytes <= MOST_SET_ASIDE:
             put_back = target.set_aside()
             try:
@@ -92,6 +108,7 @@ class Judge:
         elif self.table and self._observed >= REFRESH_AFTER:
             self._observed = 0
             keep(self.key, self.table.refreshed())
+            keep_chances(self.key.model, self.chooser.state())
 
     def _calibrate(self, target: Target) -> Iterator[None]:
         for event in Calibration(target, self.key.threads).run():
@@ -104,3 +121,16 @@ class Judge:
                 log.info("calibrated: c(8) = %.2f, nt = %d", self.table.c(8), self.table.nt_measured)
             elif isinstance(event, Progress):
                 yield
+
+
+def measured_apart() -> Iterator[None]:
+    """Measure and keep the machine's profile in a process of its own, whose large arrays no plan lists; it is killed
+    when the iterator is closed."""
+    command = [sys.executable, *([] if getattr(sys, "frozen", False) else ["-m", "engine"]), "profile", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            while process.poll() is None:
+                time.sleep(0.02)
+                yield
+        finally:
+            process.kill()

@@ -86,15 +86,15 @@ class Session:
             return False
         return True
 
-    def run(self, tokens: Sequence[int], keep: bool = True, rows: int = 1) -> None:
-        """Run tokens in one pass for the logits of the last `rows`; without `keep` the cache is then as before.
-
-        Raises Stopped and changes nothing."""
+    def run(self, tokens: Sequence[int], rows: int = 1) -> None:
+        """Run tokens in one pass for the logits of the last `rows`; `keep` must follow. Raises Stopped."""
         self.target.run(tokens, rows)
-        if keep:
-            self.tokens.extend(tokens)
-        else:
-            self.target.drop_after(len(self.tokens))
+
+    def keep(self, tokens: Sequence[int], count: int) -> None:
+        """Of the tokens just run, keep the first `count` in the cache and forget the others."""
+        if count < len(tokens):
+            self.target.drop_after(len(self.tokens) + count)
+        self.tokens.extend(tokens[:count])
 
     def forget(self) -> None:
         self.tokens = []

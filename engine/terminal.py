@@ -78,6 +78,8 @@ def report(answered: Answered, info: ModelInfo) -> dict[str, Any]:
         "pending_tokens": statistics.pending_tokens,
         "recomputed_tokens": statistics.recomputed_tokens,
         "recompute_seconds": statistics.recompute_seconds,
+        "drafted": statistics.drafted,
+        "accepted": statistics.accepted,
         "model": info.path,
     }
 

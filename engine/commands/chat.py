@@ -29,6 +29,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         help="which tokens' keys and values to cache (default: measured)",
     )
     parser.add_argument(
+        "--draft",
+        choices=["off", "auto"],
+        default="off",
+        help="draft tokens from the chat's own text where that pays; needs a calibrated model (default: off)",
+    )
+    parser.add_argument(
         "--trace", type=Path, metavar="FILE", help="write every target pass and decision as a JSON line"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")

@@ -96,10 +96,12 @@ class PartialFixed:
         """The coming step's input: everything that is not cached, newest last."""
         return (*self.pending, newest)
 
-    def settle(self, inputs: tuple[int, ...], fixed: int) -> Decision:
-        """Decide on a step's inputs, after `fixed` cached tokens; they are pending afterwards if they are not kept."""
-        decision = self.policy.decide(len(inputs), fixed)
-        if not decision.keep and len(inputs) >= self.most_inputs:
+    def settle(self, tokens: tuple[int, ...], inputs: int, fixed: int) -> Decision:
+        """Decide on a step's `inputs` input tokens, after `fixed` cached ones; they are pending afterwards if not kept.
+
+        `tokens` are these inputs and the accepted part of a draft behind them, which shares their fate."""
+        decision = self.policy.decide(inputs, fixed)
+        if not decision.keep and len(tokens) >= self.most_inputs:
             decision = Decision(True, f"a pass takes {self.most_inputs} tokens at most")
-        self.pending = () if decision.keep else inputs
+        self.pending = () if decision.keep else tokens
         return decision

@@ -37,6 +37,7 @@ from engine.protocol.lines import (
 )
 from engine.protocol.requests import (
     Cancel,
+    DraftMode,
     Forget,
     Generate,
     Hello,
@@ -61,6 +62,7 @@ __all__ = [
     "VERSION",
     "Cancel",
     "Cancelled",
+    "DraftMode",
     "Event",
     "Failed",
     "Finished",

@@ -32,7 +32,8 @@ class Statistics:
     """One answer in numbers. Seconds are wall time; `steps` counts target passes of the decode loop.
 
     `context_tokens` are cached at the end, `pending_tokens` are not and run again with what follows;
-    `recomputed_tokens` ran more than once, which took about `recompute_seconds`.
+    `recomputed_tokens` ran more than once, which took about `recompute_seconds`. Of `drafted` tokens the target took
+    `accepted` ones.
     """
 
     prompt_tokens: int
@@ -48,6 +49,8 @@ class Statistics:
     pending_tokens: int = 0
     recomputed_tokens: int = 0
     recompute_seconds: float = 0.0
+    drafted: int = 0
+    accepted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +107,9 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """One target pass of a traced answer: `inputs` tokens ran after `depth` cached ones; were they kept, and why."""
+    """One target pass of a traced answer: `inputs` tokens ran after `depth` cached ones; were they kept, and why.
+
+    `drafted` tokens ran with them, for `draft_reason`, and `accepted` of these became part of the answer."""
 
     id: int
     step: int
@@ -114,6 +119,9 @@ class Trace:
     seconds: float
     keep: bool
     reason: str
+    drafted: int = 0
+    accepted: int = 0
+    draft_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Literal
 
 Role = Literal["system", "user", "assistant"]
 KVPolicy = Literal["always", "published", "measured"]
+DraftMode = Literal["off", "auto"]
 KVType = Literal["f16", "q8_0", "q4_0"]
 StopReason = Literal["end", "stop", "length", "context", "cancelled"]
 
@@ -97,8 +98,8 @@ class Generate:
     """Answer the last message. `max_tokens` None: until the model ends, or the context is full.
 
     `chat` is the window's id of the chat: its keys and values may be saved under it, those of a chat without id never
-    are. The `forget_turns` oldest turns are left out, system messages are not. With `trace` every target pass is
-    reported as a Trace event.
+    are. The `forget_turns` oldest turns are left out, system messages are not. With `draft` auto, tokens are drafted
+    where that pays on this machine. With `trace` every target pass is reported as a Trace event.
     """
 
     id: int
@@ -109,6 +110,7 @@ class Generate:
     chat: str = ""
     forget_turns: int = 0
     kv_policy: KVPolicy = "measured"
+    draft: DraftMode = "off"
     trace: bool = False
 
     def __post_init__(self) -> None:

@@ -29,6 +29,8 @@ REPORT = {
     "pending_tokens": int,
     "recomputed_tokens": int,
     "recompute_seconds": float,
+    "drafted": int,
+    "accepted": int,
     "model": str,
 }
 

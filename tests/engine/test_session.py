@@ -32,6 +32,7 @@ def test_a_second_turn_runs_only_what_is_new():
     session = Session(target)
     list(session.read([1, 2, 3]))
     session.run([4])
+    session.keep([4], 1)
     list(session.read([1, 2, 3, 4, 5, 6]))
     assert target.passes == [3, 1, 2]
 
