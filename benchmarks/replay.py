@@ -4,7 +4,7 @@
     python -m benchmarks.replay [--trace FILE] [--costs llama|laptop|between] [--half tuning|held-out|all] [--json]
 
 `auto` is the chooser with the history drafter. The oracle has the same candidates and knows the best lengths
-beforehand, over the whole answer. Times are in plain steps (one-token passes); the chooser's own time is not counted here.
+beforehand, over the whole answer. Times are in plain steps (one-token passes); the chooser's own time is not counted.
 """
 
 from __future__ import annotations

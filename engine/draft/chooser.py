@@ -24,7 +24,7 @@ LENGTHS = (
     39,
     47,
 )  # that are tried, and the whole draft; costs have steps at 8 and 16
-MOST_DRAFTED = LENGTHS[-1]
+MOST_DRAFTED = 47  # with the newest token the largest pass that is timed
 MOST_WATCHED = 8  # drafts that were not verified and still agree with what came
 PROBE_EVERY = 64  # tokens between two drafts of a drafter that costs time and does not pay
 

@@ -7,11 +7,11 @@ prefers to go on where a copy is under way or was left, and says how good the ev
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.draft.drafter import Candidate, Evidence
-from engine.draft.history_prior import prior
+from engine.draft.history_prior import Grounds, prior
 from engine.draft.suffixes import Suffixes
 from engine.tokens import common_prefix
 
@@ -20,7 +20,7 @@ MOST_CANDIDATES = 3
 NEAR = 24  # tokens around the place where a copy was left in which it is likely to be taken up again
 NEAR_BONUS = 4
 MEMORY = 0.88  # of a hit among the last tokens, per token: about the last 8 count
-POOL_MATCH = 3  # occurrences with a match of so many tokens have a say, or with the longest one if that is shorter
+SHORTEST_COPY = 3  # tokens foreseen one after the other, so that the place where that ended is remembered
 START = 0.5  # the share of hits before an answer's first token
 
 
@@ -44,6 +44,7 @@ class History:
         self._begin_answer()
 
     def _begin_answer(self) -> None:
+        self._answer_at = len(self._suffixes.tokens)
         self._followed: int | None = None  # the position whose token is expected next
         self._left: int | None = None  # where the last copy was left
         self._run = 0  # tokens that came as expected, one after the other
@@ -77,7 +78,7 @@ class History:
             self._run += 1
             self._followed += 1
         else:
-            if self._run >= POOL_MATCH:
+            if self._run >= SHORTEST_COPY:
                 self._left = self._followed
             self._run, self._followed = 0, None
 
@@ -103,32 +104,42 @@ class History:
         if limit < 1:
             return []
         started = time.perf_counter()
-        tokens, chosen = self._suffixes.tokens, list[Match]()
-        for match in self.matches():
-            if tokens[match.position] not in {tokens[other.position] for other in chosen}:
-                chosen.append(match)
-            if len(chosen) == MOST_CANDIDATES:
-                break
-        drafts = [
-            (self._suffixes.continuation(match.position, limit), *self._evidence(match, limit)) for match in chosen
-        ]
+        drafts = [(line, bucket(grounds), prior(grounds)) for grounds, line in self.drafts(limit)]
         cost = (time.perf_counter() - started) / max(1, len(drafts))
-        return [Candidate(draft, self.name, evidence, confidence, cost) for draft, evidence, confidence in drafts]
+        return [Candidate(line, self.name, evidence, confidence, cost) for line, evidence, confidence in drafts]
 
-    def _evidence(self, match: Match, limit: int) -> tuple[Evidence, tuple[float, ...]]:
-        """The bucket (match length, agreement, is it where a copy is or was, recent hits), and the prior confidence."""
-        agreement, hits = self._agreement(match), hits_class(self._hits)
-        bucket = length_class(match.length), agreement, int(match.near), hits
-        return bucket, prior(match.length, agreement, match.near, hits, limit)
+    def drafts(self, limit: int) -> list[tuple[Grounds, tuple[int, ...]]]:
+        """Drafts of `limit` tokens and what speaks for them, the most promising first."""
+        lines = {match: self._suffixes.continuation(match.position, limit) for match in self.matches()}
+        return [(self._grounds(match, lines, i > 0), lines[match]) for i, match in enumerate(self._chosen())]
 
-    def _agreement(self, match: Match) -> int:
-        """0: no other occurrence has a say, 1: all others agree on the next token, 2: at least half, 3: fewer."""
-        tokens, least = self._suffixes.tokens, min(POOL_MATCH, self.matches()[0].length)
-        pool = [other for other in self.matches() if other.length >= least and other is not match]
-        agreeing = sum(tokens[other.position] == tokens[match.position] for other in pool)
-        if not pool:
-            return 0
-        return 1 if agreeing == len(pool) else 2 if 2 * agreeing >= len(pool) else 3
+    def _chosen(self) -> list[Match]:
+        """The most promising occurrences, each with another next token."""
+        chosen: dict[int, Match] = {}
+        for match in self.matches():
+            chosen.setdefault(self._suffixes.tokens[match.position], match)
+        return list(chosen.values())[:MOST_CANDIDATES]
+
+    def _grounds(self, match: Match, lines: Mapping[Match, tuple[int, ...]], second: bool) -> Grounds:
+        line = lines[match]
+        agreed = [common_prefix(line, other) for key, other in lines.items() if key is not match]
+        most = max(agreed, default=0)
+        return Grounds(
+            match.length,
+            match.near,
+            second,
+            match.position < self._answer_at,
+            self._run,
+            self._hits,
+            shared=[i < most for i in range(len(line))],
+            disputed=[i in agreed for i in range(len(line))],
+        )
+
+
+def bucket(grounds: Grounds) -> Evidence:
+    """Drafts with equal ones are learned about together: class of the match's length, agreement, recent hits."""
+    agreement = 2 * grounds.shared[0] + grounds.disputed[0]
+    return length_class(grounds.length), agreement, hits_class(grounds.hits)
 
 
 def length_class(length: int) -> int:
@@ -137,5 +148,5 @@ def length_class(length: int) -> int:
 
 
 def hits_class(share: float) -> int:
-    """0 to 4: how often the next token was foreseen of late."""
-    return sum(share >= limit for limit in (0.2, 0.45, 0.7, 0.9))
+    """0 to 2: how often the next token was foreseen of late."""
+    return sum(share >= limit for limit in (0.35, 0.75))

@@ -1,0 +1,81 @@
+"""Fits what history lookup believes at first (`engine.draft.history_prior`) to the tuning half of recorded answers.
+
+    python -m benchmarks.fit_prior [--trace FILE]
+
+Prints the weights and, for both halves, the mean log likelihood of a drafted token with them and with those in use.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.replay import TRACE, future
+from benchmarks.trace import Trace, load
+from engine.draft import history_prior
+from engine.draft.history import History
+from engine.draft.history_prior import VECTOR, WEIGHTS, features
+
+DRAFT = 24  # tokens
+RIDGE = 1.0
+Array = NDArray[np.float64]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fit_prior", description=__doc__.splitlines()[0])
+    parser.add_argument("--trace", type=Path, default=TRACE)
+    traces = load(parser.parse_args().trace)
+    halves = [samples([trace for trace in traces if trace.held_out == held_out]) for held_out in (False, True)]
+    fitted = fit(*halves[0])
+    for name, weight in zip(WEIGHTS, fitted, strict=True):
+        print(f'    "{name}": {weight:.2f},')
+    for name, half in zip(("tuning", "held-out"), halves, strict=True):
+        print(f"{name}: {likelihood(*half, fitted):.4f} fitted, {likelihood(*half, VECTOR):.4f} in use")
+
+
+def samples(traces: list[Trace]) -> tuple[Array, Array, Array]:
+    """(features, was the token right, weight) of every drafted token up to the first wrong one; later ones weigh less,
+    since they are the same texts again."""
+    rows, right, weights = [], [], []
+    for trace in traces:
+        for grounds, tokens, rest in drafts(trace):
+            for place, (row, token, real) in enumerate(zip(features(grounds), tokens, rest, strict=False)):
+                rows.append(row)
+                right.append(token == real)
+                weights.append(1 / (1 + place / 3))
+                if token != real:
+                    break
+    return np.array(rows), np.array(right, float), np.array(weights)
+
+
+def drafts(trace: Trace) -> list[tuple[history_prior.Grounds, tuple[int, ...], list[int]]]:
+    """Every draft of every step, with what came instead."""
+    drafter, found, tokens = History(), [], future(trace)
+    drafter.begin(trace.prompt)
+    for i, token in enumerate(trace.output):
+        drafter.extend((token,))
+        found += [(grounds, line, tokens[i + 1 :]) for grounds, line in drafter.drafts(DRAFT) if tokens[i + 1 :]]
+    return found
+
+
+def fit(x: Array, y: Array, weights: Array) -> Array:
+    """Logistic regression by Newton's method."""
+    found = np.zeros(x.shape[1])
+    for _ in range(30):
+        p = 1 / (1 + np.exp(-x @ found))
+        gradient = x.T @ (weights * (p - y)) + RIDGE * found
+        hessian = (x * (weights * p * (1 - p))[:, None]).T @ x + RIDGE * np.eye(x.shape[1])
+        found -= np.linalg.solve(hessian, gradient)
+    return found
+
+
+def likelihood(x: Array, y: Array, weights: Array, vector: Array) -> float:
+    p = 1 / (1 + np.exp(-x @ vector))
+    return float(np.average(y * np.log(p) + (1 - y) * np.log(1 - p), weights=weights))
+
+
+if __name__ == "__main__":
+    main()
