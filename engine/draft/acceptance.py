@@ -10,11 +10,12 @@ from collections.abc import Mapping
 
 from engine.draft.drafter import Candidate
 
-WEIGHT = 8.0  # tokens that a drafter's own confidence counts as many as
+WEIGHT = 16.0  # tokens that a drafter's own confidence counts as many as
 FADE = 0.985  # what counts of the tokens before, at each new one: about the last 70 count
 FIRST_OF_CLASS = (0, 1, 2, 4, 8, 16, 32)  # places in a draft that are learned about together
 
-PLACES = tuple(sum(place >= first for first in FIRST_OF_CLASS) - 1 for place in range(64))
+LAST_PLACE = FIRST_OF_CLASS[-1]
+PLACES = tuple(sum(place >= first for first in FIRST_OF_CLASS) - 1 for place in range(LAST_PLACE + 1))
 
 
 class Acceptance:
@@ -38,29 +39,30 @@ class Acceptance:
     def rates(self, candidate: Candidate) -> list[float]:
         """The probability of each token of the draft, given that those before it are right."""
         rates, names = [], self._names(candidate)
-        known: dict[int, float] = {}
+        shifts: list[float] = []
         for place, confidence in enumerate(candidate.confidence):
-            place_class = PLACES[min(place, 63)]
-            if place_class not in known:
-                known[place_class] = self._shift(names + str(place_class))
-            rates.append(moved(confidence, known[place_class]))
+            place_class = PLACES[min(place, LAST_PLACE)]
+            if place_class == len(shifts):
+                before = shifts[-1] if shifts else 0.0
+                shifts.append(self._shift(f"{names}{place_class}", before))
+            rates.append(moved(confidence, shifts[place_class]))
         return rates
 
     def _names(self, candidate: Candidate) -> str:
         return f"{candidate.drafter} {','.join(map(str, candidate.evidence))} "
 
-    def _shift(self, key: str) -> float:
-        """By how much the log odds of this bucket's confidences are to be moved."""
+    def _shift(self, key: str, before: float) -> float:
+        """By how much the log odds of this bucket's confidences are to be moved; where nothing was seen as `before`."""
         seen, right, foretold = self._seen.get(key, (0.0, 0.0, 0.0))
         if seen == 0:
-            return 0.0
+            return before
         mean = min(0.98, max(0.02, foretold / seen))
         posterior = (WEIGHT * mean + right) / (WEIGHT + seen)
         return log_odds(posterior) - log_odds(mean)
 
     def learn(self, candidate: Candidate, place: int, right: bool) -> None:
         """Token `place` of the draft was right or not; all before it were right."""
-        key = self._names(candidate) + str(PLACES[min(place, 63)])
+        key = self._names(candidate) + str(PLACES[min(place, LAST_PLACE)])
         seen, hits, foretold = self._seen.get(key, (0.0, 0.0, 0.0))
         confidence = candidate.confidence[place]
         self._seen[key] = seen * FADE + 1, hits * FADE + right, foretold * FADE + confidence

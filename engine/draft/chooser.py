@@ -5,6 +5,7 @@ gain = (1 + expected accepted) / (c(batch) + drafter's cost in 1-token passes); 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,18 +14,11 @@ from engine.draft.budget import Budget
 from engine.draft.drafter import Candidate, Drafter
 from engine.tokens import common_prefix
 
-MARGIN = 1.03  # a gain below is within the noise of the costs
-LENGTHS = (
-    *range(1, 9),
-    11,
-    15,
-    19,
-    23,
-    31,
-    39,
-    47,
-)  # that are tried, and the whole draft; costs have steps at 8 and 16
+MARGIN = 1.05  # a gain below is within the noise of the costs
 MOST_DRAFTED = 47  # with the newest token the largest pass that is timed
+LENGTHS = (*range(1, 9), 11, 15, 19, 23, 31, 39, 47)  # that are tried, and the whole draft
+CAUTION = 0.97  # per drafted token: the best of many estimates is an overestimate, the more so the longer it reaches
+HOPELESS = 0.02  # a token that is accepted less often is not worth a look
 MOST_WATCHED = 8  # drafts that were not verified and still agree with what came
 PROBE_EVERY = 64  # tokens between two drafts of a drafter that costs time and does not pay
 
@@ -47,18 +41,30 @@ class Costs:
 class Decision:
     """The draft to verify (empty: none) and the numbers it rests on. `gain` is that of the best draft, taken or not.
 
-    `drafting_seconds`: what all drafters took for this step. `chance`: the probability that the step loses time."""
+    `pass_seconds` and `plain_seconds`: of this step as decided, and without a draft, from the cost table.
+    `drafting_seconds`: what all drafters took for this step."""
 
     tokens: tuple[int, ...] = ()
     drafter: str = ""
     expected: float = 0.0
     gain: float = 0.0
-    chance: float = 0.0
     plain_seconds: float = 0.0
     pass_seconds: float = 0.0
     drafting_seconds: float = 0.0
     reason: str = ""
     candidates: tuple[Candidate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """How much of a draft is best verified. A draft that the budget forbids in any length has a gain of 0."""
+
+    length: int = 0
+    expected: float = 0.0
+    gain: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.length} drafted, {self.expected:.2f} expected, gain {self.gain:.2f}"
 
 
 @dataclass(slots=True)
@@ -118,12 +124,11 @@ class Chooser:
             return MOST_DRAFTED
         self._since.setdefault(drafter.name, PROBE_EVERY)
         plain, rates = costs.plain(), self.acceptance.rates(typical(drafter.name))
-        gain, length, _, _ = best_length(rates, costs, lambda n: n * drafter.cost / plain)
+        best = best_length(rates, costs, lambda n: n * drafter.cost / plain, self.budget)
+        if best.gain > MARGIN:
+            return best.length
         lost = (drafter.cost + costs.batch(costs.base + 1)) / plain - 1
-        if gain > MARGIN and self.budget.allows(lost, 1 - rates[0]):
-            return length
-        probe = self._since[drafter.name] >= PROBE_EVERY and self.budget.allows(lost, 1.0)
-        return int(probe)
+        return int(self._since[drafter.name] >= PROBE_EVERY and self.budget.allows(lost, 1.0))
 
     def choose(self, candidates: Sequence[Candidate], costs: Costs) -> Decision:
         """The best candidate in its best length. What making the candidates took is spent either way."""
@@ -134,30 +139,17 @@ class Chooser:
             self._of(candidate.drafter).drafting_seconds += candidate.cost_seconds
             self._of(candidate.drafter).saved_seconds -= candidate.cost_seconds
         best = Decision(plain_seconds=plain, pass_seconds=plain, drafting_seconds=spent, reason="no draft")
+        needed = MARGIN / (1 + spent / plain)  # time that is spent is spent without a draft too
         for candidate in candidates:
             rates = self.acceptance.rates(candidate)
-            gain, length, expected, chance = best_length(rates, costs, lambda _n: spent / plain)
-            if gain > best.gain:
-                tokens = candidate.tokens[:length]
-                seconds = costs.batch(costs.base + length)
-                best = Decision(tokens, candidate.drafter, expected, gain, chance, plain, seconds, spent)
-        return self._judged(best, tuple(candidates))
-
-    def _judged(self, best: Decision, candidates: tuple[Candidate, ...]) -> Decision:
-        """`best` with its reason, its draft only if it is worth it: spent time is spent without a draft too."""
-        best = replace(best, candidates=candidates)
-        if not best.tokens:
-            return best
-        needed = MARGIN / (1 + best.drafting_seconds / best.plain_seconds)
-        lost = best.pass_seconds / best.plain_seconds - 1
-        what = f"{len(best.tokens)} of {best.drafter}, {best.expected:.2f} expected, gain {best.gain:.2f}"
-        if best.gain <= needed:
-            reason = f"{what} ≤ {needed:.2f}"
-        elif not self.budget.allows(lost, best.chance):
-            reason = f"{what}, but {lost:.2f} steps may be lost and {self.budget.left:.2f} are left"
-        else:
-            return replace(best, reason=what)
-        return replace(best, tokens=(), pass_seconds=best.plain_seconds, reason=reason)
+            found = best_length(rates, costs, lambda _n: spent / plain, self.budget)
+            if found.gain > best.gain:
+                best = replace(best, gain=found.gain, reason=f"{candidate.drafter}: {found} ≤ {needed:.2f}")
+            if found.gain >= best.gain and found.gain > needed:
+                seconds, tokens = costs.batch(costs.base + found.length), candidate.tokens[: found.length]
+                what = f"{candidate.drafter}: {found}"
+                best = Decision(tokens, candidate.drafter, found.expected, found.gain, plain, seconds, spent, what)
+        return replace(best, candidates=tuple(candidates))
 
     def learn(self, decision: Decision, came: Sequence[int]) -> int:
         """The step gave the tokens `came`: the accepted draft and the target's own next one. Returns how many were
@@ -204,27 +196,24 @@ def typical(drafter: str) -> Candidate:
     return Candidate((0,) * MOST_DRAFTED, drafter, (-1,), (0.5,) * MOST_DRAFTED)
 
 
-def best_length(
-    rates: Sequence[float], costs: Costs, drafting: Callable[[int], float]
-) -> tuple[float, int, float, float]:
-    """(gain, length, expected accepted, probability of a loss) of the length with the best gain.
+def best_length(rates: Sequence[float], costs: Costs, drafting: Callable[[int], float], budget: Budget) -> Length:
+    """The length with the best gain among those that the budget allows.
 
     `rates`: of each token, given those before it; `drafting(n)`: cost of n drafted tokens in plain steps."""
-    plain = costs.plain()
-    best = (0.0, 0, 0.0, 1.0)
+    plain, best = costs.plain(), Length()
     reach, expected = 1.0, 0.0
     reaches = [1.0]  # probability that so many tokens are accepted
     for length, rate in enumerate(rates, 1):
-        reach *= rate
+        reach *= rate * CAUTION
         expected += reach
         reaches.append(reach)
         if length not in LENGTHS and length != len(rates):
             continue
         price = costs.batch(costs.base + length) / plain + drafting(length)
+        even = min(length, max(0, math.ceil(price - 1)))  # accepted tokens that pay the step
         gain = (1 + expected) / price
-        if gain > best[0]:
-            even = min(length, max(0, -int(-(price - 1) // 1)))  # accepted tokens that pay the step
-            best = gain, length, expected, 1 - reaches[even]
-        if reach < 0.02:
+        if gain > best.gain and budget.allows(price - 1, 1 - reaches[even]):
+            best = Length(length, expected, gain)
+        if reach < HOPELESS:
             break
     return best

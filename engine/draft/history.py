@@ -15,9 +15,9 @@ from engine.draft.history_prior import Grounds, prior
 from engine.draft.suffixes import Suffixes
 from engine.tokens import common_prefix
 
-LOOK = 12  # occurrences that are compared
-MOST_CANDIDATES = 3
-NEAR = 24  # tokens around the place where a copy was left in which it is likely to be taken up again
+LOOK = 8  # occurrences that are compared
+MOST_CANDIDATES = 2
+NEAR = 60  # tokens around the place where a copy was left in which it is likely to be taken up again
 NEAR_BONUS = 4
 MEMORY = 0.88  # of a hit among the last tokens, per token: about the last 8 count
 SHORTEST_COPY = 3  # tokens foreseen one after the other, so that the place where that ended is remembered

