@@ -43,6 +43,7 @@ def main() -> None:
         runs: dict[str, list[Run]] = {name: [] for name in sides}
         for side in sides.values():
             side.run(prompt(0, 40), 8)  # warm-up, not counted
+        ours.settle()
         for number in range(1, options.runs + 1):
             order = list(sides) if number % 2 else list(reversed(sides))
             for name in order:

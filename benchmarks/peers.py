@@ -86,6 +86,17 @@ class OurEngine(Process):
         """The event that ends the request."""
         return self._events(request)[-1]
 
+    def settle(self) -> None:
+        """Wait until the engine has done what it does once in idle time (profile, calibration), 60 s at most."""
+        process, quiet = psutil.Process(self.process.pid), 0
+        process.cpu_percent()
+        for _ in range(60):
+            time.sleep(1)
+            busy = process.cpu_percent() > 5 or process.children()
+            quiet = 0 if busy else quiet + 1
+            if quiet == 4:
+                return
+
     def run(self, messages: list[Message], max_tokens: int) -> Run:
         events = self._events(Generate(3, tuple(messages), GREEDY, max_tokens))
         finished = events[-1]

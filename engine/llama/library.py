@@ -12,9 +12,9 @@ from typing import Any
 
 # How long OpenMP's threads spin at a barrier before they sleep; libgomp reads it when it is loaded. Its default,
 # 300,000 turns, wastes whole time slices where another program wants a core: beside one busy loop on two cores SmolLM2
-# read prompts at 23 tokens/s and wrote 1.4, with 500 turns 178 and 49. On a quiet machine both are equally fast
-# (`python -m benchmarks.busy`).
-os.environ.setdefault("GOMP_SPINCOUNT", "500")
+# read prompts at 23 tokens/s and wrote 1.4; with 3,000 turns 173 and 22. On a quiet machine 3,000 is as fast as the
+# default, 500 is a tenth slower (`python -m benchmarks.busy`).
+os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
 from llama_cpp import llama_cpp as lib
 
