@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 SHARE = 0.01  # of the plain time so far that may be lost
-START = 1.25  # plain steps that may be lost at an answer's beginning, before anything is won
-MOST_WON = 3.0  # plain steps won in earlier answers that may be lost again
+START = 1.0  # plain steps that may be lost at an answer's beginning, before anything is won
 
 
 class Budget:
     """All in plain steps (the time of a pass without a draft)."""
 
     def __init__(self, before: float = 0.0) -> None:
-        """`before`: what earlier answers won (or lost, if negative), as far as it still counts."""
-        self.before = min(MOST_WON, max(-START, before))
+        """`before`: what earlier answers lost, as a negative number; what they won is no reason to lose in this one."""
+        self.before = min(0.0, max(-START, before))
         self._won = self._plain = 0.0
 
     def begin(self) -> None:
-        """A new answer. What was won is a reserve, within limits; what was lost has to be earned again."""
-        before = self.before + self._won
-        if before < 0:
-            before = min(0.0, before + SHARE * self._plain)
-        self.before = min(MOST_WON, max(-START, before))
+        """A new answer. What was won before is forgotten, what was lost has to be earned again."""
+        self.before = min(0.0, max(-START, self.before + self._won + SHARE * self._plain))
         self._won = self._plain = 0.0
 
     @property

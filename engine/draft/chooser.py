@@ -92,14 +92,14 @@ class Chooser:
     def __init__(self, state: Mapping[str, object] | None = None) -> None:
         """`state`: what `state` gave for the same model, or None."""
         state = state or {}
-        rates, won = state.get("acceptance"), state.get("won")
+        rates, lost = state.get("acceptance"), state.get("lost")
         self.acceptance = Acceptance(rates if isinstance(rates, Mapping) else None)
-        self.budget = Budget(won if isinstance(won, float) else 0.0)
+        self.budget = Budget(lost if isinstance(lost, float) else 0.0)
         self.begin()
 
     def state(self) -> dict[str, object]:
         """What was learned, for JSON."""
-        return {"acceptance": self.acceptance.state(), "won": self.budget.before}
+        return {"acceptance": self.acceptance.state(), "lost": self.budget.before}
 
     def begin(self) -> None:
         """A new answer; counts begin anew."""
