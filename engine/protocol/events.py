@@ -180,7 +180,8 @@ class Cancelled:
 class Remedy:
     """What the user may choose when a chat is longer than the context.
 
-    `forget_turns`: send again with `turns` more than before as Generate.forget_turns. `larger_context`: load again with `n_ctx`.
+    `forget_turns`: send again with `turns` more than before as Generate.forget_turns.
+    `larger_context`: load again with `n_ctx`.
     `smaller_kv`: load again with `kv_type` and `n_ctx`, which then fits this computer's memory.
     """
 
