@@ -10,4 +10,4 @@ def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
     limit = min(len(a), len(b))
     if a[:limit] == b[:limit]:
         return limit
-    return next(i for i in range(limit) if a[i] != b[i])
+    return next((i for i in range(limit) if a[i] != b[i]), limit)  # a list and a tuple are never equal as wholes

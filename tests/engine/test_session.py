@@ -60,5 +60,6 @@ def test_a_model_that_cannot_be_cut_reads_all_again():
 @given(st.lists(st.integers(0, 2)), st.lists(st.integers(0, 2)))
 def test_common_prefix(a, b):
     n = common_prefix(a, b)
+    assert common_prefix(a, tuple(b)) == n
     assert a[:n] == b[:n]
     assert n in (len(a), len(b)) or a[n] != b[n]
