@@ -7,6 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+# Threads that sleep early: tests must get through beside other busy programs too, and their speed does not matter.
+os.environ.setdefault("GOMP_SPINCOUNT", "500")
+
 
 @pytest.fixture(scope="session", autouse=True)
 def private_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
