@@ -19,11 +19,11 @@ from statistics import median
 import msgspec
 
 from engine.costs import KS, Timings
-from engine.files import write_atomically
 from engine.folders import cache_folder
 from engine.machine import Fingerprint, usable_cores
 from engine.target import Target
 from models.failures import Failure
+from models.files import write_atomically
 from models.shapes import KVType
 
 log = logging.getLogger("engine.calibration")

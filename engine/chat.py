@@ -14,11 +14,11 @@ from typing import IO, TYPE_CHECKING
 
 import msgspec
 
-from engine.byte_sizes import parse_bytes
 from engine.protocol import Finished, Generate, Load, Message, ModelInfo, Sampling
 from engine.stop import Stopped
 from engine.terminal import Answered, Output, complain, ctrl_c_stops, default_interrupt, describe, report
 from engine.turns import TooLong, without_oldest
+from models.byte_sizes import parse_bytes
 from models.default import default_model
 from models.failures import Failure
 

@@ -11,6 +11,6 @@ CACHE_DIR_VARIABLE = "CHICKADEE_CACHE_DIR"
 
 
 def cache_folder() -> Path:
-    """The user's cache folder for Chickadee; it may not exist yet (`engine.files.make_private_folder`)."""
+    """The user's cache folder for Chickadee; it may not exist yet (`models.files.make_private_folder`)."""
     chosen = os.environ.get(CACHE_DIR_VARIABLE)
     return Path(chosen) if chosen else Path(platformdirs.user_cache_path("chickadee", appauthor=False))

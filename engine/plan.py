@@ -24,9 +24,9 @@ from typing import Any, Literal
 
 from engine import reasons
 from engine.budget import Budget
-from engine.byte_sizes import show_bytes
 from engine.kv.ladder import SMALLEST
 from engine.sizes import ContextSizes, KVType, Sizes
+from models.byte_sizes import show_bytes
 from models.failures import Failure
 
 Verdict = Literal["fits", "tight", "no"]

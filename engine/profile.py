@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from engine import machine, speeds
-from engine.files import make_private_folder, write_atomically
 from engine.folders import cache_folder
+from models.files import make_private_folder, write_atomically
 
 log = logging.getLogger("engine.profile")
 

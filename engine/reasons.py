@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.budget import Budget
-from engine.byte_sizes import show_bytes
+from models.byte_sizes import show_bytes
 
 if TYPE_CHECKING:
     from engine.plan import Choice

@@ -7,11 +7,11 @@ import json
 from pathlib import Path
 from typing import get_args
 
-from engine.byte_sizes import parse_bytes, show_bytes
 from engine.machine import default_threads
 from engine.notes import notes_to_stderr
 from engine.plan import Plan, Wish
 from engine.sizes import KVType
+from models.byte_sizes import parse_bytes, show_bytes
 from models.default import default_model
 
 NAMES = {

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import msgspec
 
-from engine.files import make_private_folder, sync_folder, write_atomically
 from engine.target import Target
 from models.failures import Failure
+from models.files import make_private_folder, sync_folder, write_atomically
 
 log = logging.getLogger("engine.saved")
 

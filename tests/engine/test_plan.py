@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from dataclasses import dataclass
 
@@ -12,7 +11,6 @@ from hypothesis import strategies as st
 
 from engine.__main__ import main
 from engine.budget import Budget, budget
-from engine.byte_sizes import parse_bytes, show_bytes
 from engine.engine import Engine
 from engine.llama.context import Context, ContextOptions
 from engine.llama.dry import DryModel, parse
@@ -25,6 +23,7 @@ from engine.planner import plan_for
 from engine.protocol import Load
 from engine.sizes import ContextSizes, KVType, WeightSizes
 from engine.stop import StopFlag
+from models.byte_sizes import show_bytes
 from models.default import default_model
 from models.failures import Failure
 from tests.engine.conftest import write_gguf
@@ -185,29 +184,6 @@ def test_budget_leaves_a_reserve():
     assert budget(8 * GIB, 5 * GIB, freed_bytes=GIB).usable - budget(8 * GIB, 5 * GIB).usable == GIB
     assert budget(8 * GIB, 5 * GIB, limit=2 * GIB).usable == int(2 * GIB * 0.95)
     assert budget(8 * GIB, 2 * GIB, limit=4 * GIB).usable == budget(8 * GIB, 2 * GIB).usable
-
-
-@pytest.mark.parametrize(
-    ("text", "size"),
-    [
-        ("4GiB", 4 * GIB), ("3500MB", 3_500_000_000), ("2G", 2 * GIB), (" 1.5 gib ", 3 * GIB // 2),
-        ("512k", 512 * 1024), ("1000000", 1_000_000), ("7 B", 7),
-    ],
-)  # fmt: skip
-def test_sizes_are_read(text, size):
-    assert parse_bytes(text) == size
-
-
-@pytest.mark.parametrize("text", ["", "GiB", "4X", "-1G", "1e9", "nan", "0", "4 Gi B", "9" * 20 + "T", "1,5G"])
-def test_bad_sizes_are_sentences(text):
-    with pytest.raises(ValueError, match="is no size of memory"):
-        parse_bytes(text)
-
-
-@given(st.text(max_size=12))
-def test_any_text_is_a_size_or_a_sentence(text):
-    with contextlib.suppress(ValueError):
-        assert parse_bytes(text) >= 1
 
 
 # --- the real default model ---

@@ -28,3 +28,11 @@ def show_bytes(size: int) -> str:
     if size >= 1 << 30:
         return f"{size / 2**30:,.2f} GiB"
     return f"{size / 2**20:,.0f} MiB" if size >= 1 << 20 else f"{size:,} bytes"
+
+
+def exact_bytes(size: int) -> str:
+    """'4GiB', '1536MiB', '3500MB', '7B': nothing is rounded, so `parse_bytes` reads the same size again."""
+    for unit in ("TiB", "GiB", "TB", "GB", "MiB", "MB", "KiB", "kB"):
+        if size and size % UNITS[unit.lower()] == 0:
+            return f"{size // UNITS[unit.lower()]}{unit}"
+    return f"{size}B"

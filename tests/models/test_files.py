@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import pytest
 
-from engine.files import write_atomically
-from engine.folders import cache_folder
+from models.files import write_atomically
 
 
 def test_the_file_and_its_new_folders_are_private(tmp_path):
@@ -33,11 +31,3 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
         write_atomically(path, b"new")
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_the_cache_folder_can_be_chosen(monkeypatch, tmp_path):
-    monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
-    assert cache_folder() == tmp_path
-    monkeypatch.delenv("CHICKADEE_CACHE_DIR")
-    assert isinstance(cache_folder(), Path)
-    assert cache_folder().name.lower() == "chickadee"

@@ -1,0 +1,15 @@
+"""The folder for what the engine can work out again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine.folders import cache_folder
+
+
+def test_the_cache_folder_can_be_chosen(monkeypatch, tmp_path):
+    monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
+    assert cache_folder() == tmp_path
+    monkeypatch.delenv("CHICKADEE_CACHE_DIR")
+    assert isinstance(cache_folder(), Path)
+    assert cache_folder().name.lower() == "chickadee"

@@ -1,0 +1,49 @@
+"""Sizes of memory are read and written as people do it."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.byte_sizes import exact_bytes, parse_bytes
+
+GIB = 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("4GiB", 4 * GIB), ("3500MB", 3_500_000_000), ("2G", 2 * GIB), (" 1.5 gib ", 3 * GIB // 2),
+        ("512k", 512 * 1024), ("1000000", 1_000_000), ("7 B", 7),
+    ],
+)  # fmt: skip
+def test_sizes_are_read(text, size):
+    assert parse_bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "GiB", "4X", "-1G", "1e9", "nan", "0", "4 Gi B", "9" * 20 + "T", "1,5G"])
+def test_bad_sizes_are_sentences(text):
+    with pytest.raises(ValueError, match="is no size of memory"):
+        parse_bytes(text)
+
+
+@given(st.text(max_size=12))
+def test_any_text_is_a_size_or_a_sentence(text):
+    with contextlib.suppress(ValueError):
+        assert parse_bytes(text) >= 1
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(4 * GIB, "4GiB"), (3 * GIB // 2, "1536MiB"), (3_500_000_000, "3500MB"), (1023, "1023B"), (1024, "1KiB")],
+)
+def test_sizes_are_written(size, text):
+    assert exact_bytes(size) == text
+
+
+@given(st.integers(1, 1 << 50))
+def test_a_written_size_is_read_as_the_same(size):
+    assert parse_bytes(exact_bytes(size)) == size
