@@ -92,6 +92,7 @@ class Engine:
     def load(self, request: Load, progress: Callable[[float], None] = lambda _fraction: None) -> Loaded:
         """Load the request's model in place of the loaded one. Raises Failure, and Stopped when stopped meanwhile."""
         started = time.perf_counter()
+        self._saved.limit(request.saved_chats_bytes)
         plan = self._plan(request)
         if plan.verdict == "no":
             raise Failure("out_of_memory", " ".join(plan.reasons), str(plan.parts))

@@ -47,13 +47,15 @@ class ChatMemory:
             self.prefill_rate = (self.prefill_rate + rate) / 2 if self.prefill_rate else rate
 
     def save(self, disk_bytes_per_s: float) -> bool:
-        """Save the chat if that pays and anything is new. Raises Failure where the disk does not take it."""
+        """Save the chat if that pays, anything is new and the quota allows it; Failure where the disk takes nothing."""
         tokens = self.session.tokens
         new = len(tokens) - self._saved_tokens
         if not self.chat or not self.prefill_rate or new < SHORTEST // 4:
             return False
         seconds = len(tokens) / self.prefill_rate
-        if not worth_saving(len(tokens), self.session.target.state_bytes, seconds, disk_bytes_per_s):
+        size = self.session.target.state_bytes
+        # A chat above the quota is refused here without a word: the user chose the quota.
+        if size > self.saved.quota or not worth_saving(len(tokens), size, seconds, disk_bytes_per_s):
             return False
         self.saved.save(self.chat, self.guard, self.session.target, tokens, seconds)
         self._saved_tokens = len(tokens)

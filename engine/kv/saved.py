@@ -70,6 +70,12 @@ class SavedChats:
         self.folder = folder
         self.quota = quota
 
+    def limit(self, quota: int | None) -> None:
+        """Keep to `quota` bytes from the next save on, None: to the default. With 0 what is there is deleted now."""
+        self.quota = DEFAULT_QUOTA if quota is None else quota
+        if not self.quota:
+            self.clear()
+
     def find(self, chat: str, guard: Guard) -> Record | None:
         """The chat's record, if it was saved under the same circumstances and its file is there."""
         record = self._read(self._path(chat, ".json"))

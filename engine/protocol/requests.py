@@ -68,7 +68,8 @@ class Load:
     """Load a model in place of the loaded one. `n_ctx` and `threads` None: the engine chooses.
 
     `memory_bytes`: the most the engine may take; None: what the computer has free, less a reserve. `kv_type`: how keys
-    and values are stored; None: f16, or q8_0 where f16 does not fit."""
+    and values are stored; None: f16, or q8_0 where f16 does not fit. `saved_chats_bytes`: how much of the disk chats may
+    take that are saved for fast opening, with 0 none are kept; None: the engine's own quota."""
 
     id: int
     path: str
@@ -76,8 +77,13 @@ class Load:
     threads: int | None = None
     memory_bytes: int | None = None
     kv_type: KVType | None = None
+    saved_chats_bytes: int | None = None
 
     def __post_init__(self) -> None:
+        check(
+            self.saved_chats_bytes is None or self.saved_chats_bytes >= 0,
+            f"saved chats take 0 bytes or more, not {self.saved_chats_bytes}",
+        )
         check(self.memory_bytes is None or self.memory_bytes > 0, f"memory must be above 0, not {self.memory_bytes}")
         check(self.n_ctx is None or self.n_ctx >= 64, f"a context has 64 tokens or more, not {self.n_ctx}")
         check(

@@ -44,6 +44,15 @@ def test_loading_can_be_stopped():
     assert engine.status(0).model is None
 
 
+def test_the_quota_of_saved_chats_comes_with_the_model(tmp_path):
+    engine = Engine()
+    with pytest.raises(Failure):
+        engine.load(Load(0, str(tmp_path / "none.gguf"), saved_chats_bytes=5))
+    assert engine._saved.quota == 5
+    with pytest.raises(ValueError, match="0 bytes or more"):
+        Load(0, "m.gguf", saved_chats_bytes=-1)
+
+
 def test_without_a_model():
     with pytest.raises(Failure, match="No model is loaded"):
         list(Engine().generate(Generate(1, (QUESTION,))))

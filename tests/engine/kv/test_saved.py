@@ -142,6 +142,28 @@ def test_a_chat_larger_than_the_quota_is_refused_and_others_stay(tmp_path):
     assert SavedChats(tmp_path).find("a", GUARD)
 
 
+def test_a_lower_quota_evicts_at_the_next_save(tmp_path):
+    save(tmp_path, "a")
+    chat = memory(tmp_path)
+    chat.saved.limit(SavedChats(tmp_path)._path("a", ".kv").stat().st_size * 3 // 2)
+    assert chat.saved.find("a", GUARD)
+    read(chat, "b", PROMPT)
+    assert chat.save(FAST)
+    assert [name for name in ("a", "b") if chat.saved.find(name, GUARD)] == ["b"]
+
+
+def test_a_quota_of_nothing_keeps_nothing(tmp_path):
+    save(tmp_path, "a")
+    chat = memory(tmp_path)
+    chat.saved.limit(0)
+    assert list(tmp_path.iterdir()) == []
+    read(chat, "b", PROMPT)
+    assert not chat.save(FAST)
+    assert list(tmp_path.iterdir()) == []
+    chat.saved.limit(None)
+    assert chat.save(FAST)
+
+
 def test_a_nearly_full_disk(tmp_path, monkeypatch):
     monkeypatch.setattr(saved, "SPARE_DISK", 1 << 60)
     with pytest.raises(Failure, match="disk is nearly full"):
