@@ -163,14 +163,24 @@ class LlamaServer(Process):
             "temperature": 0,
             "repeat_penalty": 1.0,
             "cache_prompt": False,
+            "stream": True,  # as chats are, and as ours is
         }
-        answer = self._call("/v1/chat/completions", body)
-        t = answer["timings"]
-        text = answer["choices"][0]["message"]["content"]
+        chunks = list(self._stream("/v1/chat/completions", body))
+        t = chunks[-1]["timings"]
+        text = "".join(c["choices"][0]["delta"].get("content") or "" for c in chunks if c["choices"])
         return Run(text, t["prompt_n"], t["prompt_ms"] / 1000, t["predicted_n"], t["predicted_ms"] / 1000)
 
+    def _stream(self, path: str, body: dict[str, Any]) -> Iterator[Any]:
+        with self._open(path, body) as reply:
+            for line in reply:
+                if line.startswith(b"data: {"):
+                    yield json.loads(line[len(b"data: ") :])
+
     def _call(self, path: str, body: dict[str, Any] | None) -> Any:
+        with self._open(path, body) as reply:
+            return json.load(reply)
+
+    def _open(self, path: str, body: dict[str, Any] | None) -> Any:
         data = json.dumps(body).encode() if body else None
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data)
-        with urllib.request.urlopen(request, timeout=600) as reply:
-            return json.load(reply)
+        return urllib.request.urlopen(request, timeout=600)

@@ -155,8 +155,15 @@ class Curve:
         self.ys = [points[x] for x in self.xs]
         for i in range(len(self.ys) - 2, -1, -1):
             self.ys[i] = min(self.ys[i], self.ys[i + 1])
+        self._known: dict[int, float] = {}  # every step asks for the same few
 
     def at(self, x: int) -> float:
+        y = self._known.get(x)
+        if y is None:
+            y = self._known[x] = self._between(x)
+        return y
+
+    def _between(self, x: int) -> float:
         i = bisect_right(self.xs, x)
         if i == 0:
             return self.ys[0]

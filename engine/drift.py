@@ -10,12 +10,13 @@ window are slow, the quartile does not rise, however slow they are; a quarter of
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Sequence
 
 SPEED_WINDOW = 32  # passes: about a second of decoding
 SHAPE_WINDOW = 64  # passes of about the same number of tokens
+WORTH_TELLING = 0.005  # a shape that changed by less leaves all decisions as they are
 
 
 class Drift:
@@ -25,6 +26,7 @@ class Drift:
         self.ks = list(ks)
         self._speed = Quartile(SPEED_WINDOW)
         self._shapes = {k: Quartile(SHAPE_WINDOW) for k in ks}
+        self._told = dict.fromkeys(ks, 1.0)
 
     @property
     def speed(self) -> float:
@@ -32,16 +34,19 @@ class Drift:
         return self._speed.value
 
     def shape(self, k: int) -> float:
-        """By how much passes of k tokens take longer beyond that."""
-        return self._shapes[self._nearest(k)].value
+        """By how much passes of k tokens take longer beyond that, as of the last change that `observe` told."""
+        return self._told[self._nearest(k)]
 
     def observe(self, k: int, ratio: float) -> bool:
         """`ratio`: a real pass's time over the calibrated one. True if the shape of k changed."""
-        shape, speed = self._shapes[self._nearest(k)], self.speed
-        shape_before = shape.value
-        self._speed.add(ratio / shape_before)
+        k = self._nearest(k)
+        shape, speed = self._shapes[k], self.speed
+        self._speed.add(ratio / shape.value)
         shape.add(ratio / speed)
-        return shape.value != shape_before
+        if abs(shape.value - self._told[k]) <= WORTH_TELLING * self._told[k]:
+            return False
+        self._told[k] = shape.value
+        return True
 
     def _nearest(self, k: int) -> int:
         i = bisect_left(self.ks, k)
@@ -53,9 +58,12 @@ class Quartile:
     """The lower quartile of the last `size` numbers; the window begins full of ones, the calibration's own word."""
 
     def __init__(self, size: int) -> None:
-        self._window = deque([1.0] * size, maxlen=size)
+        self._window = deque([1.0] * size)
+        self._sorted = [1.0] * size
         self.value = 1.0
 
     def add(self, number: float) -> None:
+        del self._sorted[bisect_left(self._sorted, self._window.popleft())]
         self._window.append(number)
-        self.value = sorted(self._window)[len(self._window) // 4]
+        insort(self._sorted, number)
+        self.value = self._sorted[len(self._sorted) // 4]

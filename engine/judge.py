@@ -31,6 +31,7 @@ log = logging.getLogger("engine.judge")
 SLOW_DISK = 200e6  # bytes per second, assumed until the disk is measured: an old SATA disk
 MOST_SET_ASIDE = 64 << 20  # bytes of keys and values that are copied for a calibration in idle time
 MOST_ATTEMPTS = 3  # calibrations on a machine that is always busy
+LEARN_TOGETHER = 8  # real passes
 REFRESH_AFTER = 500  # real passes after which what was learned from them is kept
 
 
@@ -44,6 +45,7 @@ class Judge:
         found = kept(key)
         self.table: CostTable | None = CostTable(found.timings) if found else None
         self._observed = 0
+        self._passes: list[Pass] = []
         self.history = History()
         self.chooser = Chooser(kept_chances(key.model))
         self._attempts = 0  # calibrations that came to nothing
@@ -86,10 +88,15 @@ class Judge:
         return self.table.prefill_seconds(tokens) if self.table else None
 
     def observe(self, passed: Pass) -> None:
-        """Learn from a real step."""
-        if self.table:
-            self.table.observe(passed.inputs + passed.drafted, passed.depth, passed.seconds, rows=passed.rows)
-            self._observed += 1
+        """Learn from a real step: from several at once, since between two passes all of this code is cold."""
+        self._passes.append(passed)
+        if len(self._passes) < LEARN_TOGETHER:
+            return
+        for each in self._passes:
+            if self.table:
+                self.table.observe(each.inputs + each.drafted, each.depth, each.seconds, rows=each.rows)
+                self._observed += 1
+        self._passes.clear()
 
     def measure(self, target: Target) -> Iterator[None]:
         """Measure what is not known yet, in idle time; the target's cache is as before afterwards. Raises Stopped."""

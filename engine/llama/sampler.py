@@ -5,6 +5,8 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from engine.llama.context import Context
 from engine.llama.library import lib
 from engine.protocol import Sampling
@@ -17,6 +19,8 @@ class LlamaSampler:
         self, context: Callable[[], Context], n_vocab: int, sampling: Sampling, history: Sequence[int]
     ) -> None:
         self.context = context  # asked anew for each token: a growing cache is a new context
+        self.n_vocab = n_vocab
+        self.greedy = sampling.temperature == 0 and not penalised(sampling)
         self.chain = lib.llama_sampler_chain_init(lib.llama_sampler_chain_default_params())
         for part in chain_parts(sampling, n_vocab):
             lib.llama_sampler_chain_add(self.chain, part)
@@ -24,7 +28,11 @@ class LlamaSampler:
             lib.llama_sampler_accept(self.chain, token)
 
     def sample(self, row: int) -> int:
-        return int(lib.llama_sampler_sample(self.chain, self.context().pointer, row))
+        pointer = self.context().pointer
+        if self.greedy:  # the same choice as the chain's, which first writes 12 bytes for each token of the vocabulary
+            logits = lib.llama_get_logits_ith(pointer, row)
+            return int(np.ctypeslib.as_array(logits, (self.n_vocab,)).argmax())
+        return int(lib.llama_sampler_sample(self.chain, pointer, row))
 
     def close(self) -> None:
         if self.chain:
@@ -32,9 +40,13 @@ class LlamaSampler:
             self.chain = None
 
 
+def penalised(sampling: Sampling) -> bool:
+    return sampling.repeat_penalty != 1.0 and bool(sampling.repeat_last_n)
+
+
 def chain_parts(sampling: Sampling, n_vocab: int) -> list[object]:
     parts = []
-    if sampling.repeat_penalty != 1.0 and sampling.repeat_last_n:
+    if penalised(sampling):
         penalties = (n_vocab, sampling.repeat_last_n, sampling.repeat_penalty, 0.0, 0.0)
         parts.append(lib.llama_sampler_init_penalties(*penalties))
     if sampling.temperature == 0:
