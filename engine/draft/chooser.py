@@ -42,7 +42,8 @@ class Decision:
     """The draft to verify (empty: none) and the numbers it rests on. `gain` is that of the best draft, taken or not.
 
     `pass_seconds` and `plain_seconds`: of this step as decided, and without a draft, from the cost table.
-    `drafting_seconds`: what all drafters took for this step."""
+    `drafting_seconds`: what all drafters took for this step. `parents`: those of a tree (`engine.draft.tree`); empty
+    for a line."""
 
     tokens: tuple[int, ...] = ()
     drafter: str = ""
@@ -53,6 +54,7 @@ class Decision:
     drafting_seconds: float = 0.0
     reason: str = ""
     candidates: tuple[Candidate, ...] = ()
+    parents: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
