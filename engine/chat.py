@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING
 
 import msgspec
 
-from engine.protocol import Finished, Generate, Load, Message, ModelInfo, Sampling
+from engine.protocol import Finished, Generate, Load, Lookup, Message, ModelInfo, Sampling
 from engine.stop import Stopped
 from engine.terminal import Answered, Output, complain, ctrl_c_stops, default_interrupt, describe, report
 from engine.turns import TooLong, without_oldest
@@ -47,7 +47,9 @@ def run(options: argparse.Namespace) -> int:
     messages = once(options)
     limit = None if options.memory is None else parse_bytes(options.memory)
     model = str(options.model or default_model())
-    request = Load(0, model, options.ctx, options.threads, limit, options.kv_type)
+    request = Load(
+        0, model, options.ctx, options.threads, limit, options.kv_type, draft_model=draft_model_of(options)
+    )  # fmt: skip
     # Made before the model is loaded, so that a bad option is refused at once.
     template = Generate(
         0,
@@ -56,6 +58,7 @@ def run(options: argparse.Namespace) -> int:
         options.max_tokens,
         kv_policy=options.kv_policy,
         draft=options.draft,
+        lookup=lookup_of(options),
         trace=bool(options.trace),
     )
     from engine.engine import Engine
@@ -95,6 +98,25 @@ def sampling_of(options: argparse.Namespace) -> Sampling:
         return Sampling(temperature=0.0, repeat_penalty=1.0, seed=options.seed)
     temperature = Sampling().temperature if options.temp is None else options.temp
     return Sampling(temperature=temperature, seed=options.seed)
+
+
+def lookup_of(options: argparse.Namespace) -> Lookup:
+    names = ("match", "m", "n", "select")
+    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    if given and options.draft != "history-published":
+        raise ValueError(f"--{next(iter(given))} belongs to --draft history-published")
+    return Lookup(**given)
+
+
+def draft_model_of(options: argparse.Namespace) -> str | None:
+    by_model = options.draft in ("model", "model-published")
+    if options.draft_model is None:
+        if by_model:
+            raise ValueError(f"--draft {options.draft} needs a --draft-model")
+        return None
+    if not by_model and options.draft != "auto":
+        raise ValueError("--draft-model belongs to --draft model, model-published or auto")
+    return str(options.draft_model)
 
 
 def once(options: argparse.Namespace) -> tuple[Message, ...] | None:

@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
@@ -80,6 +80,13 @@ def report(answered: Answered, info: ModelInfo) -> dict[str, Any]:
         "recompute_seconds": statistics.recompute_seconds,
         "drafted": statistics.drafted,
         "accepted": statistics.accepted,
+        "drafters": {
+            one.name: {name: value for name, value in asdict(one).items() if name != "name"}
+            for one in statistics.drafters
+        },
+        "drafting_seconds": statistics.drafting_seconds,
+        "verifying_seconds": statistics.verifying_seconds,
+        "estimated_speedup": statistics.estimated_speedup,
         "model": info.path,
     }
 

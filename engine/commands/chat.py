@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import get_args
+
+from engine.protocol import DraftMode
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -28,12 +31,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         default="measured",
         help="which tokens' keys and values to cache (default: measured)",
     )
-    parser.add_argument(
-        "--draft",
-        choices=["off", "auto"],
-        default="off",
-        help="draft tokens from the chat's own text where that pays; needs a calibrated model (default: off)",
-    )
+    add_drafting(parser)
     parser.add_argument(
         "--trace", type=Path, metavar="FILE", help="write every target pass and decision as a JSON line"
     )
@@ -42,6 +40,22 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     source.add_argument("--prompt", metavar="TEXT", help="answer this once instead of chatting")
     source.add_argument("--prompt-file", type=Path, metavar="PATH", help="answer the text of a file once")
     source.add_argument("--messages", type=Path, metavar="FILE", help="answer a JSON list of {role, content} once")
+
+
+def add_drafting(parser: argparse.ArgumentParser) -> None:
+    """What is not given is None: an option without the drafter that it belongs to is refused."""
+    parser.add_argument(
+        "--draft",
+        choices=get_args(DraftMode),
+        default="off",
+        help="what drafts tokens: the chat's own text (history), a draft model, whatever pays (auto) (default: off)",
+    )
+    parser.add_argument("--draft-model", type=Path, metavar="PATH", help="GGUF file of a draft model")
+    published = parser.add_argument_group("sizes of --draft history-published")
+    published.add_argument("--match", type=int, metavar="N", help="last tokens that have to be the same (default: 1)")
+    published.add_argument("--m", type=int, metavar="M", help="occurrences that are tried at once (default: 1)")
+    published.add_argument("--n", type=int, metavar="N", help="input tokens of each (default: 4)")
+    published.add_argument("--select", choices=["recent", "random"], help="which occurrences (default: recent)")
 
 
 def run(options: argparse.Namespace) -> int:

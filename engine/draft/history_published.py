@@ -9,35 +9,12 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 from engine.draft.drafter import Candidate
+from engine.protocol import Lookup
 from engine.tokens import common_prefix
 
-MOST_INPUTS = 64  # n and m·n beyond this cost more than they can bring on any processor
 CONFIDENCE = 0.5  # the published form has no notion of evidence
-
-
-@dataclass(frozen=True, slots=True)
-class PublishedOptions:
-    """`match`: tokens that have to be the same; `m` sequences of `n` inputs, the newest token the first of each."""
-
-    match: int = 1
-    m: int = 1
-    n: int = 4
-    select: Literal["recent", "random"] = "recent"
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.match <= 16:
-            raise ValueError("match must be 1 to 16 tokens")
-        if not 2 <= self.n <= MOST_INPUTS:
-            raise ValueError(f"n must be 2 to {MOST_INPUTS} tokens: the first is the newest token itself")
-        if not 1 <= self.m <= MOST_INPUTS // self.n:
-            raise ValueError(f"m must be 1 to {MOST_INPUTS // self.n} sequences of {self.n} tokens")
-        if self.select not in ("recent", "random"):
-            raise ValueError("select must be recent or random")
 
 
 class PublishedHistory:
@@ -46,9 +23,9 @@ class PublishedHistory:
     name = "history-published"
     cost = 0.0
 
-    def __init__(self, options: PublishedOptions) -> None:
+    def __init__(self, options: Lookup, seed: int = 0) -> None:
         self.options = options
-        self._random = random.Random(options.seed)
+        self._random = random.Random(seed)
         self._tokens: list[int] = []
         self._ends: dict[tuple[int, ...], list[int]] = {}  # the positions after each run of `match` tokens
 

@@ -28,12 +28,24 @@ class ModelInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class DrafterStatistics:
+    """What one drafter did for an answer: tokens that it `proposed`, that were verified (`drafted`) and `accepted`."""
+
+    name: str
+    proposed: int
+    drafted: int
+    accepted: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Statistics:
     """One answer in numbers. Seconds are wall time; `steps` counts target passes of the decode loop.
 
     `context_tokens` are cached at the end, `pending_tokens` are not and run again with what follows;
     `recomputed_tokens` ran more than once, which took about `recompute_seconds`. Of `drafted` tokens the target took
-    `accepted` ones.
+    `accepted` ones; proposing and choosing took `drafting_seconds`, passes with a draft `verifying_seconds`.
+    `estimated_speedup`: against plain decoding, from the machine's measured costs; 1 where nothing is known.
     """
 
     prompt_tokens: int
@@ -51,6 +63,10 @@ class Statistics:
     recompute_seconds: float = 0.0
     drafted: int = 0
     accepted: int = 0
+    drafters: tuple[DrafterStatistics, ...] = ()
+    drafting_seconds: float = 0.0
+    verifying_seconds: float = 0.0
+    estimated_speedup: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +125,10 @@ class Text:
 class Trace:
     """One target pass of a traced answer: `inputs` tokens ran after `depth` cached ones; were they kept, and why.
 
-    `drafted` tokens ran with them, for `draft_reason`, and `accepted` of these became part of the answer."""
+    `drafted` tokens of `drafter` ran with them, for `draft_reason`, and `accepted` of these became part of the answer.
+    `expected`: how many the chooser expected; `gain`: speed-up that it expected of the best draft, taken or not;
+    `pass_seconds` and `plain_seconds`: of this pass and of one without a draft, as estimated, 0 where nothing is known;
+    `drafting_seconds`: what proposing took."""
 
     id: int
     step: int
@@ -122,6 +141,12 @@ class Trace:
     drafted: int = 0
     accepted: int = 0
     draft_reason: str = ""
+    drafter: str = ""
+    expected: float = 0.0
+    gain: float = 0.0
+    plain_seconds: float = 0.0
+    pass_seconds: float = 0.0
+    drafting_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Literal
 
 Role = Literal["system", "user", "assistant"]
 KVPolicy = Literal["always", "published", "measured"]
-DraftMode = Literal["off", "auto"]
+DraftMode = Literal["off", "auto", "history", "history-published", "model", "model-published"]
 KVType = Literal["f16", "q8_0", "q4_0"]
 StopReason = Literal["end", "stop", "length", "context", "cancelled"]
 
@@ -51,6 +51,30 @@ class Sampling:
         )
 
 
+MOST_LOOKUP = 64  # tokens of a pass: n and m·n beyond this cost more than they can bring on any processor
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """Sizes of the published form of history lookup. `match`: last tokens that have to be the same; `m` sequences of
+    `n` inputs, the newest token the first of each, from the most recent occurrences or from any."""
+
+    match: int = 1
+    m: int = 1
+    n: int = 4
+    select: Literal["recent", "random"] = "recent"
+
+    def __post_init__(self) -> None:
+        check(1 <= self.match <= 16, f"match must be 1 to 16 tokens, not {self.match}")
+        check(
+            2 <= self.n <= MOST_LOOKUP,
+            f"n must be 2 to {MOST_LOOKUP} tokens, the newest token being the first, not {self.n}",
+        )
+        most = MOST_LOOKUP // self.n
+        check(1 <= self.m <= most, f"m must be 1 to {most} sequences of {self.n} tokens, not {self.m}")
+        check(self.select in ("recent", "random"), f"select must be recent or random, not {self.select}")
+
+
 def check(condition: bool, sentence: str) -> None:
     if not condition:
         raise ValueError(sentence)
@@ -68,8 +92,9 @@ class Load:
     """Load a model in place of the loaded one. `n_ctx` and `threads` None: the engine chooses.
 
     `memory_bytes`: the most the engine may take; None: what the computer has free, less a reserve. `kv_type`: how keys
-    and values are stored; None: f16, or q8_0 where f16 does not fit. `saved_chats_bytes`: how much of the disk chats may
-    take that are saved for fast opening, with 0 none are kept; None: the engine's own quota."""
+    and values are stored; None: f16, or q8_0 where f16 does not fit. `saved_chats_bytes`: how much of the disk may be
+    taken by chats that are saved for fast opening, with 0 none are kept; None: the engine's own quota. `draft_model`: a
+    small model's file with the same vocabulary, which drafts for this one."""
 
     id: int
     path: str
@@ -78,6 +103,7 @@ class Load:
     memory_bytes: int | None = None
     kv_type: KVType | None = None
     saved_chats_bytes: int | None = None
+    draft_model: str | None = None
 
     def __post_init__(self) -> None:
         check(
@@ -104,8 +130,9 @@ class Generate:
     """Answer the last message. `max_tokens` None: until the model ends, or the context is full.
 
     `chat` is the window's id of the chat: its keys and values may be saved under it, those of a chat without id never
-    are. The `forget_turns` oldest turns are left out, system messages are not. With `draft` auto, tokens are drafted
-    where that pays on this machine. With `trace` every target pass is reported as a Trace event.
+    are. The `forget_turns` oldest turns are left out, system messages are not. `draft`: which drafters propose tokens;
+    with auto, history and model only where that pays on this machine, in a published form always, by the sizes of
+    `lookup`. With `trace` every target pass is reported as a Trace event.
     """
 
     id: int
@@ -117,6 +144,7 @@ class Generate:
     forget_turns: int = 0
     kv_policy: KVPolicy = "measured"
     draft: DraftMode = "off"
+    lookup: Lookup = field(default_factory=Lookup)
     trace: bool = False
 
     def __post_init__(self) -> None:

@@ -31,6 +31,10 @@ REPORT = {
     "recompute_seconds": float,
     "drafted": int,
     "accepted": int,
+    "drafters": dict,
+    "drafting_seconds": float,
+    "verifying_seconds": float,
+    "estimated_speedup": float,
     "model": str,
 }
 
@@ -121,6 +125,11 @@ def read_until(screen: int, words: bytes) -> None:
         (["--threads", "0", "--prompt", "x"], "threads"),
         (["--max-tokens", "0", "--prompt", "x"], "longest answer"),
         (["--seed", "-1", "--prompt", "x"], "seed"),
+        (["--draft", "history", "--n", "5", "--prompt", "x"], "--n belongs to --draft history-published"),
+        (["--draft", "history-published", "--n", "1", "--prompt", "x"], "2 to 64 tokens"),
+        (["--draft", "history-published", "--m", "9", "--n", "8", "--prompt", "x"], "1 to 8 sequences"),
+        (["--draft", "model", "--prompt", "x"], "needs a --draft-model"),
+        (["--draft", "history", "--draft-model", "d.gguf", "--prompt", "x"], "--draft-model belongs"),
         (["--trace", "/nowhere/at/all", "--prompt", "x"], "trace"),
     ],
 )
@@ -131,6 +140,13 @@ def test_bad_input_is_a_sentence_and_an_exit_code(arguments, words, capsys):
     assert words.lower() in printed.err.lower()
     assert printed.err.count("\n") == 1
     assert "Traceback" not in printed.err
+
+
+def test_unknown_names_are_refused(capsys):
+    for arguments in (["--draft", "fly"], ["--draft", "history-published", "--select", "oldest"]):
+        with pytest.raises(SystemExit):
+            main(["chat", *arguments, "--prompt", "x"])
+        assert "invalid choice" in capsys.readouterr().err
 
 
 def test_prompt_too_long(tmp_path):

@@ -77,6 +77,10 @@ def test_json_of_any_shape_is_refused_politely(value):
         ({"sampling": {"temperature": -1}}, "temperature"),
         ({"max_tokens": 0}, "longest answer"),
         ({"stop": [""]}, "stop"),
+        ({"draft": "fly"}, "fly"),
+        ({"lookup": {"n": 1}}, "2 to 64 tokens"),
+        ({"lookup": {"m": 17, "n": 4}}, "1 to 16 sequences"),
+        ({"lookup": {"select": "oldest"}}, "oldest"),
         ({"id": "seven"}, "id"),
     ],
 )

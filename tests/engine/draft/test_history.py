@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.draft.history import History
-from engine.draft.history_published import PublishedHistory, PublishedOptions
+from engine.draft.history_published import PublishedHistory
 from engine.draft.suffixes import LEVELS, MOST_MATCH, Suffixes
+from engine.protocol import Lookup
 
 texts = st.lists(st.integers(0, 3), max_size=60) | st.lists(st.integers(0, 40), max_size=60)
 FEW, ALL = 2, 10_000
@@ -133,7 +134,7 @@ def test_nothing_to_look_up() -> None:
 
 @given(texts, st.integers(1, 3), st.integers(1, 4), st.integers(2, 6))
 def test_published_recent(tokens: list[int], match: int, m: int, n: int) -> None:
-    drafter = PublishedHistory(PublishedOptions(match, m, n))
+    drafter = PublishedHistory(Lookup(match, m, n))
     drafter.begin(tokens)
     positions = [p for p, length in brute_force(tokens).items() if length >= match]
     expected = [tuple(tokens[p : p + n - 1]) for p in sorted(positions, reverse=True)[:m]]
@@ -142,8 +143,8 @@ def test_published_recent(tokens: list[int], match: int, m: int, n: int) -> None
 
 @given(texts, st.integers(1, 4), st.integers(0, 3))
 def test_published_random_is_seeded_and_without_repeats(tokens: list[int], m: int, seed: int) -> None:
-    options = PublishedOptions(m=m, n=3, select="random", seed=seed)
-    one, other = PublishedHistory(options), PublishedHistory(options)
+    options = Lookup(m=m, n=3, select="random")
+    one, other = PublishedHistory(options, seed), PublishedHistory(options, seed)
     one.begin(tokens)
     other.begin([*tokens[: len(tokens) // 2], 7, 7])
     other.begin(tokens)
@@ -158,6 +159,6 @@ def test_published_random_is_seeded_and_without_repeats(tokens: list[int], m: in
 @pytest.mark.parametrize(
     "wrong", [{"match": 0}, {"match": 17}, {"n": 1}, {"n": 65}, {"m": 0}, {"m": 17, "n": 4}, {"select": "oldest"}]
 )
-def test_published_options_out_of_range(wrong: dict[str, object]) -> None:
+def test_lookup_out_of_range(wrong: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="must be"):
-        PublishedOptions(**wrong)  # type: ignore[arg-type]
+        Lookup(**wrong)  # type: ignore[arg-type]
