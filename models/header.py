@@ -16,6 +16,7 @@ from models.failures import Failure
 Scalar = int | float | bool | str
 SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 STRING, ARRAY = 8, 9
+ARRAY_HEAD = 12  # bytes before an array's values: their type and their number
 MAX_KEYS, MAX_TENSORS, MAX_STRING = 65_536, 1_048_576, 64 << 20
 MAX_KEPT = 4096  # entries: arrays with a value per layer are kept, vocabularies are not
 
@@ -32,7 +33,8 @@ class TensorInfo:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """All scalar metadata of the file; of arrays the lengths, and the values of short ones of numbers."""
+    """All scalar metadata of the file; of arrays the lengths, the values of short ones of numbers, and in bytes the
+    places of their values in the file (`array_places`)."""
 
     path: Path
     file_bytes: int
@@ -42,6 +44,7 @@ class Header:
     tensors: tuple[TensorInfo, ...]
     data_offset: int
     arrays: dict[str, tuple[int | float, ...]] = field(default_factory=dict)
+    array_places: dict[str, int] = field(default_factory=dict)
 
     @property
     def architecture(self) -> str:
@@ -109,10 +112,12 @@ class _Cursor:
         metadata: dict[str, Scalar] = {}
         lengths: dict[str, int] = {}
         arrays: dict[str, tuple[int | float, ...]] = {}
+        places: dict[str, int] = {}
         for _ in range(n_keys):
             key = self.string()
             type_id = self.scalar("I")
             if type_id == ARRAY:
+                places[key] = self.at + ARRAY_HEAD
                 lengths[key], values = self.array()
                 if values:
                     arrays[key] = values
@@ -127,7 +132,7 @@ class _Cursor:
         if tensors and data_offset + max(tensor.offset for tensor in tensors) >= size:
             sentence = f"{path.name} is incomplete: part of the model is missing. Download it again."
             raise Failure("bad_model", sentence, f"{size} bytes, a tensor starts behind them")
-        return Header(path, size, version, metadata, lengths, tensors, data_offset, arrays)
+        return Header(path, size, version, metadata, lengths, tensors, data_offset, arrays, places)
 
     def scalar(self, format: str) -> int:
         value: int

@@ -1,0 +1,68 @@
+"""Can one model draft for another? Only if a token id means the same to both. Asks the files alone; loads nothing.
+
+Drafts are token ids. Where two vocabularies differ the answer stays right, because the target judges every draft, but
+the drafter reads another text than was written: no pair worth having.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+
+from models.failures import Failure
+from models.header import Header
+from models.token_list import PADDING, TokenList, read_token_list
+
+TOKENIZER = "tokenizer.ggml.model"
+SPECIAL = {"bos": "the text's beginning", "eos": "the text's end", "eot": "the turn's end"}
+
+
+def check_pair(target: Header, drafter: Header) -> int:
+    """How many token ids both models know; raises Failure with the first difference if they mean different tokens.
+
+    One of the vocabularies may be longer, by padding."""
+    if os.path.samefile(target.path, drafter.path):
+        sentence = f"{drafter.path.name} cannot draft for itself: that is pointless. Choose a smaller model to draft."
+        raise Failure("same_model", sentence)
+    own, other = read_token_list(target), read_token_list(drafter)
+    difference = header_difference(target, drafter) or token_difference(own, other)
+    if difference:
+        sentence = f"{drafter.path.name} has another vocabulary than {target.path.name}: {difference}."
+        raise Failure("other_vocabulary", f"{sentence} Choose a draft model of the same family.")
+    return min(len(own.texts), len(other.texts))
+
+
+def header_difference(target: Header, drafter: Header) -> str | None:
+    """Of the kinds of tokenizers and the special tokens; a special token that a file does not name is not compared."""
+    a, b = (header.metadata.get(TOKENIZER) for header in (target, drafter))
+    if a != b:
+        return f"its kind is {b}, not {a}"
+    for name, meaning in SPECIAL.items():
+        a, b = (header.metadata.get(f"tokenizer.ggml.{name}_token_id") for header in (target, drafter))
+        if None not in (a, b) and a != b:
+            return f"{meaning} is token {b}, not {a}"
+    return None
+
+
+def token_difference(target: TokenList, drafter: TokenList) -> str | None:
+    common = min(len(target.texts), len(drafter.texts))
+    for i in first_difference(target.texts[:common], drafter.texts[:common]):
+        return f"token {i} is {shown(drafter.texts[i])}, not {shown(target.texts[i])}"
+    for i in first_difference(target.kinds[:common], drafter.kinds[:common]):
+        return f"token {i}, {shown(drafter.texts[i])}, is of another kind"
+    longer, what = (target, "is missing") if len(target.texts) > common else (drafter, "is added")
+    for i, text in enumerate(longer.texts[common:], common):
+        if longer.kinds[i : i + 1] != (PADDING,):
+            return f"token {i}, {shown(text)}, {what}"
+    return None
+
+
+def first_difference(a: Sequence[object], b: Sequence[object]) -> Iterator[int]:
+    """Yields the first index at which they differ, if there is one."""
+    if a != b:
+        yield next(i for i, (x, y) in enumerate(zip_longest(a, b, fillvalue=None)) if x != y)
+
+
+def shown(text: bytes) -> str:
+    return f"“{text.decode(errors='replace')}”"
