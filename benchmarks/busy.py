@@ -1,8 +1,8 @@
 """How the engine shares the processor with other programs: speed beside busy loops, by OpenMP's spin count.
 
-    python -m benchmarks.busy [--model M] [--loops 0 1 2] [--spins 300000 20000]
+    python -m benchmarks.busy [--model M] [--loops 0 1 2] [--spins 300000 60000]
 
-300000 is libgomp's own default; the engine sets 20000.
+300000 is libgomp's own default; the engine sets 60000.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.busy", description=__doc__.splitlines()[0])
     parser.add_argument("--model", type=Path, default=default_model())
     parser.add_argument("--loops", type=int, nargs="+", default=[0, 1, 2], help="busy loops beside the engine")
-    parser.add_argument("--spins", type=int, nargs="+", default=[300_000, 20_000])
+    parser.add_argument("--spins", type=int, nargs="+", default=[300_000, 60_000])
     parser.add_argument("--runs", type=int, default=3)
     options = parser.parse_args()
     print(f"{options.model.name}; tokens per second, median of {options.runs}\n\nloops    spin     prompt   decode")

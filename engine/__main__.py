@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from engine.commands import cache, calibrate, chat, plan, profile, serve
+from engine.huge_pages import start_with_huge_pages
 from engine.terminal import complain
 from models.failures import Failure
 
@@ -27,4 +28,5 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    start_with_huge_pages()
     sys.exit(main())

@@ -24,7 +24,7 @@ from typing import Any, Literal
 
 from engine import reasons
 from engine.budget import Budget
-from engine.kv.ladder import SMALLEST
+from engine.kv.ladder import SMALLEST, STEP
 from engine.sizes import ContextSizes, KVType, Sizes
 from models.byte_sizes import show_bytes
 from models.failures import Failure
@@ -37,7 +37,6 @@ RUNTIME = 52 * MIB
 VOCABULARY = 330  # bytes per token in llama.cpp's tables: 321 (Qwen2.5) to 347 (SmolLM2), merges included
 COMFORTABLE = 4096  # tokens: a chat of some turns or a few pages of text
 MOST_BY_DEFAULT = 32768  # tokens: reading more takes such a machine many minutes; whoever wants it asks for it
-STEP = 256  # tokens: llama.cpp rounds contexts up to this
 BATCHES = (512, 128)
 ALWAYS_LISTED = ("weights_mapped", "weights_repacked", "kv", "compute", "output", "vocabulary", "runtime")
 

@@ -12,7 +12,6 @@ from typing import Protocol
 
 from engine.protocol import KVPolicy
 
-
 JUDGED_TOGETHER = 16  # tokens of depth
 
 

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 # How long OpenMP's threads spin at a barrier before they sleep; libgomp reads it when it is loaded. Its default,
-# 300,000 turns, wastes whole time slices where another program wants a core. 20,000 turns are as fast as that on a
-# quiet machine (3,000 write a tenth slower with a 1.5B model) and read prompts faster on a busy one
-# (`python -m benchmarks.busy`).
-os.environ.setdefault("GOMP_SPINCOUNT", "20000")
+# 300,000 turns, wastes whole time slices where another program wants a core. 60,000 turns are as fast as that on a
+# quiet machine (20,000 read prompts 2 % slower with a 1.5B model, 3,000 write a tenth slower) and read prompts faster
+# on a busy one (`python -m benchmarks.busy`).
+os.environ.setdefault("GOMP_SPINCOUNT", "60000")
 
 from llama_cpp import llama_cpp as lib
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.decode import decode
-from engine.kv.ladder import SMALLEST, size_class
+from engine.kv.ladder import SMALLEST, STEP, size_class
 from engine.kv.policy import Always, PartialFixed
 from engine.protocol import Sampling
 from engine.session import Session
@@ -19,7 +19,8 @@ def test_classes(tokens, limit):
     size = size_class(tokens, limit)
     assert size <= limit
     assert size >= min(tokens, limit)
-    assert size == limit or size < max(2 * tokens, 2 * SMALLEST)
+    assert size == limit or size <= max(tokens * 5 // 4 + STEP, SMALLEST)
+    assert size == limit or size % STEP == 0
 
 
 class Growing(FakeTarget):
@@ -36,7 +37,7 @@ def test_a_long_prompt_grows_the_cache_once_with_room_to_answer():
     target = Growing()
     session = Session(target, limit=8192)
     list(session.read([1] * 900))
-    assert target.moves == [2048]
+    assert target.moves == [1280]
 
 
 def test_a_new_chat_shrinks_it_and_the_same_chat_does_not():
@@ -44,9 +45,9 @@ def test_a_new_chat_shrinks_it_and_the_same_chat_does_not():
     session = Session(target, limit=8192)
     list(session.read([1] * 3000))
     list(session.read([1] * 10))
-    assert target.moves == [4096]
+    assert target.moves == [3584]
     list(session.read([2] * 10))
-    assert target.moves == [4096, 512]
+    assert target.moves == [3584, 512]
     assert target.cache == session.tokens == [2] * 10
 
 
@@ -55,7 +56,7 @@ def test_an_answer_grows_it_step_by_step_up_to_the_limit():
     session = Session(target, limit=1500)
     list(session.read([1] * 250))
     steps = list(decode(session, target.sampler(Sampling(), []), PartialFixed(Always(), 64), None))
-    assert target.moves == [1024, 1500]
+    assert target.moves == [768, 1024, 1280, 1500]
     assert steps[-1].end == "context"
     assert len(session.tokens) == 1500
 
