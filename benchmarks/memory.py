@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 
 from benchmarks.peers import GREEDY, OurEngine
-from engine.kv.ladder import ANSWER_ROOM, SMALLEST
+from engine.kv.ladder import ANSWER_ROOM, SMALLEST, size_class
 from engine.profile import machine_profile
 from engine.protocol import Generate, Message
 from models.default import default_model
@@ -77,8 +77,8 @@ def measure(model: Path, n_ctx: int, known: set[int]) -> Peak | None:
 def fill(engine: OurEngine, limit: int) -> None:
     """Let the engine's cache grow to `limit` cells when it is as full as it gets before."""
     before = SMALLEST
-    while before * 2 < limit:
-        before *= 2
+    while (larger := size_class(before + 1, limit)) < limit:
+        before = larger
     chat = [Message("user", " word" * (before - ANSWER_ROOM - AROUND))]
     answer(engine, chat)
     answer(engine, [*chat, Message("assistant", "word"), Message("user", " word" * (ANSWER_ROOM + AROUND))])
