@@ -26,6 +26,10 @@ class Folders:
         return self.data / "library.sqlite3"
 
     @property
+    def settings(self) -> Path:
+        return self.data / "settings.toml"
+
+    @property
     def geometry(self) -> Path:
         return self.data / "window.ini"
 

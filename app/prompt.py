@@ -27,6 +27,11 @@ def prompt_of(messages: Iterable[ChatMessage]) -> tuple[Message, ...]:
     return tuple(turns)
 
 
+def with_system(text: str, prompt: Sequence[Message]) -> tuple[Message, ...]:
+    """The prompt behind the user's standing instructions, if there are any."""
+    return (Message("system", text), *prompt) if text else tuple(prompt)
+
+
 def without_oldest(prompt: Sequence[Message], turns: int) -> tuple[Message, ...]:
     """What is certain to be read when the next message comes and the oldest turns are left out: perhaps nothing."""
     starts = [number for number, message in enumerate(prompt) if message.role == "user"]

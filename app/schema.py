@@ -1,0 +1,90 @@
+"""The settings there are, in the order the window shows them."""
+
+from __future__ import annotations
+
+from app.setting import AUTO, Setting
+from engine.protocol import Generate
+
+GIB = 1 << 30
+SUGGESTED = Generate(0, ())  # the protocol's own defaults
+SECTIONS = {"answer": "Answers", "engine": "Engine", "cache": "Saved chats"}
+
+ANSWER = (
+    Setting(
+        "answer", "system_prompt", "text", "", "Instructions",
+        "Standing instructions that the model reads before every chat.",
+        high=20_000,
+    ),
+    Setting(
+        "answer", "temperature", "number", SUGGESTED.sampling.temperature, "Temperature",
+        "How freely words are chosen: 0 always takes the likeliest one, more is livelier.",
+        high=10,
+    ),
+    Setting(
+        "answer", "top_k", "whole", SUGGESTED.sampling.top_k, "Top-k",
+        "Only so many of the likeliest tokens are chosen from; 0 switches this off.",
+        high=1_000_000,
+    ),
+    Setting(
+        "answer", "top_p", "number", SUGGESTED.sampling.top_p, "Top-p",
+        "Only the likeliest tokens that together have this probability are chosen from; 1 switches this off.",
+        low=0.01, high=1,
+    ),
+    Setting(
+        "answer", "min_p", "number", SUGGESTED.sampling.min_p, "Min-p",
+        "Tokens with less than this share of the likeliest one's probability are left out; 0 switches this off.",
+        high=1,
+    ),
+    Setting(
+        "answer", "repeat_penalty", "number", SUGGESTED.sampling.repeat_penalty, "Repeat penalty",
+        "Above 1, recent words are less likely to come again; small models fall into loops at 1.",
+        low=0.1, high=10,
+    ),
+    Setting(
+        "answer", "max_tokens", "whole", AUTO, "Longest answer",
+        "An answer ends after so many tokens; automatic: when the model ends it, or the context is full.",
+        low=1, high=10_000_000, auto=True,
+    ),
+)  # fmt: skip
+ENGINE = (
+    Setting(
+        "engine", "context", "whole", AUTO, "Context",
+        "How many tokens of a chat the model can see at once; automatic: what fits into memory.",
+        low=64, high=100_000_000, auto=True,
+    ),
+    Setting(
+        "engine", "threads", "whole", AUTO, "Threads",
+        "How many of the processor's threads compute; automatic: as many as suit this computer.",
+        low=1, high=512, auto=True,
+    ),
+    Setting(
+        "engine", "memory", "size", AUTO, "Memory",
+        "The most memory the engine may take, like 4GiB; automatic: what is free, less a reserve.",
+        low=128 << 20, high=1024 * GIB, auto=True,
+    ),
+    Setting(
+        "engine", "kv_type", "choice", AUTO, "Keys and values",
+        "How exactly the model remembers what it has read: fewer bits make room for a longer context.",
+        choices=(
+            (AUTO, "Automatic"), ("f16", "16 bits (f16)"), ("q8_0", "8 bits (q8_0)"), ("q4_0", "4 bits (q4_0)"),
+        ),
+    ),
+    Setting(
+        "engine", "kv_policy", "choice", SUGGESTED.kv_policy, "Which tokens are kept",
+        "Whose keys and values stay in memory: every token's, or what a published rule or measurements here say.",
+        choices=(("measured", "As measured here"), ("always", "All of them"), ("published", "By the published rule")),
+    ),
+    Setting(
+        "engine", "draft", "choice", SUGGESTED.draft, "Drafting",
+        "Guesses the next words from the chat's own text, where measurements promise that it is faster.",
+        choices=((AUTO, "Where it pays"), ("off", "Off")),
+    ),
+)  # fmt: skip
+CACHE = (
+    Setting(
+        "cache", "saved_chats", "size", 2 * GIB, "Space on the disk",
+        "For chats that are saved so that they open fast; 0 saves none and deletes those that were saved.",
+        high=1024 * GIB,
+    ),
+)  # fmt: skip
+SETTINGS = (*ANSWER, *ENGINE, *CACHE)

@@ -1,0 +1,158 @@
+"""settings.toml as people edit it by hand: read leniently, changed key by key, never lost. Knows no schema."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from models.failures import Failure
+from models.files import write_atomically
+
+if TYPE_CHECKING:
+    from tomlkit import TOMLDocument
+
+HEADER = (
+    "Chickadee's settings: Ctrl+, in the window lists them all.",
+    "What is not named here is as this computer suggests. Comments and order stay as they are.",
+)
+
+
+class NotToml(Exception):
+    """The file's text is no TOML; the message says why and where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """`tables` by name, as plain values; `problem` is the sentence for a file that cannot be used."""
+
+    tables: dict[str, Any] = field(default_factory=dict)
+    problem: str = ""
+
+
+class SettingsFile:
+    """The file at `path`, which need not exist."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def read(self) -> Contents:
+        """Never raises: a file that cannot be used has no tables and a problem."""
+        try:
+            raw = self._raw()
+            return Contents(_parse(raw).unwrap()) if raw else Contents()
+        except OSError as error:
+            return Contents(problem=f"{self.path.name} cannot be read: {error.strerror}. The defaults are used.")
+        except NotToml as error:
+            return Contents(problem=f"{self.path.name} is not TOML: {error}. The defaults are used.")
+
+    def write(self, changes: Mapping[tuple[str, str], object]) -> Path | None:
+        """Set keys of sections, where None takes a key out; everything else in the file stays as it is.
+
+        A file that is no TOML is set aside first: returns where it lies now. Raises Failure, and then nothing is lost.
+        """
+        try:
+            raw, aside = self._raw(), None
+            try:
+                document = _parse(raw) if raw else _blank()
+            except NotToml:
+                document, aside = _blank(), self._set_aside()
+            before = document.as_string()
+            for (section, key), value in changes.items():
+                _put(document, section, key, value)
+            if not changes or document.as_string() != before:
+                write_atomically(self._real, document.as_string().encode())
+        except OSError as error:
+            sentence = f"The settings cannot be stored: {self.path} cannot be written ({error.strerror})."
+            raise Failure("settings", sentence, str(error)) from error
+        return aside
+
+    @property
+    def _real(self) -> Path:
+        """Behind links, so that one that the user made stays one."""
+        return self.path.resolve()
+
+    def _raw(self) -> bytes:
+        try:
+            return self.path.read_bytes()
+        except FileNotFoundError:
+            return b""
+
+    def _set_aside(self) -> Path:
+        """Give the file a name with today's date that is not taken."""
+        number = 1
+        while True:
+            tail = f"-{number}" if number > 1 else ""
+            aside = self._real.with_name(f"{self._real.stem}-{date.today().isoformat()}{tail}{self._real.suffix}")
+            if not aside.exists():
+                os.rename(self._real, aside)
+                return aside
+            number += 1
+
+
+def _parse(raw: bytes) -> TOMLDocument:
+    import tomlkit  # takes 25 ms that a start without settings can do without
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise NotToml(f"line {line} is not UTF-8 text") from error
+    try:
+        # tomlkit would put what is added right behind a last line that does not end.
+        return tomlkit.parse(text if text.endswith("\n") else text + "\n")
+    except (TOMLKitError, RecursionError) as error:
+        raise NotToml(_reason(text) or str(error)) from error
+
+
+def _reason(text: str) -> str:
+    """Why it is no TOML: the standard library names the line in all cases."""
+    import tomllib
+
+    try:
+        tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        return str(error)
+    return ""
+
+
+def _blank() -> TOMLDocument:
+    import tomlkit
+
+    document = tomlkit.document()
+    for line in HEADER:
+        document.add(tomlkit.comment(line))
+    document.add(tomlkit.nl())
+    return document
+
+
+def _put(document: TOMLDocument, section: str, key: str, value: object) -> None:
+    import tomlkit
+
+    table = document.get(section)
+    if not isinstance(table, dict):
+        if value is None:
+            return
+        table = document[section] = tomlkit.table()
+    if value is None:
+        _take_out(table, key)
+    elif isinstance(value, str):
+        table[key] = tomlkit.string(value, multiline="\n" in value)
+    else:
+        table[key] = value
+
+
+def _take_out(table: Any, key: str) -> None:
+    """Remove a key; a comment behind it stays, on a line of its own."""
+    import tomlkit
+
+    if key not in table:
+        return
+    comment = getattr(getattr(table[key], "trivia", None), "comment", "")
+    del table[key]
+    if comment and isinstance(table, tomlkit.items.Table):
+        table.add(tomlkit.comment(comment.lstrip("#").strip()))
