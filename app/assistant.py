@@ -15,6 +15,9 @@ from pathlib import Path
 from app.conversation import Conversation
 from app.engine_end import EngineEnd
 from app.link import Link
+from app.loading import Loading
+from app.options import Options
+from app.prompt import with_system
 from app.read_ahead import ReadAhead
 from app.speed import LiveSpeed
 from app.standing import Ahead, Problem, Standing
@@ -27,16 +30,16 @@ PATIENCE_SECONDS = 3.0  # an answer that was asked to stop ends within 0.1 s
 class Assistant:
     """One engine, one model, a queue of conversations. `listeners` hear every change of `standing`."""
 
-    def __init__(self, link: Link, max_tokens: int | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, link: Link, options: Options | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.standing = Standing()
         self.listeners: list[Callable[[Standing], None]] = []
         self._link = link
-        self._max_tokens = max_tokens
+        self._options = options or Options()
+        self._loading = Loading(self._options.load)
         self._queue: list[Conversation] = []
         self._active: Conversation | None = None
         self._last_id = 0
         self._hello = self._load = self._generate = 0
-        self._wish: dict[str, object] = {}
         self._clock = clock
         self._stopped_at: float | None = None
         self._read_ahead = ReadAhead()
@@ -53,15 +56,29 @@ class Assistant:
     def use_model(self, path: Path, n_ctx: int | None = None, kv_type: protocol.KVType | None = None) -> None:
         """Load the model at `path` in place of the loaded one; an answer under way is stopped first.
 
-        None leaves the context's size and how it is stored to the engine."""
+        None leaves the context's size and how it is stored to the settings."""
         if self._active:
             self.stop(self._active)
-        self._wish = {"n_ctx": n_ctx, "kv_type": kv_type}
+        self._loading.choose(n_ctx, kv_type)
         self._set(path=path, problem=None)
         if self._link.running and self.standing.phase != "starting":
             self._send_load()
         else:
             self.start_engine()
+
+    def use_options(self, options: Options) -> None:
+        """Answer with these from the next message on; `settle` loads the model again if it must be."""
+        if options.system_prompt != self._options.system_prompt:
+            self._read_ahead.forget()
+            self._set(ahead=None)
+        self._options = options
+        self._loading.use(options.load)
+
+    def settle(self) -> None:
+        """Nothing more is about to change: unless it is busy, load the model again if its options are others now."""
+        if self.standing.phase == "failed" and self._link.running and self._loading.outdated():
+            self._send_load()
+        self._pump()
 
     def start_engine(self) -> None:
         """Start the engine, if it does not run, and load the chosen model."""
@@ -103,6 +120,7 @@ class Assistant:
         if self._active or self._queue or self.standing.phase != "ready":
             return
         if messages := self._read_ahead.wanted(conversation):
+            messages = with_system(self._options.system_prompt, messages)
             self._read_ahead.id = self._send(protocol.Prepare, messages=messages, chat=conversation.chat.id)
             self._set(ahead=Ahead(conversation.chat.id, 0, 0, 0))
 
@@ -189,7 +207,7 @@ class Assistant:
         elif event.id == self._hello:
             self._set(phase="failed", problem=Problem(event.message, "restart", event.detail))
         elif event.id == self._load:
-            self._wish = {}
+            self._loading.failed()
             self._set(phase="failed", problem=Problem(event.message, "choose", event.detail))
             self._send(protocol.Status)  # the model that was loaded before may still be there
 
@@ -213,7 +231,12 @@ class Assistant:
         self._pump()
 
     def _pump(self) -> None:
-        if self._active or not self._queue or self.standing.phase != "ready":
+        if self._active or self.standing.phase != "ready":
+            return
+        if self._loading.outdated():
+            self._send_load()
+            return
+        if not self._queue:
             return
         conversation = self._active = self._queue.pop(0)
         messages = conversation.prompt()
@@ -221,12 +244,13 @@ class Assistant:
         self._speed.start()
         self._read_ahead.forget()
         self._set(ahead=None)
-        self._generate = self._send(
-            protocol.Generate,
-            messages=messages,
-            max_tokens=self._max_tokens,
-            chat=conversation.chat.id,
-            forget_turns=conversation.chat.forget_turns,
+        self._generate = self._post(
+            replace(
+                self._options.generate,
+                messages=with_system(self._options.system_prompt, messages),
+                chat=conversation.chat.id,
+                forget_turns=conversation.chat.forget_turns,
+            )
         )
 
     def _send_load(self) -> None:
@@ -234,11 +258,14 @@ class Assistant:
             self._set(phase="failed")
             return
         self._set(phase="loading", fraction=0.0, model=None, ahead=None)
-        self._load = self._send(protocol.Load, path=str(self.standing.path), **self._wish)
+        self._load = self._post(self._loading.request(self.standing.path))
 
     def _send(self, kind: type[protocol.Request], **fields: object) -> int:
+        return self._post(kind(id=0, **fields))  # type: ignore[arg-type]
+
+    def _post(self, request: protocol.Request) -> int:
         self._last_id += 1
-        self._link.send(kind(id=self._last_id, **fields))  # type: ignore[arg-type]
+        self._link.send(replace(request, id=self._last_id))
         return self._last_id
 
     def _set(self, **changes: object) -> None:

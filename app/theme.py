@@ -35,6 +35,11 @@ class Sizes:
     digit: int = 10
     header: int = 48
     bar: int = 3
+    scroll_bar: int = 12
+    dialog: int = 680
+    dialog_height: int = 720
+    input: int = 176
+    words: int = 88
     body: int = 15
     small: int = 12
     label: int = 13

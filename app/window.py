@@ -51,16 +51,18 @@ class Header(QWidget):
         self.setFixedHeight(SIZES.header)
         self.toggle = self._button("Show or hide the chats (Ctrl+B)", "Show or hide the chats")
         self.new = self._button("New chat (Ctrl+N)", "New chat")
+        self.settings = self._button("Settings (Ctrl+,)", "Settings")
         self.title = QLabel(self)
         self.title.setObjectName("chatTitle")
         self.title.setTextFormat(Qt.TextFormat.PlainText)
         self._full = ""
         row = QHBoxLayout(self)
-        row.setContentsMargins(SIZES.gap, 0, SIZES.gap_l, 0)
+        row.setContentsMargins(SIZES.gap, 0, SIZES.gap, 0)
         for widget in (self.toggle, self.new):
             row.addWidget(widget)
         row.addSpacing(SIZES.gap)
         row.addWidget(self.title, 1)
+        row.addWidget(self.settings)
         self.restyle()
 
     def show_title(self, title: str) -> None:
@@ -70,12 +72,13 @@ class Header(QWidget):
     def restyle(self) -> None:
         self.toggle.setIcon(icon("sidebar", theme().soft))
         self.new.setIcon(icon("new", theme().soft))
+        self.settings.setIcon(icon("settings", theme().soft))
 
     def resizeEvent(self, _event: object) -> None:
         self._elide()
 
     def _elide(self) -> None:
-        room = self.width() - 3 * SIZES.control - SIZES.gap_xl
+        room = self.width() - 4 * SIZES.control - SIZES.gap_xl
         self.title.setText(self.title.fontMetrics().elidedText(self._full, Qt.TextElideMode.ElideRight, room))
         self.title.setMinimumWidth(1)
 
@@ -92,6 +95,7 @@ class Window(QMainWindow):
 
     new_chat = Signal()
     open_model = Signal()
+    open_settings = Signal()
     stop = Signal()
     rename_chat = Signal()
     delete_chat = Signal()
@@ -143,6 +147,7 @@ class Window(QMainWindow):
         self._scrim.hide()
         self.header.toggle.clicked.connect(self.toggle_sidebar)
         self.header.new.clicked.connect(self.new_chat)
+        self.header.settings.clicked.connect(self.open_settings)
 
     def _below(self) -> QHBoxLayout:
         stack = QVBoxLayout()
@@ -210,6 +215,7 @@ class Window(QMainWindow):
         file = bar.addMenu("&File")
         self._action(file, "&New chat", "Ctrl+N", self.new_chat.emit)
         self._action(file, "&Open model…", "Ctrl+O", self.open_model.emit)
+        self._action(file, "&Settings…", "Ctrl+,", self.open_settings.emit)
         file.addSeparator()
         self._action(file, "&Quit", "Ctrl+Q", self.close)
         edit = bar.addMenu("&Edit")

@@ -18,7 +18,9 @@ from app.engine_client import EngineClient
 from app.folders import Folders
 from app.icons import application_icon
 from app.library import Library
+from app.preferences import Preferences
 from app.problem_notice import ProblemNotice
+from app.settings import Settings
 from app.shelf import Shelf
 from app.standing import Standing
 from app.throttle import Throttle
@@ -53,9 +55,10 @@ class Chickadee(QObject):
         application.setWindowIcon(application_icon())
         self.library = Library(folders.library)
         self.client = EngineClient(command, self)
-        self.assistant = Assistant(self.client, max_tokens)
         self.shelf = Shelf(self.library)
         self.window = Window(folders.geometry)
+        self.preferences = Preferences(Settings(folders.settings), self.window, self.window.notice, max_tokens)
+        self.assistant = Assistant(self.client, self.preferences.options)
         self._problems = ProblemNotice(self.window.notice, self.choose_model, self.assistant.start_engine)
         self._first_model = model
         self._remembered: Path | None = None
@@ -69,6 +72,7 @@ class Chickadee(QObject):
 
     def start(self) -> None:
         """Load the model; the window may be shown before or after."""
+        self.preferences.tell_problems()
         try:
             self.window.status.show_models(self.library.recent_models())
             self.assistant.use_model(self._first_model or default_model())
@@ -80,6 +84,7 @@ class Chickadee(QObject):
         self._tick.stop()
         self._opened.stop()
         self._listing.cancel()
+        self.preferences.close()
         conversation = self.assistant.active
         if conversation is not None:
             conversation.fail("", reason="cancelled")
@@ -96,6 +101,7 @@ class Chickadee(QObject):
         self.client.received.connect(self.assistant.handle)
         self.client.ended.connect(self.assistant.engine_ended)
         self.assistant.listeners.append(self._stands)
+        self.assistant.listeners.append(self.preferences.stands)
         self.shelf.listeners.append(self._changed)
         window.composer.sent.connect(self.send)
         window.composer.stopped.connect(self.stop_answer)
@@ -110,6 +116,10 @@ class Chickadee(QObject):
         window.status.choose.connect(self.choose_model)
         window.status.chosen.connect(self.use_model)
         window.new_chat.connect(self.new_chat)
+        window.open_settings.connect(self.preferences.open)
+        self.preferences.changed.connect(self.assistant.use_options)
+        self.preferences.settled.connect(self._settle)
+        self.application.applicationStateChanged.connect(self.preferences.activated)
         window.open_model.connect(self.choose_model)
         window.stop.connect(self.stop_answer)
         window.rename_chat.connect(lambda: self._edit_title())
@@ -245,6 +255,10 @@ class Chickadee(QObject):
             self._opened.start()
         if standing.phase == "ready" and standing.path and standing.path != self._remembered:
             self._remember(standing.path)
+
+    def _settle(self) -> None:
+        self.assistant.settle()
+        self._opened.start()
 
     def _remember(self, path: Path) -> None:
         self._remembered = path

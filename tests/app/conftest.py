@@ -13,9 +13,11 @@ from pytestqt.qtbot import QtBot
 
 from app.folders import Folders, open_folders
 from app.wiring import Chickadee
+from engine.protocol import Request, decode_request
 
 FAKE = [sys.executable, "-m", "tests.app.fake_engine"]
 Opener = Callable[..., Chickadee]
+Requests = Callable[[], list[Request]]
 
 
 @pytest.fixture
@@ -63,3 +65,15 @@ def ask(qtbot: QtBot) -> Callable[[Chickadee, str], None]:
         qtbot.keyClick(chickadee.window.composer.text, Qt.Key.Key_Return)
 
     return ask
+
+
+@pytest.fixture
+def requests(tmp_path: Path) -> Requests:
+    """What the engine was asked to load, to read and to answer."""
+
+    def read() -> list[Request]:
+        path = tmp_path / "requests.log"
+        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+        return [decode_request(line) for line in lines if line.endswith(b"\n")]
+
+    return read

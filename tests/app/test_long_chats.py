@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,24 +11,9 @@ from pytestqt.qtbot import QtBot
 
 from app import assistant
 from app.wiring import Chickadee
-from engine.protocol import Generate, Load, Prepare, Request, decode_request
-from tests.app.conftest import Opener
+from engine.protocol import Generate, Load, Prepare
+from tests.app.conftest import Opener, Requests
 from tests.app.test_window import SECONDS, Ask, done, last_text
-
-
-@pytest.fixture
-def requests(tmp_path: Path) -> Callable[[], list[Request]]:
-    """What the engine was asked to load, to read and to answer."""
-
-    def read() -> list[Request]:
-        path = tmp_path / "requests.log"
-        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
-        return [decode_request(line) for line in lines if line.endswith(b"\n")]
-
-    return read
-
-
-Requests = Callable[[], list[Request]]
 
 
 def prepared(requests: Requests) -> list[list[str]]:

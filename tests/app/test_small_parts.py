@@ -22,6 +22,7 @@ TEXT_ON = [
     ("ink", ("paper", "side", "raised", "bubble", "code", "hover", "chosen", "selection")),
     ("soft", ("paper", "side", "raised", "code", "hover")),
     ("link", ("paper", "code")),
+    ("accent", ("paper",)),
     ("danger", ("paper",)),
     ("on_accent", ("accent", "accent_hover")),
     ("keyword", ("code",)),
