@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +20,7 @@ import psutil
 
 from engine.protocol import (
     ENDS,
+    DraftMode,
     Event,
     Failed,
     Finished,
@@ -27,6 +28,7 @@ from engine.protocol import (
     Hello,
     Load,
     Loaded,
+    Lookup,
     Message,
     Request,
     Sampling,
@@ -47,6 +49,8 @@ class Run:
     prompt_seconds: float
     decode_tokens: int
     decode_seconds: float
+    drafted: int = 0
+    accepted: int = 0
 
 
 class Process:
@@ -70,14 +74,14 @@ class Process:
 class OurEngine(Process):
     """`python -m engine serve`, with the model loaded when the constructor returns."""
 
-    def __init__(self, model: Path, n_ctx: int | None, threads: int | None) -> None:
+    def __init__(self, model: Path, n_ctx: int | None, threads: int | None, draft_model: Path | None = None) -> None:
         started = time.perf_counter()
         command = [sys.executable, "-m", "engine", "serve"]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
         self.ask(Hello(1))
-        loaded = self.ask(Load(2, str(model), n_ctx, threads))
+        loaded = self.ask(Load(2, str(model), n_ctx, threads, draft_model=draft_model and str(draft_model)))
         assert isinstance(loaded, Loaded)
         self.model = loaded.model
         self.start_seconds = time.perf_counter() - started
@@ -97,14 +101,18 @@ class OurEngine(Process):
             if quiet == 4:
                 return
 
-    def run(self, messages: list[Message], max_tokens: int) -> Run:
-        events = self._events(Generate(3, tuple(messages), GREEDY, max_tokens))
+    def run(
+        self, messages: Sequence[Message], max_tokens: int, draft: DraftMode = "off", lookup: Lookup | None = None
+    ) -> Run:
+        """Plain decoding if not asked for another way."""
+        request = Generate(3, tuple(messages), GREEDY, max_tokens, draft=draft, lookup=lookup or Lookup())
+        events = self._events(request)
         finished = events[-1]
         assert isinstance(finished, Finished)
         s = finished.statistics
-        assert s.reused_tokens < 64, "the prompt must be read, not re-used"
         text = "".join(event.text for event in events if isinstance(event, Text))
-        return Run(text, s.prompt_tokens - s.reused_tokens, s.prompt_seconds, s.decode_tokens, s.decode_seconds)
+        read = s.prompt_tokens - s.reused_tokens
+        return Run(text, read, s.prompt_seconds, s.decode_tokens, s.decode_seconds, s.drafted, s.accepted)
 
     def stream(self, request: Request) -> Iterator[Event]:
         """The request's events as they come; one that is not read to its end must be finished by `finish`."""
@@ -156,19 +164,28 @@ class LlamaServer(Process):
                 time.sleep(0.1)
         raise SystemExit("llama-server did not become ready in 60 s")
 
-    def run(self, messages: list[Message], max_tokens: int) -> Run:
+    def run(self, messages: Sequence[Message], max_tokens: int, reuse: bool = False) -> Run:
+        """`reuse`: let it keep what it has read of the prompt before."""
         body = {
             "messages": [{"role": m.role, "content": m.content} for m in messages],
             "max_tokens": max_tokens,
             "temperature": 0,
             "repeat_penalty": 1.0,
-            "cache_prompt": False,
+            "cache_prompt": reuse,
             "stream": True,  # as chats are, and as ours is
         }
         chunks = list(self._stream("/v1/chat/completions", body))
         t = chunks[-1]["timings"]
         text = "".join(c["choices"][0]["delta"].get("content") or "" for c in chunks if c["choices"])
-        return Run(text, t["prompt_n"], t["prompt_ms"] / 1000, t["predicted_n"], t["predicted_ms"] / 1000)
+        return Run(
+            text,
+            t["prompt_n"],
+            t["prompt_ms"] / 1000,
+            t["predicted_n"],
+            t["predicted_ms"] / 1000,
+            t.get("draft_n", 0),
+            t.get("draft_n_accepted", 0),
+        )
 
     def _stream(self, path: str, body: dict[str, Any]) -> Iterator[Any]:
         with self._open(path, body) as reply:

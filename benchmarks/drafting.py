@@ -1,0 +1,177 @@
+"""Decode speed with drafts of every kind, by kind of prompt, and of llama-server's kinds of drafting beside it.
+
+    python -m benchmarks.drafting [--model M] [--draft-model D] [--server PATH] [--tokens N] [--prompts N] [--json]
+
+Greedy answers of at most N tokens to the prompt set (`benchmarks.prompts`), all ways interleaved prompt by prompt, in
+another order for each. Speeds are of decoding alone: tokens over seconds, both summed over a kind's prompts; ratios are
+to plain decoding of our own engine. The engine is calibrated first if it is not yet.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from math import exp, log
+from pathlib import Path
+
+from benchmarks.peers import LlamaServer, OurEngine, Run
+from benchmarks.prompts import Prompt, prompts
+from engine.machine import default_threads
+from engine.protocol import DraftMode, Lookup, Message
+from models.default import default_model
+
+COPYING = ("summary", "question", "editing", "rewriting", "follow-up")  # answers that repeat what was said
+OURS: tuple[DraftMode, ...] = ("off", "history-published", "history", "auto")
+OURS_WITH_MODEL: tuple[DraftMode, ...] = ("model-published", "model")
+SERVERS = {
+    "server": (),
+    "server ngram-simple": ("--spec-type", "ngram-simple"),
+    "server default": ("--spec-default",),
+}
+PLAIN = "off"
+
+Way = Callable[[tuple[Message, ...]], Run]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One prompt answered in one way."""
+
+    category: str
+    way: str
+    run: Run
+
+
+def main() -> None:
+    options = parse()
+    threads = options.threads or default_threads()
+    with contextlib.ExitStack() as stack:
+        ours = stack.enter_context(OurEngine(options.model, options.ctx, threads, options.draft_model))
+        ways = our_ways(ours, options) | server_ways(stack, options, threads)
+        ours.run(prompts()[0].messages, 48)
+        ours.settle()
+        answers = []
+        chosen = selected(options.prompts, options.only)
+        for number, prompt in enumerate(chosen, 1):
+            print(f"\r{number} of {len(chosen)}: {prompt.category:20}", end="", file=sys.stderr, flush=True)
+            for way in rotated(list(ways), number):
+                answers.append(Answer(prompt.category, way, ways[way](prompt.messages)))
+    print(file=sys.stderr)
+    report(options, threads, list(ways), answers)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.drafting", description=__doc__.splitlines()[0])
+    parser.add_argument("--model", type=Path, default=default_model())
+    parser.add_argument("--draft-model", type=Path, help="small model with the same vocabulary")
+    parser.add_argument("--server", type=Path, help="llama-server to compare with")
+    parser.add_argument("--ctx", type=int, default=4096)
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--tokens", type=int, default=128, help="longest answer")
+    parser.add_argument("--prompts", type=int, help="prompts of each kind (default: all)")
+    parser.add_argument("--only", nargs="+", metavar="KIND", help="these kinds of prompts only")
+    parser.add_argument("--n", type=int, default=4, help="inputs of a pass, published history form")
+    parser.add_argument("--m", type=int, default=1, help="sequences of a pass, published history form")
+    parser.add_argument("--json", action="store_true")
+    return parser.parse_args()
+
+
+def our_ways(engine: OurEngine, options: argparse.Namespace) -> dict[str, Way]:
+    modes = (*OURS, *OURS_WITH_MODEL) if options.draft_model else OURS
+    lookup = Lookup(m=options.m, n=options.n)
+    return {mode: lambda messages, mode=mode: engine.run(messages, options.tokens, mode, lookup) for mode in modes}  # type: ignore[misc]
+
+
+def server_ways(stack: contextlib.ExitStack, options: argparse.Namespace, threads: int) -> dict[str, Way]:
+    if not options.server:
+        return {}
+    kinds = dict(SERVERS)
+    if options.draft_model:
+        kinds["server draft model"] = ("--spec-type", "draft-simple", "-md", str(options.draft_model))
+    servers = {
+        name: stack.enter_context(LlamaServer(options.server, options.model, options.ctx, threads, extra))
+        for name, extra in kinds.items()
+    }
+    return {
+        name: lambda m, server=server: server.run(m, options.tokens, reuse=True) for name, server in servers.items()
+    }  # type: ignore[misc]
+
+
+def selected(each: int | None, kinds: list[str] | None) -> list[Prompt]:
+    """The first `each` prompts of each kind."""
+    seen: dict[str, int] = {}
+    chosen = []
+    for prompt in prompts():
+        seen[prompt.category] = seen.get(prompt.category, 0) + 1
+        if (each is None or seen[prompt.category] <= each) and (not kinds or prompt.category in kinds):
+            chosen.append(prompt)
+    if not chosen:
+        raise SystemExit(f"There are no such prompts; the kinds are {', '.join(seen)}.")
+    return chosen
+
+
+def rotated(ways: list[str], by: int) -> list[str]:
+    by %= len(ways)
+    return ways[by:] + ways[:by]
+
+
+def tokens_per_second(answers: Iterable[Answer]) -> float:
+    """Of all passes after the prompt's, which gives the first token."""
+    runs = [answer.run for answer in answers]
+    return sum(run.decode_tokens for run in runs) / sum(run.decode_seconds for run in runs)
+
+
+def geometric_mean(numbers: Iterable[float]) -> float:
+    logs = [log(number) for number in numbers]
+    return exp(sum(logs) / len(logs))
+
+
+def report(options: argparse.Namespace, threads: int, ways: list[str], answers: list[Answer]) -> None:
+    categories = list(dict.fromkeys(answer.category for answer in answers))
+    speeds = {
+        way: {c: tokens_per_second(a for a in answers if a.way == way and a.category == c) for c in categories}
+        for way in ways
+    }
+    ratios = {way: {c: speeds[way][c] / speeds[PLAIN][c] for c in categories} for way in ways}
+    means = {way: {"all": geometric_mean(ratios[way].values())} for way in ways}
+    copying = [c for c in categories if c in COPYING]
+    if copying:
+        for way in ways:
+            means[way]["copying"] = geometric_mean(ratios[way][c] for c in copying)
+    drafts = {
+        way: {"drafted": sum(a.run.drafted for a in own), "accepted": sum(a.run.accepted for a in own)}
+        for way in ways
+        if (own := [a for a in answers if a.way == way])
+    }
+    if options.json:
+        print(json.dumps({"tokens_per_s": speeds, "ratios": ratios, "geometric_means": means, "drafts": drafts}))
+        return
+    print(f"{options.model.name}, {threads} threads; decoding, tokens per second and ratio to plain\n")
+    print(f"{'':22}" + "".join(f"{category:>15}" for category in categories) + f"{'all':>8}{'copying':>9}")
+    for way in ways:
+        cells = "".join(f"{speeds[way][c]:8.1f} {ratios[way][c]:5.2f}×" for c in categories)
+        print(f"{'plain' if way == PLAIN else way:22}{cells}", end="")
+        print("".join(f"{mean:7.2f}×" for mean in means[way].values()))
+    print("\ndrafted and accepted tokens: ", end="")
+    print("; ".join(f"{way} {d['drafted']:,}/{d['accepted']:,}" for way, d in drafts.items() if d["drafted"]))
+    same = equal_answers(answers)
+    print("answers equal to plain: " + "; ".join(f"{way} {equal} of {count}" for way, (equal, count) in same.items()))
+
+
+def equal_answers(answers: list[Answer]) -> dict[str, tuple[int, int]]:
+    """For each way of ours how many answers have the text of the plain one. A near-tie may go either way, because
+    passes of many tokens add in another order than those of one."""
+    plain = [a for a in answers if a.way == PLAIN]
+    result = {}
+    for way in dict.fromkeys(a.way for a in answers if not a.way.startswith("server") and a.way != PLAIN):
+        own = [a for a in answers if a.way == way]
+        result[way] = sum(a.run.text == p.run.text for a, p in zip(own, plain, strict=True)), len(own)
+    return result
+
+
+if __name__ == "__main__":
+    main()
