@@ -15,6 +15,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from math import exp, log
 from pathlib import Path
 
@@ -83,7 +84,7 @@ def parse() -> argparse.Namespace:
 def our_ways(engine: OurEngine, options: argparse.Namespace) -> dict[str, Way]:
     modes = (*OURS, *OURS_WITH_MODEL) if options.draft_model else OURS
     lookup = Lookup(m=options.m, n=options.n)
-    return {mode: lambda messages, mode=mode: engine.run(messages, options.tokens, mode, lookup) for mode in modes}  # type: ignore[misc]
+    return {mode: partial(engine.run, max_tokens=options.tokens, draft=mode, lookup=lookup) for mode in modes}
 
 
 def server_ways(stack: contextlib.ExitStack, options: argparse.Namespace, threads: int) -> dict[str, Way]:
@@ -96,9 +97,7 @@ def server_ways(stack: contextlib.ExitStack, options: argparse.Namespace, thread
         name: stack.enter_context(LlamaServer(options.server, options.model, options.ctx, threads, extra))
         for name, extra in kinds.items()
     }
-    return {
-        name: lambda m, server=server: server.run(m, options.tokens, reuse=True) for name, server in servers.items()
-    }  # type: ignore[misc]
+    return {name: partial(server.run, max_tokens=options.tokens, reuse=True) for name, server in servers.items()}
 
 
 def selected(each: int | None, kinds: list[str] | None) -> list[Prompt]:

@@ -81,7 +81,7 @@ class OurEngine(Process):
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
         self.ask(Hello(1))
-        loaded = self.ask(Load(2, str(model), n_ctx, threads, draft_model=draft_model and str(draft_model)))
+        loaded = self.ask(Load(2, str(model), n_ctx, threads, draft_model=str(draft_model) if draft_model else None))
         assert isinstance(loaded, Loaded)
         self.model = loaded.model
         self.start_seconds = time.perf_counter() - started
