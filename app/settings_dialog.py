@@ -125,7 +125,8 @@ class SettingsDialog(QDialog):
     # --- layout -----------------------------------------------------------------------------------------------------
 
     def _layout(self) -> None:
-        self.resize(SIZES.dialog, SIZES.dialog_height)
+        room = self.screen().availableSize()
+        self.resize(min(SIZES.dialog, room.width()), min(SIZES.dialog_height, room.height() * 9 // 10))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, SIZES.gap_l, 0, SIZES.gap_m)
         layout.setSpacing(SIZES.gap_m)
