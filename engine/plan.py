@@ -12,45 +12,42 @@ further down the list. In order of what is given up:
 3. repacking, where that is smaller still: 1.2 times slower;
 4. large batches: a long prompt is read a little slower;
 5. f16 keys and values: q8_0 halves the cache; answers may differ in rare words. q4_0 only if asked for: it hurts keys;
-6. context, if its size was not asked for: first down to COMFORTABLE, below that only when all else does not fit.
+6. context, if its size was not asked for: first down to COMFORTABLE;
+7. the draft model, if one is asked for;
+8. context below COMFORTABLE.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
 from engine import reasons
 from engine.budget import Budget
 from engine.kv.ladder import SMALLEST, STEP
-from engine.sizes import ContextSizes, KVType, Sizes
+from engine.parts import Choice, all_parts, draft_kv_type
+from engine.sizes import KVType, Sizes
 from models.byte_sizes import show_bytes
 from models.failures import Failure
 
 Verdict = Literal["fits", "tight", "no"]
-MIB = 1 << 20
 
-# Python, numpy, llama.cpp's code, templates: resident memory of an engine that has answered, less all other parts.
-RUNTIME = 52 * MIB
-VOCABULARY = 330  # bytes per token in llama.cpp's tables: 321 (Qwen2.5) to 347 (SmolLM2), merges included
 COMFORTABLE = 4096  # tokens: a chat of some turns or a few pages of text
 MOST_BY_DEFAULT = 32768  # tokens: reading more takes such a machine many minutes; whoever wants it asks for it
 BATCHES = (512, 128)
-ALWAYS_LISTED = ("weights_mapped", "weights_repacked", "kv", "compute", "output", "vocabulary", "runtime")
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is asked for; None leaves the choice to the plan. `draft_bytes`: all of a draft model's memory.
+    """What is asked for; None leaves the choice to the plan.
 
     `rows`: most logits rows of one pass, as calibrating and verifying drafts ask for them."""
 
     threads: int
     n_ctx: int | None = None
     kv_type: KVType | None = None
-    draft_bytes: int = 0
     rows: int = 48
 
     def __post_init__(self) -> None:
@@ -58,24 +55,23 @@ class Wish:
             raise ValueError(f"threads must be 1 or more, not {self.threads}")
         if self.n_ctx is not None and self.n_ctx < 64:
             raise ValueError(f"a context has 64 tokens or more, not {self.n_ctx}")
-        assert self.draft_bytes >= 0 < self.rows, self
+        assert self.rows > 0, self
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """One way to load the weights and to make contexts."""
+class DraftFile:
+    """The draft model that is asked for."""
 
-    kv_type: KVType
-    n_batch: int
-    repack: bool
-    mmap: bool
+    name: str
+    sizes: Sizes
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """How to load a model. `parts` are bytes by name and sum up to `total_bytes`; `notes` are those of the `reasons`
     that a user should see without asking. When the verdict is "no", the rest is the smallest way to load it, and
-    `max_n_ctx` the largest context that would fit, 0 if none does."""
+    `max_n_ctx` the largest context that would fit, 0 if none does. `draft_kv_type`: of the draft model, which is loaded
+    in the same way otherwise; None: without one."""
 
     verdict: Verdict
     total_bytes: int
@@ -90,31 +86,51 @@ class Plan:
     threads: int
     reasons: tuple[str, ...]
     notes: tuple[str, ...] = field(default=())
+    draft_kv_type: KVType | None = None
 
     def as_json(self) -> dict[str, Any]:
         names = ("verdict", "total_bytes", "available_bytes", "parts", "n_ctx", "max_n_ctx", "kv_type", "repack")
         return {name: getattr(self, name) for name in (*names, "threads")} | {"reasons": list(self.reasons)}
 
 
-def make_plan(name: str, sizes: Sizes, budget: Budget, wish: Wish) -> Plan:
-    """The best plan for the model called `name` within the budget."""
-    return _Search(name, sizes, budget, wish).plan()
+def make_plan(name: str, sizes: Sizes, budget: Budget, wish: Wish, draft: DraftFile | None = None) -> Plan:
+    """The best plan for the model called `name` within the budget; without its draft model if that is too much."""
+    alone = _Search(name, sizes, budget, wish)
+    if draft is None:
+        return alone.plan()
+    pair = _Search(name, sizes, budget, wish, draft)
+    if pair.found is None:
+        return with_note(alone.plan(), reasons.without_draft(draft.name, *pair.least))
+    if draft.sizes.weights.file >= sizes.weights.file:
+        return with_note(pair.plan(), reasons.large_draft(draft.name))
+    return pair.plan()
+
+
+def with_note(plan: Plan, note: str) -> Plan:
+    """Where nothing fits, what the draft model adds to it is no news."""
+    return plan if plan.verdict == "no" else replace(plan, reasons=(*plan.reasons, note), notes=(*plan.notes, note))
 
 
 class _Search:
-    def __init__(self, name: str, sizes: Sizes, budget: Budget, wish: Wish) -> None:
+    def __init__(self, name: str, sizes: Sizes, budget: Budget, wish: Wish, draft: DraftFile | None = None) -> None:
         self.name = name
         self.sizes = sizes
+        self.draft = draft
         self.budget = budget
         self.wish = wish
         self.trained = sizes.n_ctx_train or COMFORTABLE
 
     def plan(self) -> Plan:
+        return self._finish(*self.found) if self.found else self._refuse()
+
+    @cached_property
+    def found(self) -> tuple[Choice, int, dict[str, int]] | None:
+        """The first candidate that fits."""
         for choice, n_ctx in self.candidates():
             parts = self.parts(choice, n_ctx)
             if parts and sum(parts.values()) <= self.budget.usable:
-                return self._finish(choice, n_ctx, parts)
-        return self._refuse()
+                return choice, n_ctx, parts
+        return None
 
     # --- what is tried ---
 
@@ -134,14 +150,20 @@ class _Search:
         """The largest context that is tried."""
         return min(self.wish.n_ctx or MOST_BY_DEFAULT, self.trained)
 
+    @cached_property
+    def comfortable(self) -> int:
+        return min(COMFORTABLE, self.most)
+
     def candidates(self) -> Iterator[tuple[Choice, int]]:
         if self.wish.n_ctx:
             yield from ((choice, self.most) for choice in self.choices)
             return
-        comfortable = min(COMFORTABLE, self.most)
+        comfortable = self.comfortable
         classes = [self.most, *(size for size in _classes_down() if size < self.most)]
         for choice in self.choices:
             yield from ((choice, n_ctx) for n_ctx in classes if n_ctx >= comfortable)
+        if self.draft:
+            return
         for n_ctx in classes:
             if n_ctx < comfortable:
                 yield from ((choice, n_ctx) for choice in self.choices)
@@ -150,24 +172,13 @@ class _Search:
 
     def parts(self, choice: Choice, n_ctx: int) -> dict[str, int] | None:
         """Bytes by name; None when the model cannot have this type of KV cache."""
-        context = self.sizes.context(n_ctx, choice.kv_type, choice.n_batch)
-        if context is None:
-            return None
-        return {name: size for name, size in self._all_parts(choice, context).items() if size or name in ALWAYS_LISTED}
+        return all_parts(self.sizes, self.draft.sizes if self.draft else None, choice, n_ctx, self.wish.rows)
 
-    def _all_parts(self, choice: Choice, context: ContextSizes) -> dict[str, int]:
-        weights = self.sizes.weights
-        return {
-            "weights_mapped": weights.file if choice.mmap else 0,
-            "weights_read": 0 if choice.mmap else weights.plain,
-            "weights_repacked": weights.repacked if choice.repack else 0,
-            "kv": context.kv,
-            "compute": context.compute,
-            "output": context.output * self.wish.rows,
-            "vocabulary": self.sizes.n_vocab * VOCABULARY,
-            "runtime": RUNTIME,
-            "draft": self.wish.draft_bytes,
-        }
+    @property
+    def least(self) -> tuple[int, int]:
+        """Bytes that the smallest plan would need that is any good, and its context."""
+        n_ctx = self.most if self.wish.n_ctx else self.comfortable
+        return self.smallest(n_ctx, self.choices)[0], n_ctx
 
     def total(self, choice: Choice, n_ctx: int) -> int | None:
         parts = self.parts(choice, n_ctx)
@@ -202,12 +213,13 @@ class _Search:
     # --- what is said ---
 
     def _finish(self, choice: Choice, n_ctx: int, parts: dict[str, int]) -> Plan:
-        short = not self.wish.n_ctx and n_ctx < min(COMFORTABLE, self.most)
+        short = not self.wish.n_ctx and n_ctx < self.comfortable
         given_up = reasons.given_up(self.choices[0], choice, n_ctx if short else None)
         verdict: Verdict = "tight" if given_up else "fits"
         notes = (*self._cut(), *given_up)
         total = show_bytes(sum(parts.values()))
-        room = f"{self.name} needs up to {total} with a context of {n_ctx:,} tokens; {reasons.usable(self.budget)}."
+        what = f"{self.name} with {self.draft.name} needs" if self.draft else f"{self.name} needs"
+        room = f"{what} up to {total} with a context of {n_ctx:,} tokens; {reasons.usable(self.budget)}."
         return self._plan(verdict, choice, n_ctx, parts, (room, *notes, *self._explained(choice, n_ctx)), notes)
 
     def _cut(self) -> tuple[str, ...]:
@@ -265,6 +277,7 @@ class _Search:
             threads=self.wish.threads,
             reasons=said,
             notes=notes,
+            draft_kv_type=draft_kv_type(self.draft.sizes, choice.kv_type) if self.draft else None,
         )
 
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from engine.budget import Budget
+from engine.parts import Choice
 from models.byte_sizes import show_bytes
-
-if TYPE_CHECKING:
-    from engine.plan import Choice
 
 GROWS = "The KV cache starts small and grows with the chat; the numbers are for a full context."
 
@@ -49,3 +45,13 @@ def more_context(trained: int, fitting: int) -> str:
     """`fitting` is the largest context that would fit, 0 if it is the planned one."""
     largest = f"up to {fitting:,} tokens would fit" if fitting else "no more fits"
     return f"The model can use {trained:,} tokens of context; {largest}."
+
+
+def without_draft(name: str, together: int, n_ctx: int) -> str:
+    """`together`: bytes of the model and the draft model with a context of `n_ctx` tokens."""
+    size = show_bytes(together)
+    return f"The draft model {name} is left out: with it {size} would be needed for a context of {n_ctx:,} tokens."
+
+
+def large_draft(name: str) -> str:
+    return f"The draft model {name} is no smaller than the model it drafts for: it can hardly pay."

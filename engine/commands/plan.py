@@ -9,6 +9,7 @@ from typing import get_args
 
 from engine.machine import default_threads
 from engine.notes import notes_to_stderr
+from engine.parts import DRAFT
 from engine.plan import Plan, Wish
 from engine.sizes import KVType
 from models.byte_sizes import parse_bytes, show_bytes
@@ -23,7 +24,6 @@ NAMES = {
     "output": "logits",
     "vocabulary": "vocabulary",
     "runtime": "program",
-    "draft": "draft model",
 }
 VERDICTS = {"fits": "fits", "tight": "fits, but tight", "no": "does not fit"}
 
@@ -31,6 +31,7 @@ VERDICTS = {"fits": "fits", "tight": "fits, but tight", "no": "does not fit"}
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("plan", help="would a model fit into memory, and how would it be loaded?")
     parser.add_argument("model", type=Path, nargs="?", metavar="MODEL", help="GGUF file (default: the built-in model)")
+    parser.add_argument("--draft-model", type=Path, metavar="PATH", help="GGUF file of a draft model, to be loaded too")
     parser.add_argument("--memory", metavar="SIZE", help="plan for this much memory, like 4GiB (default: what is free)")
     parser.add_argument("--ctx", type=int, metavar="N", help="context in tokens (default: what fits, up to 32768)")
     parser.add_argument(
@@ -50,13 +51,13 @@ def run(options: argparse.Namespace) -> int:
     from engine.planner import plan_for  # imports llama_cpp: only after bad options were refused
 
     path = options.model or default_model()
-    plan = plan_for(path, wish, limit)
+    plan = plan_for(path, wish, limit, draft=options.draft_model)
     print(json.dumps(plan.as_json(), ensure_ascii=False) if options.json else table(path, plan))
     return 0
 
 
 def table(path: Path, plan: Plan) -> str:
-    rows = [(NAMES[name], show_bytes(size)) for name, size in plan.parts.items() if size]
+    rows = [(shown_name(name), show_bytes(size)) for name, size in plan.parts.items() if size]
     rows += [("total", show_bytes(plan.total_bytes)), ("available", show_bytes(plan.available_bytes))]
     loading = [
         ("context", f"{plan.n_ctx:,} tokens (at most {plan.max_n_ctx:,} would fit)"),
@@ -67,6 +68,11 @@ def table(path: Path, plan: Plan) -> str:
         ("threads", str(plan.threads)),
     ]
     lines = [f"{path.name}: {VERDICTS[plan.verdict]}", ""]
-    lines += [f"  {name:22} {size:>10}" for name, size in rows]
-    lines += ["", *(f"  {name:22} {value}" for name, value in loading), "", *plan.reasons]
+    width = max(22, *(len(name) for name, _ in rows))
+    lines += [f"  {name:{width}} {size:>10}" for name, size in rows]
+    lines += ["", *(f"  {name:{width}} {value}" for name, value in loading), "", *plan.reasons]
     return "\n".join(lines)
+
+
+def shown_name(part: str) -> str:
+    return f"draft model: {NAMES[part.removeprefix(DRAFT)]}" if part.startswith(DRAFT) else NAMES[part]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given
@@ -18,12 +18,12 @@ from engine.llama.library import lines_logged
 from engine.llama.model import Model
 from engine.llama.move import MOST_IN_RAM
 from engine.llama.target import LlamaTarget
-from engine.plan import MOST_BY_DEFAULT, Wish, make_plan
+from engine.plan import COMFORTABLE, MOST_BY_DEFAULT, DraftFile, Wish, make_plan
 from engine.planner import plan_for
 from engine.protocol import Load
 from engine.sizes import ContextSizes, KVType, WeightSizes
 from engine.stop import StopFlag
-from models.byte_sizes import show_bytes
+from models.byte_sizes import parse_bytes, show_bytes
 from models.default import default_model
 from models.failures import Failure
 from tests.engine.conftest import write_gguf
@@ -78,14 +78,14 @@ wishes = st.builds(
     threads=st.just(2),
     n_ctx=st.none() | st.integers(64, 200_000),
     kv_type=st.sampled_from([None, "f16"]),
-    draft_bytes=st.sampled_from([0, 300 * MIB]),
 )
 memories = st.integers(0, 24 * GIB)
+drafts = st.none() | st.builds(DraftFile, st.just("d.gguf"), sizes())
 
 
-@given(sizes(), wishes, memories)
-def test_a_plan_is_consistent_and_within_its_budget(sizes, wish, memory):
-    plan = make_plan("m.gguf", sizes, usable(memory), wish)
+@given(sizes(), wishes, memories, drafts)
+def test_a_plan_is_consistent_and_within_its_budget(sizes, wish, memory, draft):
+    plan = make_plan("m.gguf", sizes, usable(memory), wish, draft)
     trained = sizes.n_ctx_train or 4096
     assert plan.total_bytes == sum(plan.parts.values())
     assert (plan.total_bytes <= plan.available_bytes == memory) == (plan.verdict != "no")
@@ -93,7 +93,7 @@ def test_a_plan_is_consistent_and_within_its_budget(sizes, wish, memory):
     assert 0 <= plan.max_n_ctx <= trained
     assert wish.kv_type in (None, plan.kv_type)
     assert wish.n_ctx is None or plan.n_ctx == min(wish.n_ctx, trained)
-    assert plan.parts.get("draft", 0) == wish.draft_bytes
+    assert ("draft_kv" in plan.parts) == bool(plan.draft_kv_type) <= bool(draft)
     assert plan.mmap or plan.repack
     assert all(reason.endswith(".") for reason in plan.reasons)
     assert set(plan.notes) <= set(plan.reasons)
@@ -102,11 +102,14 @@ def test_a_plan_is_consistent_and_within_its_budget(sizes, wish, memory):
         assert plan.repack == bool(sizes.weights.repacked)
 
 
-@given(sizes(), wishes, memories, st.integers(0, 4 * GIB))
-def test_more_memory_never_gives_a_worse_plan(sizes, wish, memory, more):
-    first = make_plan("m.gguf", sizes, usable(memory), wish)
-    second = make_plan("m.gguf", sizes, usable(memory + more), wish)
+@given(sizes(), wishes, memories, st.integers(0, 4 * GIB), drafts)
+def test_more_memory_never_gives_a_worse_plan(sizes, wish, memory, more, draft):
+    first = make_plan("m.gguf", sizes, usable(memory), wish, draft)
+    second = make_plan("m.gguf", sizes, usable(memory + more), wish, draft)
     order = ["fits", "tight", "no"]
+    assert bool(second.draft_kv_type) >= bool(first.draft_kv_type)
+    if bool(first.draft_kv_type) != bool(second.draft_kv_type):
+        return  # what the draft model takes is not there for the other
     assert order.index(second.verdict) <= order.index(first.verdict)
     assert second.max_n_ctx >= first.max_n_ctx
     if first.verdict == second.verdict == "tight":
@@ -174,6 +177,51 @@ def test_context_beyond_the_trained_one_is_cut_and_said():
     plan = make_plan("m.gguf", SIZES, usable(8 * GIB), Wish(2, n_ctx=10**9))
     assert plan.n_ctx == 32768
     assert "trained for 32,768 tokens" in plan.notes[0]
+
+
+SMALL = FakeSizes(WeightSizes(463 * MIB, 28 * MIB, 435 * MIB), cell=6144)
+
+
+def test_the_draft_model_is_listed_and_its_cache_grows_with_the_context():
+    alone = make_plan("m.gguf", SIZES, usable(8 * GIB), WISH)
+    for n_ctx in (4096, 8192):
+        plan = make_plan("m.gguf", SIZES, usable(8 * GIB), Wish(2, n_ctx=n_ctx), DraftFile("d.gguf", SMALL))
+        assert plan.parts["draft_kv"] == n_ctx * 2 * 6144
+        assert plan.parts["draft_weights_mapped"] + plan.parts["draft_weights_repacked"] == 491 * MIB
+        assert set(plan.parts) - set(alone.parts) == {name for name in plan.parts if name.startswith("draft_")}
+        assert "m.gguf with d.gguf needs up to" in plan.reasons[0]
+    short = make_plan("m.gguf", SIZES, usable(8 * GIB), WISH, DraftFile("d.gguf", replace(SMALL, n_ctx_train=2048)))
+    assert (short.n_ctx, short.parts["draft_kv"]) == (32768, 2048 * 2 * 6144)
+
+
+def test_a_draft_model_that_does_not_fit_beside_the_model_is_left_out_with_a_sentence():
+    draft = DraftFile("d.gguf", SMALL)
+    for size in range(4 * GIB, GIB // 2, -16 * MIB):
+        plan, alone = (make_plan("m.gguf", SIZES, usable(size), WISH, d) for d in (draft, None))
+        if plan.draft_kv_type:
+            assert plan.n_ctx >= COMFORTABLE
+        elif alone.verdict == "no":
+            assert plan == alone
+        else:
+            assert plan.parts == alone.parts
+            assert plan.reasons[-1] == plan.notes[-1]
+            assert "draft model d.gguf is left out" in plan.notes[-1]
+            needed = parse_bytes(plan.notes[-1].split("with it ")[1].split(" would")[0])
+            assert size < 1.005 * needed
+            assert make_plan("m.gguf", SIZES, usable(int(1.005 * needed)), WISH, draft).draft_kv_type
+
+
+def test_a_draft_model_stores_keys_and_values_as_the_model_does_where_it_can():
+    wish = Wish(2, kv_type="q8_0")
+    for quantises, expected in ((True, "q8_0"), (False, "f16")):
+        draft = DraftFile("d.gguf", replace(SMALL, quantises=quantises))
+        assert make_plan("m.gguf", SIZES, usable(8 * GIB), wish, draft).draft_kv_type == expected
+
+
+def test_a_draft_model_that_is_no_smaller_is_loaded_with_a_warning():
+    plan = make_plan("d.gguf", SMALL, usable(8 * GIB), WISH, DraftFile("m.gguf", SIZES))
+    assert plan.draft_kv_type
+    assert "can hardly pay" in plan.notes[-1]
 
 
 def test_budget_leaves_a_reserve():
