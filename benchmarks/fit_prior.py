@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from benchmarks.replay import TRACE, future
 from benchmarks.trace import Trace, load
 from engine.draft import history_prior
+from engine.draft.chooser import MOST_DRAFTED
 from engine.draft.history import History
 from engine.draft.history_prior import VECTOR, WEIGHTS, features
 
-DRAFT = 24  # tokens
 RIDGE = 1.0
 Array = NDArray[np.float64]
 
@@ -57,7 +57,7 @@ def drafts(trace: Trace) -> list[tuple[history_prior.Grounds, tuple[int, ...], l
     drafter.begin(trace.prompt)
     for i, token in enumerate(trace.output):
         drafter.extend((token,))
-        found += [(grounds, line, tokens[i + 1 :]) for grounds, line in drafter.drafts(DRAFT) if tokens[i + 1 :]]
+        found += [(grounds, line, tokens[i + 1 :]) for grounds, line in drafter.drafts(MOST_DRAFTED) if tokens[i + 1 :]]
     return found
 
 

@@ -127,6 +127,7 @@ class History:
         return Grounds(
             match.length,
             match.near,
+            match.position == self._followed,
             second,
             match.position < self._answer_at,
             self._run,

@@ -5,34 +5,37 @@ A logistic regression, fitted to the tuning half of the recorded answers by `pyt
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_RUN = 32  # tokens; a longer run says no more
 WEIGHTS = {
-    "bias": -1.52,
-    "length": 0.9,  # for each doubling of the match's length, with the draft's tokens before
-    "later": -0.25,  # every token but the first
-    "disputed": -1.13,  # another occurrence that agreed so far goes on otherwise
-    "shared": 0.86,  # another occurrence goes on in the same way
-    "near": 1.06,  # where a copy is under way or was left
-    "second": -0.85,  # there is a more promising occurrence
-    "prompt": 0.83,  # found in what was read, not in the answer itself
-    "run": -0.58,  # for each doubling of the number of tokens foreseen one after the other
-    "hits": 0.13,  # the share of tokens foreseen of late
-    "hits_length": 0.42,
+    "bias": -1.33,
+    "length": 0.5,  # for each doubling of the match's length, with the draft's tokens before
+    "disputed": -1.03,  # another occurrence that agreed so far goes on otherwise
+    "shared": 1.03,  # another occurrence goes on in the same way
+    "near": 0.6,  # where a copy is under way or was left
+    "second": -0.56,  # there is a more promising occurrence
+    "prompt": 0.47,  # found in what was read, not in the answer itself
+    "prompt_length": 0.43,  # copies of what was read are longer than the answer's repetitions of itself
+    "hits": 0.69,  # the share of tokens foreseen of late
+    "copy": -0.18,  # for each doubling of the copy under way, with the draft's tokens before, if it goes on with it
+    "elsewhere": -0.78,  # for each doubling of the copy under way, if it does not
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
-    """Of one draft. `shared[i]`, `disputed[i]`: does another occurrence that agrees up to token i agree, disagree?"""
+    """Of one draft. `followed`: it goes on with the copy under way, of `run` tokens so far.
+
+    `shared[i]`, `disputed[i]`: does another occurrence that agrees up to token i agree, disagree?"""
 
     length: int
     near: bool
+    followed: bool
     second: bool
     prompt: bool
     run: int
@@ -48,11 +51,13 @@ def features(grounds: Grounds) -> NDArray[np.float64]:
     found = np.empty((len(places), len(WEIGHTS)))
     found[:, 0] = 1
     found[:, 1] = length
-    found[:, 2] = places > 0
-    found[:, 3] = grounds.disputed
-    found[:, 4] = grounds.shared
-    found[:, 5:10] = grounds.near, grounds.second, grounds.prompt, np.log2(1 + min(grounds.run, MOST_RUN)), grounds.hits
-    found[:, 10] = grounds.hits * length
+    found[:, 2] = grounds.disputed
+    found[:, 3] = grounds.shared
+    found[:, 4:7] = grounds.near, grounds.second, grounds.prompt
+    found[:, 7] = grounds.prompt * length
+    found[:, 8] = grounds.hits
+    found[:, 9] = np.log2(1 + grounds.run + places) if grounds.followed else 0
+    found[:, 10] = 0 if grounds.followed else math.log2(1 + grounds.run)
     return found
 
 
