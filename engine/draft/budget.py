@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 SHARE = 0.01  # of the plain time so far that may be lost
-START = 1.0  # plain steps that may be lost at an answer's beginning, before anything is won
+START = 1.25  # plain steps that may be lost at an answer's beginning: from 125 tokens on, 2 % in all
 
 
 class Budget:
@@ -24,9 +24,10 @@ class Budget:
         """How much may be lost now."""
         return START + SHARE * self._plain + self._won + self.before
 
-    def allows(self, most_lost: float, chance: float) -> bool:
-        """May a step be tried that loses `most_lost` at worst, and loses at all with probability `chance`?"""
-        return most_lost * chance <= self.left
+    def allows(self, most_lost: float) -> bool:
+        """May a step be tried that loses `most_lost` if all goes wrong? However unlikely that is: to let a chance of
+        it count less saves no more on recorded answers, and some of them ended 6 % behind plain decoding."""
+        return most_lost <= self.left
 
     def book(self, tokens: int, steps: float) -> None:
         """A step gave `tokens` in the time of `steps` plain ones."""

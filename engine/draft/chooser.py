@@ -5,7 +5,6 @@ gain = (1 + expected accepted) / (c(batch) + drafter's cost in 1-token passes); 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,7 +16,7 @@ from engine.tokens import common_prefix
 MARGIN = 1.05  # a gain below is within the noise of the costs
 MOST_DRAFTED = 47  # with the newest token the largest pass that is timed
 LENGTHS = (*range(1, 9), 11, 15, 19, 23, 31, 39, 47)  # that are tried, and the whole draft
-CAUTION = 0.97  # per drafted token: the best of many estimates is an overestimate, the more so the longer it reaches
+CAUTION = 0.99  # per drafted token: the best of many estimates is an overestimate, the more so the longer it reaches
 HOPELESS = 0.02  # a token that is accepted less often is not worth a look
 MOST_WATCHED = 8  # drafts that were not verified and still agree with what came
 PROBE_EVERY = 64  # tokens between two drafts of a drafter that costs time and does not pay
@@ -126,11 +125,11 @@ class Chooser:
             return MOST_DRAFTED
         self._since.setdefault(drafter.name, PROBE_EVERY)
         plain, rates = costs.plain(), self.acceptance.rates(typical(drafter.name))
-        best = best_length(rates, costs, lambda n: n * drafter.cost / plain, self.budget)
+        best = best_length(rates, costs, self.budget, drafting=drafter.cost / plain)
         if best.gain > MARGIN:
             return best.length
         lost = (drafter.cost + costs.batch(costs.base + 1)) / plain - 1
-        return int(self._since[drafter.name] >= PROBE_EVERY and self.budget.allows(lost, 1.0))
+        return int(self._since[drafter.name] >= PROBE_EVERY and self.budget.allows(lost))
 
     def choose(self, candidates: Sequence[Candidate], costs: Costs) -> Decision:
         """The best candidate in its best length. What making the candidates took is spent either way."""
@@ -144,7 +143,7 @@ class Chooser:
         needed = MARGIN / (1 + spent / plain)  # time that is spent is spent without a draft too
         for candidate in candidates:
             rates = self.acceptance.rates(candidate)
-            found = best_length(rates, costs, lambda _n: spent / plain, self.budget)
+            found = best_length(rates, costs, self.budget, spent=spent / plain)
             if found.gain > best.gain:
                 best = replace(best, gain=found.gain, reason=f"{candidate.drafter}: {found} ≤ {needed:.2f}")
             if found.gain >= best.gain and found.gain > needed:
@@ -198,23 +197,23 @@ def typical(drafter: str) -> Candidate:
     return Candidate((0,) * MOST_DRAFTED, drafter, (-1,), (0.5,) * MOST_DRAFTED)
 
 
-def best_length(rates: Sequence[float], costs: Costs, drafting: Callable[[int], float], budget: Budget) -> Length:
+def best_length(
+    rates: Sequence[float], costs: Costs, budget: Budget, drafting: float = 0.0, spent: float = 0.0
+) -> Length:
     """The length with the best gain among those that the budget allows.
 
-    `rates`: of each token, given those before it; `drafting(n)`: cost of n drafted tokens in plain steps."""
+    `rates`: of each token, given those before it; `drafting`: cost of a drafted token in plain steps; `spent`: what
+    drafting has cost already, which is lost without a draft too."""
     plain, best = costs.plain(), Length()
     reach, expected = 1.0, 0.0
-    reaches = [1.0]  # probability that so many tokens are accepted
     for length, rate in enumerate(rates, 1):
         reach *= rate * CAUTION
         expected += reach
-        reaches.append(reach)
         if length not in LENGTHS and length != len(rates):
             continue
-        price = costs.batch(costs.base + length) / plain + drafting(length)
-        even = min(length, max(0, math.ceil(price - 1)))  # accepted tokens that pay the step
-        gain = (1 + expected) / price
-        if gain > best.gain and budget.allows(price - 1, 1 - reaches[even]):
+        price = costs.batch(costs.base + length) / plain + length * drafting
+        gain = (1 + expected) / (price + spent)
+        if gain > best.gain and budget.allows(price - 1):
             best = Length(length, expected, gain)
         if reach < HOPELESS:
             break

@@ -38,7 +38,9 @@ def test_all_is_drafted_where_it_is_free_and_none_without_candidates() -> None:
 
 def test_the_better_candidate_wins_in_its_best_length() -> None:
     mixed = Candidate((1, 2, 3, 4, 5, 6), "a", (), (0.99, 0.99, 0.99, 0.01, 0.99, 0.99))
-    decision = Chooser().choose([candidate([7, 8, 9], 0.5, "b"), mixed], STEEP)
+    chooser = Chooser()
+    chooser.budget.book(20, 10)
+    decision = chooser.choose([candidate([7, 8, 9], 0.5, "b"), mixed], STEEP)
     assert decision.drafter == "a"
     assert decision.tokens == (1, 2, 3)
     assert decision.expected == pytest.approx(sum((0.99 * CAUTION) ** i for i in (1, 2, 3)))
@@ -102,7 +104,7 @@ def test_it_ends_a_run_that_stops_paying_and_comes_back() -> None:
     chooser = Chooser()
     play(chooser, 300, STEEP, copied, lambda i: i)
     spent, tokens = play(chooser, 300, STEEP, copied, lambda _i: -1)
-    assert spent <= tokens * 1.01 + budget.START + 3.5
+    assert spent <= tokens * 1.01 + budget.START + 1e-9
     assert not chooser.choose([copied(0)], STEEP).tokens
     spent, tokens = play(chooser, 300, STEEP, copied, lambda i: i)
     assert spent < 0.9 * tokens
@@ -115,7 +117,7 @@ def test_it_loses_no_more_than_its_budget_when_drafts_look_good_and_are_wrong(co
     for _ in range(20):
         some = play(chooser, 128, costs, lambda at: candidate(range(at, at + 16), 0.95), lambda _i: -1)
         spent, tokens = spent + some[0], tokens + some[1]
-    assert spent <= 1.01 * tokens + budget.START + 16
+    assert spent <= 1.01 * tokens + budget.START + 1e-9
 
 
 @given(st.integers(0, 1000))
@@ -134,7 +136,7 @@ def test_history_on_text_made_to_mislead_stays_within_its_budget(seed: int) -> N
         drafter.extend(came)
         spent += decision.pass_seconds
         tokens += 1
-    assert spent <= 1.01 * tokens + budget.START + 5
+    assert spent <= 1.01 * tokens + budget.START + 1e-9
 
 
 def test_state_round_trips_through_json() -> None:
@@ -205,7 +207,7 @@ def test_candidates_are_checked() -> None:
             Candidate(**({"tokens": (1, 2), "drafter": "x", "evidence": (), "confidence": (0.5, 0.5)} | wrong))
 
 
-def test_an_adversary_who_deviates_at_every_draft_costs_the_budget_and_one_draft() -> None:
+def test_an_adversary_who_deviates_at_every_draft_costs_the_budget() -> None:
     dice = random.Random(7)
     source = [dice.randrange(10, 5000) for _ in range(800)]
     chooser, drafter = Chooser(), History()
@@ -221,4 +223,4 @@ def test_an_adversary_who_deviates_at_every_draft_costs_the_budget_and_one_draft
         chooser.learn(decision, came)
         drafter.extend(came)
         spent += decision.pass_seconds
-    assert 128 < spent < 128 * 1.01 + budget.START + 0.65
+    assert 128 < spent < 128 * 1.01 + budget.START + 1e-9
