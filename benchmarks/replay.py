@@ -1,21 +1,24 @@
 """Drafters and chooser on recorded answers, without a model: what they save by a table of pass costs, and could save.
 
     python -m benchmarks.replay record --model M [--threads N] --out FILE
-    python -m benchmarks.replay [--trace FILE] [--costs llama|laptop|between] [--half tuning|held-out|all] [--json]
+    python -m benchmarks.replay [--trace FILE] [--costs llama|measured|laptop|between] [--half tuning|held-out|all]
+                                [--noise SHARE] [--json]
 
 `auto` is the chooser with the history drafter. The oracle has the same candidates and knows the best lengths
-beforehand, over the whole answer. Times are in plain steps (one-token passes); the chooser's own time is not counted.
+beforehand, over the whole answer; a tree could not help it, since it costs more than the right line alone. Times are in
+plain steps (one-token passes); the chooser's own time is not counted.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks.trace import Trace, load, record, save
+from benchmarks.trace import ANSWER_TOKENS, Trace, load, record, save
 from engine.costs import Curve
 from engine.draft.chooser import MOST_DRAFTED, Chooser, Costs
 from engine.draft.drafter import Candidate
@@ -24,10 +27,12 @@ from engine.tokens import common_prefix
 
 TRACE = Path(__file__).parent / "traces" / "qwen2.5-coder-1.5b-q4_k_m.json.gz"
 LLAMA = {1: 1, 2: 1.65, 3: 2.3, 4: 2.9, 6: 4.2, 8: 5.5, 12: 7.4, 16: 8.7, 24: 12, 32: 15, 48: 22}
+MEASURED = {1: 1, 2: 1.79, 3: 2.37, 4: 3.05, 6: 4.41, 8: 6.89, 12: 8.44, 16: 7.92, 24: 12.07, 32: 13.95, 48: 19.72}
 LAPTOP = {1: 1, 2: 1.03, 4: 1.15, 8: 1.5, 16: 2.3, 32: 4.2, 48: 6}
 BETWEEN = {1: 1, 2: 1.2, 4: 1.7, 8: 2.9, 16: 4.8, 32: 8.5, 48: 12.5}
 TABLES = {
     "llama": LLAMA,  # llama.cpp, Qwen2.5 1.5B Q4_K_M on two cores of a Zen 4
+    "measured": MEASURED,  # the same at another time
     "laptop": LAPTOP,  # bound by memory bandwidth
     "between": BETWEEN,
 }
@@ -41,6 +46,7 @@ class Row:
     plain: float
     auto: float
     oracle: float
+    worst: float  # of the answers, plain over auto
     drafted: int
     accepted: int
 
@@ -59,14 +65,17 @@ def main() -> None:
             print(f"{len(traces):3} {trace.category:12} {len(trace.prompt):5} {len(trace.output):4}")
         save(options.out, options.model, traces)
         return
-    traces = load(options.trace)
+    traces, dice = load(options.trace), random.Random(options.noise)
     halves = ["tuning", "held-out"] if options.half == "all" else [options.half]
     proposals = [proposed(trace) for trace in traces]
     results = {}
     for name in [options.costs] if options.costs else TABLES:
+        table = {
+            k: c * dice.uniform(1 - options.noise, 1 + options.noise) if k > 1 else c for k, c in TABLES[name].items()
+        }
         for half in halves:
             chosen = [(t, p) for t, p in zip(traces, proposals, strict=True) if t.held_out == (half == "held-out")]
-            results[f"{name}, {half}"] = rows(chosen, Curve(TABLES[name]).at)
+            results[f"{name}, {half}"] = rows(chosen, Curve(table).at)
     report(results, options.json)
 
 
@@ -79,6 +88,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--trace", type=Path, default=TRACE)
     parser.add_argument("--costs", choices=list(TABLES))
     parser.add_argument("--half", choices=["tuning", "held-out", "all"], default="all")
+    parser.add_argument("--noise", type=float, default=0.0, help="by how much the costs are off, 0.1: up to 10 %%")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if options.command == "record" and not (options.model and options.out):
@@ -87,12 +97,15 @@ def parse() -> argparse.Namespace:
 
 
 def proposed(trace: Trace) -> list[list[Candidate]]:
-    """Candidates before each step that begins after output token i, for all i: they depend on the text only."""
+    """Candidates before each step that begins after output token i, for all i: they depend on the text only.
+
+    As in the decode loop no more is drafted than the answer may still hold beside the target's own next token."""
     drafter, found = History(), []
     drafter.begin(trace.prompt)
-    for token in trace.output:
+    for i, token in enumerate(trace.output, 1):
         drafter.extend((token,))
-        found.append([replace(candidate, cost_seconds=0) for candidate in drafter.propose(MOST_DRAFTED)])
+        most = min(MOST_DRAFTED, ANSWER_TOKENS - i - 1)
+        found.append([replace(candidate, cost_seconds=0) for candidate in drafter.propose(most)])
     return found
 
 
@@ -104,7 +117,7 @@ def rows(chosen: Sequence[tuple[Trace, list[list[Candidate]]]], c: Callable[[int
         best = oracle(trace, candidates, c)
         counts = chooser.counts.get(History.name)
         drafted, accepted = (counts.drafted, counts.accepted) if counts else (0, 0)
-        row = Row(trace.category, trace.steps, steps, best, drafted, accepted)
+        row = Row(trace.category, trace.steps, steps, best, trace.steps / steps, drafted, accepted)
         found[trace.category] = total(
             trace.category, [found[trace.category], row] if trace.category in found else [row]
         )
@@ -117,6 +130,7 @@ def total(category: str, some: list[Row]) -> Row:
         plain=sum(row.plain for row in some),
         auto=sum(row.auto for row in some),
         oracle=sum(row.oracle for row in some),
+        worst=min(row.worst for row in some),
         drafted=sum(row.drafted for row in some),
         accepted=sum(row.accepted for row in some),
     )
@@ -158,7 +172,7 @@ def report(results: dict[str, list[Row]], as_json: bool) -> None:
         tables = {
             name: [
                 {"category": r.category, "plain": r.plain, "auto": r.plain / r.auto, "oracle": r.plain / r.oracle}
-                | {"share": r.share, "drafted": r.drafted, "accepted": r.accepted}
+                | {"share": r.share, "worst": r.worst, "drafted": r.drafted, "accepted": r.accepted}
                 for r in some
             ]
             for name, some in results.items()
@@ -166,10 +180,12 @@ def report(results: dict[str, list[Row]], as_json: bool) -> None:
         print(json.dumps(tables))
         return
     for name, some in results.items():
-        print(f"\n{name}\n{'':12}{'plain':>7}{'auto':>8}{'oracle':>8}{'share':>8}{'drafted':>9}{'accepted':>10}")
+        print(
+            f"\n{name}\n{'':12}{'plain':>7}{'auto':>8}{'oracle':>8}{'share':>8}{'worst':>8}{'drafted':>9}{'accepted':>10}"
+        )
         for r in some:
             print(f"{r.category:12}{r.plain:7.0f}{r.plain / r.auto:7.2f}×{r.plain / r.oracle:7.2f}×", end="")
-            print(f"{r.share:8.0%}{r.drafted:9}{r.accepted:10}")
+            print(f"{r.share:8.0%}{r.worst:7.2f}×{r.drafted:9}{r.accepted:10}")
 
 
 if __name__ == "__main__":
