@@ -7,7 +7,8 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from engine.decode import Pass, Step, decode
-from engine.draft.drafting import Drafting
+from engine.draft.drafting import Drafting, Off
+from engine.draft.tally import Tally
 from engine.kv.policy import PartialFixed
 from engine.protocol import Event, Finished, PrefillProgress, Statistics, StopReason, Text, Trace
 from engine.session import Session
@@ -27,8 +28,7 @@ class Counts:
     prompt_seconds: float = 0.0
     decode_seconds: float = 0.0
     recompute_seconds: float = 0.0
-    drafted: int = 0
-    accepted: int = 0
+    drafts: Tally = field(default_factory=Tally)
 
     def add(self, step: Step) -> None:
         self.tokens.extend(step.tokens)
@@ -36,8 +36,7 @@ class Counts:
             self.passes += 1
             self.recomputed += step.source.recomputed
             self.recompute_seconds += step.source.seconds * step.source.recomputed / step.source.inputs
-            self.drafted += step.source.drafted
-            self.accepted += step.source.accepted
+            self.drafts.add(step.source.draft, step.source.accepted, step.source.seconds)
 
 
 class Answer:
@@ -56,7 +55,7 @@ class Answer:
         self.sampler = sampler
         self.kv = kv
         self.observe = observe  # told of every pass, to learn what passes cost
-        self.drafting = drafting
+        self.drafting = drafting or Off()
         self.text = TextStream(stops)
         self.counts = Counts()
 
@@ -113,13 +112,17 @@ class Answer:
             pending_tokens=len(self.kv.pending),
             recomputed_tokens=counts.recomputed,
             recompute_seconds=counts.recompute_seconds,
-            drafted=counts.drafted,
-            accepted=counts.accepted,
+            drafted=counts.drafts.drafted,
+            accepted=counts.drafts.accepted,
+            drafters=counts.drafts.drafters,
+            drafting_seconds=self.drafting.seconds,
+            verifying_seconds=counts.drafts.verifying_seconds,
+            estimated_speedup=counts.drafts.estimated_speedup,
         )
 
 
 def traced(id: int, step: int, source: Pass) -> Trace:
-    decision = source.decision
+    decision, draft = source.decision, source.draft
     return Trace(
         id=id,
         step=step,
@@ -131,5 +134,11 @@ def traced(id: int, step: int, source: Pass) -> Trace:
         reason=decision.reason,
         drafted=source.drafted,
         accepted=source.accepted,
-        draft_reason=source.reason,
+        draft_reason=draft.reason,
+        drafter=draft.drafter,
+        expected=draft.expected,
+        gain=draft.gain,
+        plain_seconds=draft.plain_seconds,
+        pass_seconds=draft.pass_seconds,
+        drafting_seconds=draft.drafting_seconds,
     )

@@ -159,7 +159,7 @@ class Engine:
         sampler = chat.target.sampler(request.sampling, prompt)
         try:
             kv = PartialFixed(chat.judge.policy(request.kv_policy, chat.target), chat.target.most_inputs)
-            drafting = chat.judge.drafting(request.draft, chat.target)
+            drafting = chat.judge.drafting(request, chat.target)
             chat.memory.open(request.chat, prompt)
             stops = (*chat.template.stops, *request.stop)
             answer = Answer(chat.session, sampler, kv, stops, chat.judge.observe, drafting)

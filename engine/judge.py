@@ -16,12 +16,14 @@ from engine.calibration import Calibration, Key, Progress, keep, kept
 from engine.costs import CostTable, Timings
 from engine.decode import Pass
 from engine.draft.chooser import Chooser
-from engine.draft.drafting import Auto, Drafting, Off
+from engine.draft.drafter import Drafter
+from engine.draft.drafting import Auto, Drafting, Fixed, Off
 from engine.draft.history import History
+from engine.draft.history_published import PublishedHistory
 from engine.draft.kept import keep_chances, kept_chances
 from engine.kv.policy import Always, Measured, Policy, Published
 from engine.profile import Profile, kept_profile, machine_profile
-from engine.protocol import DraftMode, KVPolicy
+from engine.protocol import DraftMode, Generate, KVPolicy
 from engine.target import Target
 from models.failures import Failure
 from models.shapes import Shapes
@@ -77,11 +79,29 @@ class Judge:
             self.profile = machine_profile()
         return self.profile
 
-    def drafting(self, mode: DraftMode, target: Target) -> Drafting:
-        """What drafts for an answer; nothing as long as it is not known what passes cost."""
-        if mode == "off" or self.table is None or not target.can_drop:
+    def drafting(self, request: Generate, target: Target, model: Drafter | None = None) -> Drafting:
+        """What drafts for an answer. `model`: the draft model's drafter in the form that the request asks for, if any.
+
+        As long as it is not known what passes cost, only published forms draft."""
+        drafters = self._drafters(request, model)
+        if not drafters or not target.can_drop:
             return Off()
-        return Auto((self.history,), self.chooser, self.table)
+        if request.draft.endswith("-published"):
+            return Fixed(drafters[0], self.table)
+        return Auto(drafters, self.chooser, self.table) if self.table else Off()
+
+    def _drafters(self, request: Generate, model: Drafter | None) -> tuple[Drafter, ...]:
+        """Those of the request's mode. A layer of the target itself that drafts would be one more of them."""
+        models = (model,) if model else ()
+        drafters: dict[DraftMode, tuple[Drafter, ...]] = {
+            "off": (),
+            "auto": (self.history, *models),
+            "history": (self.history,),
+            "history-published": (PublishedHistory(request.lookup),),
+            "model": models,
+            "model-published": models,
+        }
+        return drafters[request.draft]
 
     def prefill_seconds(self, tokens: int) -> float | None:
         """Seconds to read `tokens` from nothing, None if nothing was measured yet."""

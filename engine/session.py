@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from engine.draft.tree import Tree
 from engine.kv.ladder import ANSWER_ROOM, size_class
 from engine.stop import Stopped
 from engine.target import Target
@@ -86,15 +87,29 @@ class Session:
             return False
         return True
 
-    def run(self, tokens: Sequence[int], rows: int = 1) -> None:
-        """Run tokens in one pass for the logits of the last `rows`; `keep` must follow. Raises Stopped."""
-        self.target.run(tokens, rows)
+    def run(self, tokens: Sequence[int]) -> None:
+        """Run tokens in one pass for the logits of the last; `keep` must follow, if not at once. Raises Stopped."""
+        self.target.run(tokens)
 
     def keep(self, tokens: Sequence[int], count: int) -> None:
-        """Of the tokens just run, keep the first `count` in the cache and forget the others."""
+        """Of the tokens that were run, keep the first `count` in the cache and forget the others."""
         if count < len(tokens):
             self.target.drop_after(len(self.tokens) + count)
         self.tokens.extend(tokens[:count])
+
+    def verify(self, inputs: Sequence[int], draft: Tree) -> None:
+        """Run inputs and a draft behind them in one pass (`Target.run_tree`); `accept` must follow. Raises Stopped."""
+        self.target.run_tree(inputs, draft)
+
+    def accept(self, inputs: Sequence[int], draft: Tree, path: Sequence[int]) -> None:
+        """Keep the inputs that were just run and the draft's tokens on `path`, and forget all others."""
+        self.target.keep(len(inputs), path)
+        self.tokens.extend(inputs)
+        self.tokens.extend(draft.tokens[i] for i in path)
+
+    def reject(self) -> None:
+        """Forget all that was just run, the inputs too."""
+        self.target.keep(0)
 
     def forget(self) -> None:
         self.tokens = []

@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.draft.tree import Tree
 from engine.protocol import Sampling
 
 
@@ -69,6 +70,20 @@ class Target(Protocol):
     def run(self, tokens: Sequence[int], rows: int = 1) -> None:
         """Append tokens in one pass. Row i is then the logits that follow tokens[i], for the last `rows` tokens; it
         stays valid until the next pass, also when tokens are dropped."""
+
+    @property
+    def most_drafted(self) -> int:
+        """The most tokens of a tree that `run_tree` takes."""
+
+    def run_tree(self, inputs: Sequence[int], tree: Tree) -> None:
+        """Append `inputs` and, behind the last of them, all branches of a tree (MOST_BRANCHES at most) in one pass.
+
+        Rows are counted as if the tree's tokens followed the inputs in their order; those of the last input and of the
+        tree are logits. `keep` must follow. Only an empty tree where tokens cannot be dropped."""
+
+    def keep(self, count: int, path: Sequence[int] = ()) -> None:
+        """Of what `run_tree` ran keep the first `count` inputs and, if these are all, the tokens of the tree on `path`
+        (indices from its beginning on); forget all others. Rows stay valid."""
 
     def logits(self, row: int) -> NDArray[np.float32]:
         """Row `row` of the last pass (-1: its last row), shape [vocabulary size]; valid until the next pass."""

@@ -1,4 +1,4 @@
-"""What the decode loop asks for a draft: drafters, chooser and costs of one answer, together. Knows no target."""
+"""What the decode loop asks for a draft: the drafters of one answer and who chooses. Knows no target."""
 
 from __future__ import annotations
 
@@ -9,10 +9,15 @@ from typing import Protocol
 from engine.costs import CostTable
 from engine.draft.chooser import Chooser, Costs, Decision
 from engine.draft.drafter import Drafter
+from engine.draft.tree import Tree
 
 
 class Drafting(Protocol):
     """Called by the decode loop: `begin`, then in each step `choose` and `learn`."""
+
+    @property
+    def seconds(self) -> float:
+        """Spent so far on proposing and choosing."""
 
     def begin(self, tokens: Sequence[int], /) -> None:
         """The prompt is read; `tokens` are all that the KV cache holds."""
@@ -27,6 +32,8 @@ class Drafting(Protocol):
 class Off:
     """Plain decoding: one token a step."""
 
+    seconds = 0.0
+
     def begin(self, _tokens: Sequence[int], /) -> None:
         pass
 
@@ -37,37 +44,93 @@ class Off:
         pass
 
 
-class Auto:
-    """Every drafter there is, and the chooser in charge. `table`: what passes cost on this machine."""
+class _Drafters:
+    """Keeps drafters in step with the answer and times them; what is made of their drafts is up to `_decide`."""
 
-    def __init__(self, drafters: Sequence[Drafter], chooser: Chooser, table: CostTable) -> None:
+    def __init__(self, drafters: Sequence[Drafter], table: CostTable | None) -> None:
         self.drafters = drafters
-        self.chooser = chooser
         self.table = table
-        self.seconds = 0.0  # spent on proposing and choosing
+        self.seconds = 0.0
 
     def begin(self, tokens: Sequence[int], /) -> None:
-        self.chooser.begin()
+        started = time.perf_counter()
         for drafter in self.drafters:
             drafter.begin(tokens)
+        self.seconds += time.perf_counter() - started
 
     def choose(self, newest: Sequence[int], base: int, depth: int, most: int, /) -> Decision:
         started = time.perf_counter()
-        for drafter in self.drafters:
-            drafter.extend(newest)
-        costs = Costs(
-            batch=lambda k: self.table.pass_seconds(k, depth, rows=k - base + 1),
-            plain=lambda: self.table.pass_seconds(base, depth, rows=1),
-            base=base,
-        )
-        candidates = self.chooser.propose(self.drafters, costs, most) if most > 0 else []
-        decision = self.chooser.choose(candidates, costs)
+        self._extend(newest)
+        decision = self._decide(self._costs(base, depth), most)
         self.seconds += time.perf_counter() - started
         return decision
 
     def learn(self, decision: Decision, came: Sequence[int], /) -> None:
         started = time.perf_counter()
-        self.chooser.learn(decision, came)
-        for drafter in self.drafters:
-            drafter.extend(came[:-1])  # the newest one follows with the next step
+        self._learn(decision, came)
+        self._extend(came[:-1])  # the newest one follows with the next step
         self.seconds += time.perf_counter() - started
+
+    def _extend(self, tokens: Sequence[int]) -> None:
+        for drafter in self.drafters:
+            drafter.extend(tokens)
+
+    def _costs(self, base: int, depth: int) -> Costs:
+        """Zeros where nothing was measured."""
+        table = self.table
+        if table is None:
+            return Costs(batch=lambda _k: 0.0, plain=lambda: 0.0, base=base)
+        return Costs(
+            batch=lambda k: table.pass_seconds(k, depth, rows=k - base + 1),
+            plain=lambda: table.pass_seconds(base, depth, rows=1),
+            base=base,
+        )
+
+    def _decide(self, costs: Costs, most: int) -> Decision:
+        raise NotImplementedError
+
+    def _learn(self, decision: Decision, came: Sequence[int]) -> None:
+        """Nothing, unless the next choice depends on it."""
+
+
+class Auto(_Drafters):
+    """The chooser is in charge: it verifies what pays by `table`, what passes cost on this machine."""
+
+    def __init__(self, drafters: Sequence[Drafter], chooser: Chooser, table: CostTable) -> None:
+        super().__init__(drafters, table)
+        self.chooser = chooser
+
+    def begin(self, tokens: Sequence[int], /) -> None:
+        self.chooser.begin()
+        super().begin(tokens)
+
+    def _decide(self, costs: Costs, most: int) -> Decision:
+        candidates = self.chooser.propose(self.drafters, costs, most) if most > 0 else []
+        return self.chooser.choose(candidates, costs)
+
+    def _learn(self, decision: Decision, came: Sequence[int]) -> None:
+        self.chooser.learn(decision, came)
+
+
+class Fixed(_Drafters):
+    """Published forms: all that the drafter proposes is verified, as one tree, whatever it costs.
+
+    `table`, if there is one, only estimates what that did to the speed."""
+
+    def __init__(self, drafter: Drafter, table: CostTable | None) -> None:
+        super().__init__((drafter,), table)
+        self.drafter = drafter
+
+    def _decide(self, costs: Costs, most: int) -> Decision:
+        candidates = self.drafter.propose(most) if most > 0 else []
+        tree = Tree.merged(candidate.tokens for candidate in candidates).first(max(0, most))
+        return Decision(
+            tokens=tree.tokens,
+            parents=() if tree.is_line else tree.parents,
+            drafter=self.drafter.name if tree.size else "",
+            plain_seconds=costs.plain(),
+            pass_seconds=costs.batch(costs.base + tree.size) if tree.size else costs.plain(),
+            drafting_seconds=sum(candidate.cost_seconds for candidate in candidates),
+            reason=f"{self.drafter.name}: {tree.size} drafted" if tree.size else "no draft",
+            candidates=tuple(candidates),
+        )

@@ -4,29 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from engine.draft.tree import Tree
 from engine.llama.library import lib
+
+SEQUENCE = 0  # the chat's
 
 
 class Batch:
-    """Room for `capacity` tokens of sequence 0; filled anew for each pass."""
+    """Room for `capacity` tokens, each in up to `sequences` sequences; filled anew for each pass."""
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self, capacity: int, sequences: int = 1) -> None:
         self.capacity = capacity
-        self.raw = lib.llama_batch_init(capacity, 0, 1)
-        for i in range(capacity):
-            self.raw.n_seq_id[i] = 1
-            self.raw.seq_id[i][0] = 0
+        self.sequences = sequences
+        self.raw = lib.llama_batch_init(capacity, 0, sequences)
 
     def fill(self, tokens: Sequence[int], position: int, rows: int) -> None:
-        """Tokens at `position`, `position` + 1, …; logits for the last `rows` of them."""
-        count = len(tokens)
-        assert 0 < count <= self.capacity, (count, self.capacity)
-        raw = self.raw
-        raw.n_tokens = count
+        """Tokens of the chat at `position`, `position` + 1, …; logits for the last `rows` of them."""
+        chat = (SEQUENCE,)
+        self._begin(len(tokens))
         for i, token in enumerate(tokens):
-            raw.token[i] = token
-            raw.pos[i] = position + i
-            raw.logits[i] = i >= count - rows
+            self._put(i, token, position + i, chat, i >= len(tokens) - rows)
+
+    def fill_tree(self, inputs: Sequence[int], tree: Tree, position: int) -> None:
+        """Inputs from `position` on and a tree behind the last one; branch i is sequence i. Logits for all these."""
+        branches = tree.branches
+        through = [[s for s, branch in enumerate(branches) if i in branch] for i in range(tree.size)]
+        self._begin(len(inputs) + tree.size)
+        every, count = range(len(branches)), len(inputs)
+        for i, token in enumerate(inputs):
+            self._put(i, token, position + i, every, i == count - 1)
+        for i, depth in enumerate(tree.depths):
+            self._put(count + i, tree.tokens[i], position + count + depth, through[i], True)
+
+    def _begin(self, count: int) -> None:
+        assert 0 < count <= self.capacity, (count, self.capacity)
+        self.raw.n_tokens = count
+
+    def _put(self, i: int, token: int, position: int, sequences: Sequence[int], wanted: bool) -> None:
+        raw = self.raw
+        raw.token[i] = token
+        raw.pos[i] = position
+        raw.logits[i] = wanted
+        raw.n_seq_id[i] = len(sequences)
+        for j, sequence in enumerate(sequences):
+            raw.seq_id[i][j] = sequence
 
     def close(self) -> None:
         lib.llama_batch_free(self.raw)

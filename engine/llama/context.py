@@ -26,18 +26,21 @@ _strlen = ctypes.cast(ctypes.CDLL("msvcrt" if sys.platform == "win32" else None)
 class ContextOptions:
     """n_ctx and n_batch in tokens; `max_rows`: most logits rows of one pass (each row is a vocabulary of floats).
 
-    `kv_type`: how keys and values are stored; q8_0 takes 17/32 of f16, q4_0 takes 9/32 and hurts the keys."""
+    `kv_type`: how keys and values are stored; q8_0 takes 17/32 of f16, q4_0 takes 9/32 and hurts the keys. `sequences`
+    share one cache: each takes the memory of a logits row and, in recurrent models, of a whole state."""
 
     n_ctx: int
     threads: int
     n_batch: int = 512
     max_rows: int = 64
     kv_type: KVType = "f16"
+    sequences: int = 1
 
     def __post_init__(self) -> None:
         assert self.n_ctx > 0, self.n_ctx
         assert self.threads > 0, self.threads
         assert 0 < self.max_rows <= self.n_batch
+        assert self.sequences > 0, self.sequences
 
 
 class Context:
@@ -81,7 +84,8 @@ def context_params(options: ContextOptions) -> Any:
     params.n_batch = params.n_ubatch = options.n_batch
     params.n_outputs_max = options.max_rows
     params.n_threads = params.n_threads_batch = options.threads
-    params.n_seq_max = 1
+    params.n_seq_max = options.sequences
+    params.kv_unified = True
     params.type_k = params.type_v = GGML_TYPES[options.kv_type]
     # Quantised values can be read by flash attention only.
     params.flash_attn_type = FLASH_ATTENTION["auto" if options.kv_type == "f16" else "on"]

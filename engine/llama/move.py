@@ -16,9 +16,10 @@ from pathlib import Path
 import psutil
 
 from engine.files import make_private_folder
+from engine.llama.batch import SEQUENCE
 from engine.llama.context import Context
 from engine.llama.library import lib
-from engine.llama.state import SEQUENCE, State, size_bytes
+from engine.llama.state import State, size_bytes
 
 log = logging.getLogger("engine.llama")
 MOST_IN_RAM = 8 << 20  # bytes: less than the compute buffers of any model, which a new context has not touched yet

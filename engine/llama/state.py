@@ -13,30 +13,31 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from engine.llama.batch import SEQUENCE
 from engine.llama.context import Context
 from engine.llama.library import lib
 from models.failures import Failure
 
-SEQUENCE = 0
 CHECKSUM_BYTES = 4
 PIECE_BYTES = 1 << 20
 
 
-def size_bytes(context: Context) -> int:
-    return int(lib.llama_state_seq_get_size(context.pointer, SEQUENCE))
+def size_bytes(context: Context, sequence: int = SEQUENCE) -> int:
+    return int(lib.llama_state_seq_get_size(context.pointer, sequence))
 
 
 class State:
-    """A copy of a context's sequence; holds its bytes until it is dropped."""
+    """A copy of one of a context's sequences; holds its bytes until it is dropped."""
 
-    def __init__(self, context: Context) -> None:
-        size = size_bytes(context)
+    def __init__(self, context: Context, sequence: int = SEQUENCE) -> None:
+        self.sequence = sequence
+        size = size_bytes(context, sequence)
         self.data = (ctypes.c_uint8 * size)()
-        written = lib.llama_state_seq_get_data(context.pointer, self.data, size, SEQUENCE)
+        written = lib.llama_state_seq_get_data(context.pointer, self.data, size, sequence)
         assert written == size, (written, size)
 
     def put(self, context: Context) -> None:
-        read = lib.llama_state_seq_set_data(context.pointer, self.data, len(self.data), SEQUENCE)
+        read = lib.llama_state_seq_set_data(context.pointer, self.data, len(self.data), self.sequence)
         if read != len(self.data):
             raise RuntimeError(f"llama.cpp took {read} of {len(self.data)} bytes of state")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.draft.tree import NOTHING, Tree
 from engine.protocol import Sampling
 from engine.stop import StopFlag, Stopped
 from models.failures import Failure
@@ -63,6 +64,8 @@ class FakeTarget:
         self.stop = StopFlag()
         self.can_drop = True
         self.most_inputs = 64
+        self.most_drafted = 48
+        self.tree, self.inputs_at = NOTHING, 0
 
     @property
     def size(self) -> int:
@@ -82,6 +85,24 @@ class FakeTarget:
         for token in tokens:
             self.cache.append(token)
             self.rows.append(self.choose(self.cache))
+
+    def run_tree(self, inputs: Sequence[int], tree: Tree) -> None:
+        assert tree.size <= self.most_drafted
+        assert self.can_drop or not tree.size
+        self.tree, self.inputs_at = tree, self.size
+        if tree.is_line:
+            self.run([*inputs, *tree.tokens], rows=1 + tree.size)
+            return
+        assert self.size + len(inputs) + tree.size <= self.n_ctx
+        self.run(inputs)
+        self.passes[-1] += tree.size
+        for i in range(tree.size):
+            self.rows.append(self.choose([*self.cache, *(tree.tokens[j] for j in tree.path(i))]))
+
+    def keep(self, count: int, path: Sequence[int] = ()) -> None:
+        del self.cache[self.inputs_at + count + (len(path) if self.tree.is_line else 0) :]
+        if not self.tree.is_line:
+            self.cache.extend(self.tree.tokens[i] for i in path)
 
     def logits(self, row: int) -> NDArray[np.float32]:
         logits = np.zeros(257, np.float32)

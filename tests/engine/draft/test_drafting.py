@@ -19,7 +19,8 @@ from tests.engine.fake_target import END, FakeTarget, script
 from tests.engine.kv.test_policy import Listed
 
 PROMPT = list(b"the small bird sang. the small bird ")
-FREE = CostTable(Timings({0: dict.fromkeys((1, 8, 48), 0.001)}, 0.0, 512, 2e-3))  # any batch costs one token
+# Any batch costs one token, and proposing next to nothing.
+FREE = CostTable(Timings({0: dict.fromkeys((1, 8, 48), 1.0)}, 0.0, 512, 2.0))
 
 
 class Guess:
