@@ -52,6 +52,7 @@ class Sampling:
 
 
 MOST_LOOKUP = 64  # tokens of a pass: n and m·n beyond this cost more than they can bring on any processor
+MOST_SEQUENCES = 16  # m: an engine keeps memory free for each
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class Lookup:
             2 <= self.n <= MOST_LOOKUP,
             f"n must be 2 to {MOST_LOOKUP} tokens, the newest token being the first, not {self.n}",
         )
-        most = MOST_LOOKUP // self.n
+        most = min(MOST_SEQUENCES, MOST_LOOKUP // self.n)
         check(1 <= self.m <= most, f"m must be 1 to {most} sequences of {self.n} tokens, not {self.m}")
         check(self.select in ("recent", "random"), f"select must be recent or random, not {self.select}")
 

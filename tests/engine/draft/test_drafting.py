@@ -8,27 +8,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.costs import CostTable, Timings
-from engine.decode import decode
+from engine.decode import Step, decode
 from engine.draft.chooser import Chooser, Decision
-from engine.draft.drafting import Auto
+from engine.draft.drafting import Auto, Fixed
 from engine.draft.history import History
+from engine.draft.history_published import PublishedHistory
+from engine.draft.tree import Tree
 from engine.kv.policy import Always, PartialFixed
-from engine.protocol import Sampling
+from engine.protocol import Lookup, Sampling
 from engine.session import Session
+from engine.tokens import common_prefix
 from tests.engine.fake_target import END, FakeTarget, script
 from tests.engine.kv.test_policy import Listed
 
+SELECT = ["recent", "random"]
 PROMPT = list(b"the small bird sang. the small bird ")
 # Any batch costs one token, and proposing next to nothing.
 FREE = CostTable(Timings({0: dict.fromkeys((1, 8, 48), 1.0)}, 0.0, 512, 2.0))
 
 
 class Guess:
-    """Drafts what the model will say, wrong in some places."""
+    """Drafts what the model will say, wrong in some places; with `branches` above 1 some such lines as a tree."""
 
-    def __init__(self, choose, rng: random.Random) -> None:
+    seconds = 0.0
+
+    def __init__(self, choose, rng: random.Random, branches: int = 1) -> None:
         self.model = choose
         self.rng = rng
+        self.branches = branches
         self.tokens: list[int] = []
         self.learned: list[tuple[int, int]] = []
 
@@ -37,11 +44,15 @@ class Guess:
 
     def choose(self, newest, base, depth, most, /) -> Decision:
         self.tokens.extend(newest)
+        tree = Tree.merged(self.line() for _ in range(self.rng.randint(0, self.branches))).first(max(0, most))
+        return Decision(tree.tokens, parents=() if tree.is_line else tree.parents)
+
+    def line(self) -> list[int]:
         draft: list[int] = []
-        for _ in range(self.rng.randint(0, max(0, min(most, 9)))):
+        for _ in range(self.rng.randint(0, 9)):
             right = self.model([*self.tokens, *draft])
-            draft.append(right if self.rng.random() < 0.7 else 97)
-        return Decision(tuple(draft))
+            draft.append(right if self.rng.random() < 0.7 else self.rng.randrange(97, 100))
+        return draft
 
     def learn(self, decision, came, /) -> None:
         self.learned.append((len(decision.tokens), len(came) - 1))
@@ -56,11 +67,14 @@ def run(target: FakeTarget, drafting=None, policy=None, max_tokens: int | None =
     return [token for step in steps for token in step.tokens], steps, session, kv
 
 
-@given(st.integers(0, 10**6), st.lists(st.booleans(), min_size=1, max_size=5), st.integers(1, 60))
-def test_any_drafts_and_any_policy_give_the_plain_answer(seed, keeps, max_tokens):
+BRANCHES = st.sampled_from([1, 1, 3, 5])
+
+
+@given(st.integers(0, 10**6), st.lists(st.booleans(), min_size=1, max_size=5), st.integers(1, 60), BRANCHES)
+def test_any_drafts_and_any_policy_give_the_plain_answer(seed, keeps, max_tokens, branches):
     plain, *_ = run(FakeTarget(), max_tokens=max_tokens)
     target = FakeTarget()
-    guess = Guess(target.choose, random.Random(seed))
+    guess = Guess(target.choose, random.Random(seed), branches)
     tokens, steps, session, kv = run(target, guess, Listed(keeps), max_tokens)
     assert tokens == plain
     assert steps[-1].end == "length"
@@ -69,22 +83,56 @@ def test_any_drafts_and_any_policy_give_the_plain_answer(seed, keeps, max_tokens
     assert sum(step.source.accepted for step in steps if step.source) == sum(accepted for _, accepted in guess.learned)
 
 
-@given(st.integers(0, 10**6))
-def test_the_end_of_the_answer_is_found_inside_a_draft(seed):
+@given(st.integers(0, 10**6), BRANCHES)
+def test_the_end_of_the_answer_is_found_inside_a_draft(seed, branches):
     target = FakeTarget(script(b"a short answer", len(PROMPT)))
-    tokens, steps, _, _ = run(target, Guess(target.choose, random.Random(seed)), max_tokens=None)
+    tokens, steps, _, _ = run(target, Guess(target.choose, random.Random(seed), branches), max_tokens=None)
     assert bytes(tokens) == b"a short answer"
     assert steps[-1].end == "end"
     assert END not in tokens
 
 
-@given(st.integers(0, 10**6), st.integers(len(PROMPT) + 1, 90))
-def test_drafts_never_exceed_the_context(seed, n_ctx):
+@given(st.integers(0, 10**6), st.integers(len(PROMPT) + 1, 90), BRANCHES)
+def test_drafts_never_exceed_the_context(seed, n_ctx, branches):
     plain, *_ = run(FakeTarget(n_ctx=n_ctx), max_tokens=None)
     target = FakeTarget(n_ctx=n_ctx)
-    tokens, steps, _, _ = run(target, Guess(target.choose, random.Random(seed)), max_tokens=None)
+    tokens, steps, _, _ = run(target, Guess(target.choose, random.Random(seed), branches), max_tokens=None)
     assert tokens == plain
     assert steps[-1].end == "context"
+
+
+def test_branches_beyond_the_first_are_accepted():
+    plain, *_ = run(FakeTarget())
+    target = FakeTarget()
+    guess = Guess(target.choose, random.Random(1), branches=5)
+    tokens, steps, *_ = run(target, guess)
+    assert tokens == plain
+    assert any(step.source.accepted > of_first_branch(step) for step in steps if step.source)
+
+
+def of_first_branch(step: Step) -> int:
+    """How many tokens would have been accepted of the draft's first branch alone."""
+    draft = step.source.draft
+    tree = Tree(draft.tokens, draft.parents) if draft.parents else Tree.line(draft.tokens)
+    return common_prefix([tree.tokens[i] for i in next(iter(tree.branches), ())], step.tokens)
+
+
+texts = st.text("ab ", min_size=30, max_size=60).map(str.encode)
+
+
+@given(texts, st.builds(Lookup, st.integers(1, 3), st.integers(1, 4), st.integers(2, 6), st.sampled_from(SELECT)))
+def test_the_published_form_verifies_its_sequences_whole(text, lookup):
+    plain, *_ = run(FakeTarget(script(text, len(PROMPT))), max_tokens=None)
+    drafted, steps, *_ = run(
+        FakeTarget(script(text, len(PROMPT))), Fixed(PublishedHistory(lookup), None), max_tokens=None
+    )
+    assert drafted == plain == list(text)
+    for step in steps:
+        if step.source:
+            draft = step.source.draft
+            assert Tree.merged(c.tokens for c in draft.candidates).tokens == draft.tokens
+            assert len(draft.candidates) <= lookup.m
+            assert all(len(c.tokens) < lookup.n for c in draft.candidates)
 
 
 def test_history_drafts_a_copy_and_saves_passes():
