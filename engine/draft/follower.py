@@ -11,7 +11,6 @@ import math
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from statistics import median
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from models.failures import Failure
 log = logging.getLogger("engine.draft")
 
 STEP = 2  # tokens that the cache lacks after a draft: its last one, which never ran, and the target's own
-LATELY = 32  # passes whose median is the time of a step
+LATELY = 32  # passes whose lower quartile is the time of a step: other programs only ever make them slower
 READING = 0.5  # steps: the time of a token that is read with others, before any were
 FADE = 0.5  # what the reading before counts at each new one
 WARM_UP = 3  # passes; the first one touches the weights for the first time
@@ -57,7 +56,9 @@ class Follower:
     @property
     def step_seconds(self) -> float:
         """What one token takes to be written; infinite as long as nothing ran, and for a chat that is too long."""
-        return median(self._steps) if self._steps and len(self.chat) <= self.session.limit else math.inf
+        if not self._steps or len(self.chat) > self.session.limit:
+            return math.inf
+        return sorted(self._steps)[len(self._steps) // 4]
 
     @property
     def catch_up_seconds(self) -> float:
@@ -70,12 +71,14 @@ class Follower:
 
     def warm_up(self) -> None:
         """Time steps, in a cache that nothing was read into yet. Raises Stopped."""
+        seconds = math.inf
         for _ in range(WARM_UP):
             started = time.perf_counter()
             self.session.run((0,))
             self._likeliest()
-            self._steps.append(time.perf_counter() - started)
+            seconds = min(seconds, time.perf_counter() - started)
             self.session.keep((0,), 0)
+        self._steps.append(seconds)
 
     def write(self) -> Iterator[tuple[int, float]]:
         """The likeliest next token and its probability, then the one after it, and so on; one pass for each, which runs
