@@ -15,6 +15,7 @@ from typing import Literal
 
 from engine.answer import Answer
 from engine.calibration import Key
+from engine.draft_model import DraftModel
 from engine.folders import cache_folder
 from engine.judge import Judge
 from engine.kv.ladder import ANSWER_ROOM, size_class
@@ -27,6 +28,7 @@ from engine.llama.model import Model
 from engine.llama.target import LlamaTarget
 from engine.llama.template import ChatTemplate
 from engine.machine import default_threads, fingerprint, resident_bytes
+from engine.parts import DRAFT, given_back
 from engine.plan import Plan, Wish
 from engine.planner import plan_for
 from engine.protocol import (
@@ -69,13 +71,15 @@ class _Chat:
     request: Load
     plan: Plan
     info: ModelInfo
+    draft: DraftModel | None
 
     @property
     def anonymous_bytes(self) -> int:
-        """What unloading gives back; mapped files count as free memory anyway."""
-        parts = self.plan.parts
-        kv = parts["kv"] * self.target.n_ctx // self.plan.n_ctx
-        return parts["weights_repacked"] + parts.get("weights_read", 0) + parts["vocabulary"] + kv
+        """What unloading gives back."""
+        size = given_back(self.plan.parts, self.target.n_ctx / self.plan.n_ctx)
+        if self.draft:
+            size += given_back(self.plan.parts, self.draft.target.n_ctx / self.draft.n_ctx, DRAFT)
+        return size
 
 
 class Engine:
@@ -103,9 +107,13 @@ class Engine:
             return not self.stop.is_set()
 
         model = Model(Path(request.path), on_progress, repack=plan.repack, mmap=plan.mmap)
+        draft = None
         try:
-            self._chat = self._wire(model, request, plan)
+            draft = self._load_draft(model, request, plan)
+            self._chat = self._wire(model, draft, request, plan)
         except BaseException:
+            if draft:
+                draft.close()
             model.close()
             raise
         return Loaded(request.id, self._chat.info, time.perf_counter() - started)
@@ -114,10 +122,16 @@ class Engine:
         """How to load the request's model in place of the loaded one, which stays as it is."""
         wish = Wish(request.threads or default_threads(), request.n_ctx, request.kv_type)
         freed = self._chat.anonymous_bytes if self._chat else 0
-        plan = plan_for(Path(request.path), wish, request.memory_bytes, freed)
-        return plan
+        draft = Path(request.draft_model) if request.draft_model else None
+        return plan_for(Path(request.path), wish, request.memory_bytes, freed, draft)
 
-    def _wire(self, model: Model, request: Load, plan: Plan) -> _Chat:
+    def _load_draft(self, model: Model, request: Load, plan: Plan) -> DraftModel | None:
+        """The draft model, if one is asked for and the plan has room for it."""
+        if not request.draft_model or not plan.draft_kv_type:
+            return None
+        return DraftModel(Path(request.draft_model), plan, model, self.stop)
+
+    def _wire(self, model: Model, draft: DraftModel | None, request: Load, plan: Plan) -> _Chat:
         template = ChatTemplate(model.template, model.vocabulary)
         n_ctx = size_class(0, plan.n_ctx)
         options = ContextOptions(n_ctx, plan.threads, n_batch=plan.n_batch, kv_type=plan.kv_type)
@@ -139,11 +153,13 @@ class Engine:
         identity = file_identity(model.path, model.header.data_offset)
         memory = ChatMemory(session, self._saved, Guard(identity, settings=plan.kv_type, build=build()))
         judge = Judge(known_shapes(model.header), Key(identity, plan.threads, plan.kv_type, build(), fingerprint()))
-        return _Chat(model, target, template, session, memory, judge, request, plan, info)
+        return _Chat(model, target, template, session, memory, judge, request, plan, info, draft)
 
     def unload(self) -> None:
         chat, self._chat = self._chat, None
         if chat:
+            if chat.draft:
+                chat.draft.close()
             chat.target.close()
             chat.model.close()
 
@@ -159,7 +175,8 @@ class Engine:
         sampler = chat.target.sampler(request.sampling, prompt)
         try:
             kv = PartialFixed(chat.judge.policy(request.kv_policy, chat.target), chat.target.most_inputs)
-            drafting = chat.judge.drafting(request, chat.target)
+            drafter = chat.draft.drafter(request.draft) if chat.draft else None
+            drafting = chat.judge.drafting(request, chat.target, drafter)
             chat.memory.open(request.chat, prompt)
             stops = (*chat.template.stops, *request.stop)
             answer = Answer(chat.session, sampler, kv, stops, chat.judge.observe, drafting)

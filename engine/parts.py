@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from engine.draft.tree import MOST_BRANCHES
 from engine.kv.ladder import SMALLEST
 from engine.sizes import KVType, Sizes
 
@@ -55,7 +57,8 @@ def model_parts(sizes: Sizes, choice: Choice, n_ctx: int, rows: int) -> dict[str
 def draft_parts(draft: Sizes, choice: Choice, n_ctx: int) -> dict[str, int]:
     """A draft model is loaded as the model is, with a context as large as far as it was trained for one."""
     choice = replace(choice, kv_type=draft_kv_type(draft, choice.kv_type))
-    found = model_parts(draft, choice, min(n_ctx, draft.n_ctx_train or n_ctx), rows=1)
+    rows = MOST_BRANCHES  # the least that a target has room for
+    found = model_parts(draft, choice, min(n_ctx, draft.n_ctx_train or n_ctx), rows)
     assert found, "any model can have an f16 cache"
     return {DRAFT + name: size for name, size in found.items() if size}
 
@@ -63,3 +66,9 @@ def draft_parts(draft: Sizes, choice: Choice, n_ctx: int) -> dict[str, int]:
 def draft_kv_type(draft: Sizes, wanted: KVType) -> KVType:
     """The model's own type of KV cache, if the draft model's heads allow it."""
     return wanted if draft.context(SMALLEST, wanted, n_batch=128) else "f16"
+
+
+def given_back(parts: Mapping[str, int], grown: float, prefix: str = "") -> int:
+    """What unloading a model gives back when it has this share of its KV cache; mapped files count as free anyway."""
+    names = ("weights_repacked", "weights_read", "vocabulary")
+    return sum(parts.get(prefix + name, 0) for name in names) + int(parts.get(f"{prefix}kv", 0) * grown)

@@ -1,0 +1,55 @@
+"""A loaded draft model: its weights, its target, and the drafter it makes in either form. Knows no chat.
+
+Target and drafter are never at work at once: the decode loop calls one after the other, both with the same number of
+threads, so that they take turns on the same cores.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine.draft.drafter import Drafter
+from engine.draft.follower import Follower
+from engine.draft.model import ModelDrafter
+from engine.folders import cache_folder
+from engine.kv.ladder import size_class
+from engine.llama.context import ContextOptions
+from engine.llama.model import Model
+from engine.llama.target import LlamaTarget
+from engine.plan import Plan
+from engine.protocol import DraftMode
+from engine.stop import StopFlag
+
+
+class DraftModel:
+    """Owns the weights and the target; `stop` is the engine's, so that one flag stops whatever runs."""
+
+    def __init__(self, path: Path, plan: Plan, target: Model, stop: StopFlag) -> None:
+        """Load the file at `path` as `plan` says, to draft for `target`. Raises Failure and Stopped."""
+        assert plan.draft_kv_type, "the plan has no room for a draft model"
+        self.model = Model(path, lambda _fraction: not stop.is_set(), repack=plan.repack, mmap=plan.mmap)
+        try:
+            self.n_ctx = min(plan.n_ctx, self.model.n_ctx_train or plan.n_ctx)
+            n_ctx = size_class(0, self.n_ctx)
+            options = ContextOptions(n_ctx, plan.threads, n_batch=plan.n_batch, kv_type=plan.draft_kv_type)
+            self.target = LlamaTarget(self.model, options, stop, cache_folder())
+        except BaseException:
+            self.model.close()
+            raise
+        follower = Follower(self.target, min(self.model.vocabulary.n_tokens, target.vocabulary.n_tokens), self.n_ctx)
+        share = self.model.size_bytes / target.size_bytes
+        self._improved = ModelDrafter(follower, share)
+        self._published = ModelDrafter(follower, share, published=True)
+        try:
+            follower.warm_up()
+        except BaseException:
+            self.close()
+            raise
+
+    def drafter(self, mode: DraftMode) -> Drafter:
+        """In the form that `mode` asks for."""
+        return self._published if mode == self._published.name else self._improved
+
+    def close(self) -> None:
+        self.target.close()
+        self.model.close()

@@ -1,0 +1,430 @@
+"""The draft model, a tiny one: whatever is asked of it, its cache is the chat's, and the answer is the same."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import shutil
+import threading
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.costs import CostTable, Timings
+from engine.decode import decode
+from engine.draft.chooser import Chooser
+from engine.draft.drafting import Auto, Fixed
+from engine.draft.follower import STEP, Follower
+from engine.draft.matched import MOST, START, MatchedLengths
+from engine.draft.model import ModelDrafter, bucket
+from engine.engine import Engine
+from engine.kv.policy import Always, PartialFixed
+from engine.protocol import Finished, Load, Sampling
+from engine.session import Session
+from engine.stop import Stopped
+from models.default import default_model
+from models.failures import Failure
+from tests.engine.asking import QUESTION, ask, assert_same_but_for_near_ties
+from tests.engine.conftest import write_gguf
+from tests.engine.fake_target import END, FakeTarget, letters, script
+
+PROMPT = list(b"the small bird sang. the small bird ")
+
+
+class Dear(CostTable):
+    """Any pass takes a second, far more than the small model's, whatever real passes take."""
+
+    def __init__(self) -> None:
+        super().__init__(Timings({0: dict.fromkeys((1, 8, 48), 1.0)}, 0.0, 512, 2.0))
+
+    def observe(self, k, depth, seconds, rows=None) -> None:
+        pass
+
+
+class Small(FakeTarget):
+    """Its choices have this probability."""
+
+    probability = 0.9
+
+    def logits(self, row):
+        logits = super().logits(row)
+        others = (1 - self.probability) / (len(logits) - 1)
+        return math.log(self.probability / others) * logits
+
+
+def drafter(target: FakeTarget | None = None, limit: int = 512, share: float = 0.01, **options) -> ModelDrafter:
+    return ModelDrafter(Follower(target or Small(), 257, limit), share, **options)
+
+
+def continuation(tokens: list[int], count: int) -> tuple[int, ...]:
+    """What the tiny model writes after `tokens`."""
+    written = list(tokens)
+    for _ in range(count):
+        written.append(letters(written))
+    return tuple(written[len(tokens) :])
+
+
+def target_of(draft: ModelDrafter) -> FakeTarget:
+    target = draft.follower.session.target
+    assert isinstance(target, FakeTarget)
+    return target
+
+
+def check(draft: ModelDrafter, chat: list[int]) -> None:
+    """The cache holds what the session says, and drafts follow the chat."""
+    target, session = target_of(draft), draft.follower.session
+    assert target.cache == session.tokens
+    assert draft.follower.chat == chat
+
+
+actions = st.lists(
+    st.one_of(
+        st.tuples(st.just("begin"), st.integers(1, 60), st.integers(0, 3)),
+        st.tuples(st.just("extend"), st.integers(0, 5), st.integers(0, 3)),
+        st.tuples(st.just("right"), st.integers(1, 8), st.integers(0, 1)),
+        st.tuples(st.just("propose"), st.integers(0, 9), st.integers(0, 1)),
+    ),
+    max_size=40,
+)
+
+
+@given(actions, st.booleans(), st.integers(20, 512))
+def test_any_sequence_of_calls_keeps_the_cache_in_step(actions, published, limit):
+    draft, chat = drafter(Small(n_ctx=min(64, limit)), limit, published=published), []
+    for name, count, other in actions:
+        if name == "begin":
+            chat = [*chat[:count], *b"abcd"[:other], 99]
+            draft.begin(chat)
+        elif name == "extend":
+            new = [97 + other] * count
+            chat = [*chat, *new]
+            draft.extend(new)
+        elif name == "right":
+            new = list(continuation(chat, count))
+            chat = [*chat, *new]
+            draft.extend(new)
+        else:
+            candidates = draft.propose(count)
+            for candidate in candidates:
+                assert candidate.tokens == continuation(chat, len(candidate.tokens))
+                assert len(candidate.tokens) <= count
+            assert bool(candidates) == (0 < len(chat) <= limit and count > 0)
+        check(draft, chat)
+
+
+def test_only_what_is_new_runs():
+    draft, chat = drafter(), list(PROMPT)
+    draft.begin(chat)
+    assert draft.propose(4)[0].tokens == continuation(chat, 4)
+    target = target_of(draft)
+    assert target.passes == [8, 8, 8, 8, 4, 1, 1, 1]  # the last token of a draft never runs
+    target.passes.clear()
+    new = [*continuation(chat, 4), 97]
+    draft.extend(new)
+    draft.propose(2)
+    assert target.passes == [2, 1]
+    target.passes.clear()
+    draft.extend([98])
+    draft.propose(1)
+    assert target.passes == [1]
+    draft.propose(1)
+    assert target.passes == [1, 1]  # asked again for the same
+
+
+def test_nothing_runs_unless_it_is_asked_for():
+    draft = drafter()
+    draft.begin(PROMPT)
+    draft.extend([97, 98])
+    assert draft.cost == math.inf
+    draft.begin([*PROMPT, 99])
+    assert draft.propose(0) == []
+    assert target_of(draft).passes == []
+
+
+def test_the_cost_is_that_of_its_own_steps_and_of_reading_first():
+    draft = drafter()
+    draft.follower.warm_up()
+    assert target_of(draft).cache == []
+    step = draft.cost
+    assert 0 < step < 0.1
+    draft.begin(PROMPT)
+    assert draft.cost > len(PROMPT) * step * 0.4
+    candidate = draft.propose(4)[0]
+    assert 0 < candidate.cost_seconds < 1
+    draft.extend(continuation(PROMPT, 4))
+    draft.extend([97])
+    assert draft.follower.catch_up_seconds == 0
+    assert draft.cost == draft.follower.step_seconds
+    draft.extend([97] * 20)
+    assert draft.follower.catch_up_seconds > 0
+
+
+def test_drafts_end_where_the_answer_does():
+    draft = drafter(Small(script(b"abc", len(PROMPT))))
+    draft.begin(PROMPT)
+    assert draft.propose(9)[0].tokens == tuple(b"abc")
+    draft.extend(b"abc")
+    assert draft.propose(9) == []
+
+
+def test_time_without_a_draft_is_paid_with_the_next_one():
+    draft = drafter(Small(lambda tokens: END if tokens[-1] == 0 else 97))
+    draft.begin([*PROMPT, 0])
+    assert draft.propose(3) == []
+    unpaid = draft._unpaid
+    assert unpaid > 0
+    draft.extend([1])
+    assert draft.propose(3)[0].cost_seconds > unpaid
+    assert draft._unpaid == 0
+
+
+@pytest.mark.parametrize(
+    ("probability", "share", "length"), [(0.5, 0.1, 4), (0.5, 0.3, 2), (0.9, 0.3, 9), (0.2, 0.3, 1), (0.9, 0.6, 5)]
+)
+def test_it_stops_when_another_token_cannot_pay(probability, share, length):
+    target = Small()
+    target.probability = probability
+    draft = drafter(target, share=share)
+    draft.begin(PROMPT)
+    candidate = draft.propose(9)[0]
+    assert len(candidate.tokens) == length
+    assert candidate.confidence == pytest.approx([probability] * length, rel=1e-3)
+    assert candidate.evidence == bucket(probability)
+    published = drafter(target, share=share, published=True)
+    published.begin(PROMPT)
+    assert len(published.propose(9)[0].tokens) == START
+
+
+def test_evidence_is_how_sure_the_first_token_is():
+    assert [bucket(p)[0] for p in (0.1, 0.5, 0.7, 0.9, 0.99, 1.0)] == [0, 1, 2, 3, 4, 4]
+
+
+def test_tokens_beyond_the_shared_vocabulary_are_neither_written_nor_read():
+    draft = ModelDrafter(Follower(Small(), 110), 0.01)
+    draft.begin([97])
+    for _ in range(30):
+        for candidate in draft.propose(3):
+            assert max(candidate.tokens) < 110
+            draft.extend(candidate.tokens)
+        draft.extend([98])
+    draft.extend([111])
+    assert draft.propose(3) == []
+
+
+def test_a_chat_that_is_too_long_is_not_followed():
+    draft = drafter(limit=40)
+    draft.follower.warm_up()
+    draft.begin(PROMPT)
+    draft.propose(9)
+    assert len(draft.follower.session.tokens) == 40
+    draft.extend([97] * 5)
+    assert draft.propose(3) == []
+    assert draft.cost == math.inf
+
+
+class Narrow(Small):
+    """There is no memory for a larger cache."""
+
+    def grow(self, n_ctx):
+        raise Failure("out_of_memory", "There is not enough memory.")
+
+
+def test_a_cache_that_cannot_grow_ends_drafting_and_not_the_answer():
+    draft = drafter(Narrow(n_ctx=50), limit=500)
+    draft.begin(PROMPT)
+    assert draft.propose(2)
+    draft.extend([97] * 20)
+    assert draft.propose(2) == []
+    assert draft.cost == math.inf
+
+
+@given(st.lists(st.integers(0, 12), max_size=12))
+def test_stopped_anywhere_the_cache_stays_right(stops):
+    class Stopping(Small):
+        left = 10**9
+
+        def run(self, tokens, rows=1):
+            self.left -= 1
+            if self.left < 0:
+                raise Stopped
+            super().run(tokens, rows)
+
+    target = Stopping()
+    draft, chat = drafter(target), list(PROMPT)
+    draft.begin(chat)
+    for left in stops:
+        target.left = left
+        try:
+            draft.propose(6)
+        except Stopped:
+            assert target.left < 0
+        check(draft, chat)
+        chat.append(97)
+        draft.extend([97])
+    target.left = 100
+    assert draft.propose(6)[0].tokens == continuation(chat, 6)
+
+
+def answer(target: FakeTarget, drafting, max_tokens: int = 60) -> list[int]:
+    session = Session(target)
+    list(session.read(PROMPT))
+    steps = decode(session, target.sampler(Sampling(), PROMPT), PartialFixed(Always(), 64), max_tokens, drafting)
+    return [token for step in steps for token in step.tokens]
+
+
+@given(st.integers(0, 10**6), st.floats(0, 1), st.booleans())
+def test_answers_equal_plain_ones(seed, right, published):
+    dice = random.Random(seed)
+    wrong = {i for i in range(600) if dice.random() > right}
+
+    def small(tokens):
+        return 97 if len(tokens) in wrong else letters(tokens)
+
+    draft = drafter(Small(small), published=published)
+    drafting = Fixed(draft, None) if published else Auto((draft,), Chooser(), Dear())
+    draft.follower.warm_up()
+    target = FakeTarget()
+    assert answer(target, drafting) == answer(FakeTarget(), None)
+    assert target_of(draft).cache == draft.follower.session.tokens
+
+
+@pytest.mark.parametrize("published", [False, True])
+def test_a_small_model_that_is_right_saves_passes(published):
+    draft, target = drafter(published=published), FakeTarget()
+    draft.follower.warm_up()
+    answer(target, Fixed(draft, None) if published else Auto((draft,), Chooser(), Dear()))
+    assert len(target.passes) < 40
+
+
+# --- the published form's k ---
+
+
+def lengths(*drafts: tuple[int, int]) -> MatchedLengths:
+    matched = MatchedLengths()
+    for right, drafted in drafts:
+        matched.add(right, drafted)
+    return matched
+
+
+def test_k_is_the_most_frequent_matched_length():
+    assert lengths().k == START
+    assert lengths((2, 4), (1, 4), (2, 4), (3, 4), (1, 4), (2, 4)).k == 2
+    assert lengths((2, 4), (3, 4)).k == 3
+    assert lengths((0, 4), (0, 4), (0, 4)).k == START
+    assert lengths((0, 4), (0, 4), (1, 4)).k == 1
+
+
+def test_drafts_that_are_right_to_their_end_make_k_grow():
+    assert lengths((4, 4), (4, 4), (1, 4)).k == 9
+    assert lengths(*[(4, 4)] * 20, (0, 4)).k == MOST
+    unfinished = lengths((4, 4))
+    unfinished.begin()
+    unfinished.add(2, 4)
+    assert unfinished.k == 2
+
+
+def test_the_published_form_learns_k_from_the_chat_and_forgets_it_with_another_one():
+    draft, chat = drafter(published=True), list(PROMPT)
+    draft.begin(chat)
+    for _ in range(5):
+        tokens = draft.propose(9)[0].tokens
+        new = [*tokens[:2], 65]
+        draft.extend(new)
+        chat += new
+    assert draft.matched.k == 2
+    assert len(draft.propose(9)[0].tokens) == 2
+    draft.begin([*chat, 98, 99])
+    assert draft.matched.k == 2
+    draft.begin(list(b"another chat"))
+    assert draft.matched.k == START
+
+
+def test_a_step_reads_no_more_than_its_two_tokens():
+    draft = drafter()
+    draft.begin(PROMPT)
+    draft.propose(4)
+    draft.extend([*continuation(PROMPT, 4), 97])
+    follower = draft.follower
+    assert len(follower.chat) - follower._right == STEP
+
+
+# --- the default model, drafting for its own copy ---
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory) -> Iterator[Engine]:
+    copy = shutil.copy(default_model(), tmp_path_factory.mktemp("draft") / "copy.gguf")
+    engine = Engine()
+    engine.load(Load(0, str(default_model()), n_ctx=1024, threads=2, draft_model=str(copy)))
+    chat = engine._loaded()
+    chat.judge.table = Dear()
+    yield engine
+    engine.close()
+
+
+def test_the_draft_model_is_loaded_and_said_to_be_too_large(pair):
+    info = pair.status(0).model
+    assert "copy.gguf is no smaller than the model it drafts for" in info.notes[-1]
+    assert sum(info.plan.values()) > 2 * sum(size for name, size in info.plan.items() if name.startswith("draft_"))
+
+
+@pytest.fixture(scope="module")
+def plain(pair) -> Finished:
+    return ask(pair, QUESTION, draft="off")[1]
+
+
+@pytest.mark.parametrize("mode", ["model", "model-published", "auto"])
+def test_real_answers_equal_plain_ones(pair, plain, mode):
+    pair.forget()
+    _, drafted = ask(pair, QUESTION, draft=mode)
+    assert_same_but_for_near_ties(pair, [QUESTION], plain.tokens, drafted.tokens)
+    assert drafted.statistics.accepted > 10
+    assert mode == "auto" or drafted.statistics.accepted > 0.8 * drafted.statistics.drafted
+    assert drafted.statistics.steps < 0.7 * plain.statistics.steps
+
+
+def test_the_flag_stops_the_draft_model_too_and_it_goes_on_rightly(pair):
+    drafter = pair._loaded().draft.drafter("model")
+    follower, chat = drafter.follower, [100 + i % 200 for i in range(300)]
+    drafter.begin([5])
+    drafter.begin(chat)
+    timer = threading.Timer(0.02, pair.stop.set)
+    timer.start()
+    with pytest.raises(Stopped):
+        drafter.propose(4)
+    timer.join()
+    pair.stop.clear()
+    assert follower.session.target.size == len(follower.session.tokens) < len(chat)
+    assert follower.session.tokens == chat[: len(follower.session.tokens)]
+    resumed = drafter.propose(4)[0].tokens
+    follower.session.forget()
+    drafter.begin(chat)
+    assert drafter.propose(4)[0].tokens == resumed
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("target.gguf", "pointless"), ("none.gguf", "There is no file"), ("other.gguf", "could not be loaded")],
+)
+def test_a_draft_model_that_cannot_draft_is_refused_and_nothing_is_unloaded(pair, tmp_path, name, words):
+    os.symlink(default_model(), tmp_path / "target.gguf")
+    write_gguf(tmp_path / "other.gguf", "llama")
+    before = pair.status(0).model
+    with pytest.raises(Failure, match=words):
+        pair.load(Load(0, str(default_model()), draft_model=str(tmp_path / name)))
+    assert pair.status(0).model == before
+
+
+def test_without_memory_for_both_the_model_is_loaded_alone(tmp_path):
+    copy = shutil.copy(default_model(), tmp_path / "copy.gguf")
+    engine = Engine()
+    info = engine.load(Load(0, str(default_model()), memory_bytes=300 << 20, draft_model=str(copy))).model
+    assert "The draft model copy.gguf is left out" in info.notes[-1]
+    assert engine._loaded().draft is None
+    engine._loaded().judge.table = Dear()
+    _, finished = ask(engine, QUESTION, max_tokens=8, draft="model")
+    assert (finished.statistics.drafted, len(finished.tokens)) == (0, 8)
+    engine.close()
