@@ -22,7 +22,7 @@ from engine.draft.matched import MOST, START, MatchedLengths
 from engine.draft.model import ModelDrafter, bucket
 from engine.engine import Engine
 from engine.kv.policy import Always, PartialFixed
-from engine.protocol import Finished, Load, Sampling
+from engine.protocol import Load, Sampling
 from engine.session import Session
 from engine.stop import Stopped
 from models.default import default_model
@@ -93,7 +93,8 @@ actions = st.lists(
 
 @given(actions, st.booleans(), st.integers(20, 512))
 def test_any_sequence_of_calls_keeps_the_cache_in_step(actions, published, limit):
-    draft, chat = drafter(Small(n_ctx=min(64, limit)), limit, published=published), []
+    draft = drafter(Small(n_ctx=min(64, limit)), limit, published=published)
+    chat: list[int] = []
     for name, count, other in actions:
         if name == "begin":
             chat = [*chat[:count], *b"abcd"[:other], 99]
@@ -372,7 +373,7 @@ def test_the_draft_model_is_loaded_and_said_to_be_too_large(pair):
 
 
 @pytest.fixture(scope="module")
-def plain(pair) -> Finished:
+def plain(pair):
     return ask(pair, QUESTION, draft="off")[1]
 
 
