@@ -108,7 +108,9 @@ class Target(Protocol):
         """Write the keys and values of all `size` tokens to a file."""
 
     def restore(self, path: Path) -> list[int]:
-        """Replace the KV cache's content by a file's; returns its tokens. Raises Failure if the file does not fit."""
+        """Replace the KV cache's content by a file's; returns its tokens. Raises Failure if the file does not fit.
+
+        What `save` wrote must be there unchanged (`engine.kv.sealed`); what stands behind it does not matter."""
 
     def close(self) -> None:
         """Free the KV cache; the target must not be used afterwards."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from engine.kv.saved import SHORTEST, Guard, SavedChats, worth_saving
 from engine.session import Session
@@ -34,11 +35,14 @@ class ChatMemory:
         gain = common_prefix(record.tokens, prompt) - common_prefix(self.session.tokens, prompt)
         if gain < SHORTEST:
             return
-        try:
-            self.session.restore(record.tokens, lambda: self.saved.load(chat, record, self.session.target))
-            self._saved_tokens = len(record.tokens)
-        except Failure as failure:
-            log.warning("%s %s", failure, failure.detail)
+        target = self.session.target
+        with ThreadPoolExecutor(1) as pool:
+            whole = pool.submit(self.saved.is_whole, chat)  # while the cache is made large enough
+            try:
+                self.session.restore(record.tokens, lambda: self.saved.load(chat, record, target, whole.result()))
+                self._saved_tokens = len(record.tokens)
+            except Failure as failure:
+                log.warning("%s %s", failure, failure.detail)
 
     def has_read(self, tokens: int, seconds: float) -> None:
         """Learn how fast prompts are read; shorter ones say little."""

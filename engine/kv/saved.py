@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 
+from engine.kv.sealed import is_whole, seal
 from engine.target import Target
 from models.failures import Failure
 from models.files import make_private_folder, sync_folder, write_atomically
@@ -94,6 +95,7 @@ class SavedChats:
             make_private_folder(self.folder)
             partial.unlink(missing_ok=True)
             target.save(partial, tokens)
+            seal(partial)
             size = partial.stat().st_size
             self._make_room(size, keep=path.stem)
             os.replace(partial, path)
@@ -107,10 +109,22 @@ class SavedChats:
             discard(partial)
         return record
 
-    def load(self, chat: str, record: Record, target: Target) -> None:
-        """Put the saved keys and values into the target; a file that does not fit is deleted and raises Failure."""
+    def is_whole(self, chat: str) -> bool:
+        """Is the chat's file as it was written? Reads all of it."""
         try:
-            tokens = target.restore(self._path(chat, ".kv"))
+            return is_whole(self._path(chat, ".kv"))
+        except OSError as error:
+            log.warning("a saved chat cannot be read: %s", error)
+            return False
+
+    def load(self, chat: str, record: Record, target: Target, whole: bool) -> None:
+        """Put the saved keys and values into the target; a file that does not fit, or is not `whole`, is deleted and
+        raises Failure."""
+        path = self._path(chat, ".kv")
+        try:
+            if not whole:
+                raise Failure("cache_unusable", f"The saved context {path.name} is damaged.")
+            tokens = target.restore(path)
             if tokens != record.tokens:
                 raise Failure("cache_unusable", "A saved chat's tokens are not those of its record.")
         except Failure:

@@ -134,12 +134,13 @@ class FakeTarget:
         return len(self.cache)
 
     def save(self, path: Path, tokens: Sequence[int]) -> None:
-        path.write_bytes(bytes(tokens))
+        path.write_bytes(len(tokens).to_bytes(4) + bytes(tokens))
 
     def restore(self, path: Path) -> list[int]:
         if not path.exists():
             raise Failure("cache_unusable", "no file")
-        self.cache = list(path.read_bytes())
+        content = path.read_bytes()
+        self.cache = list(content[4 : 4 + int.from_bytes(content[:4])])
         return list(self.cache)
 
     def close(self) -> None:
