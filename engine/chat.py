@@ -32,6 +32,8 @@ HELP = """\
 /help          this list
 /quit          leave (Ctrl-D too); Ctrl-C stops an answer"""
 
+NEED_COSTS = ("auto", "history", "model")  # drafters that verify only what pays
+
 
 def chat(options: argparse.Namespace) -> int:
     """Raises Failure and ValueError, whose texts are sentences for the user."""
@@ -57,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
         sampling,
         options.max_tokens,
         kv_policy=options.kv_policy,
-        draft=options.draft,
+        draft=options.draft or "auto",
         lookup=lookup_of(options),
         trace=bool(options.trace),
     )
@@ -67,6 +69,8 @@ def run(options: argparse.Namespace) -> int:
     try:
         with ctrl_c_stops(engine):
             info = engine.load(request).model
+            if options.draft in NEED_COSTS and not engine.calibrated:
+                calibrate(engine)
             with open_trace(options.trace) as trace:
                 output = Output(show=not options.json, trace=trace)
                 if messages is None:
@@ -77,6 +81,15 @@ def run(options: argparse.Namespace) -> int:
                 return 0
     finally:
         engine.close()
+
+
+def calibrate(engine: Engine) -> None:
+    """A drafter that was asked for must not do nothing without a word because no pass was timed yet."""
+    print("chickadee: Timing this model's passes first (7 seconds), to know which drafts pay.", file=sys.stderr)
+    try:
+        engine.calibrate()
+    except Failure as failure:
+        print(f"chickadee: {failure} Nothing is drafted.", file=sys.stderr)
 
 
 @contextmanager
@@ -109,12 +122,12 @@ def lookup_of(options: argparse.Namespace) -> Lookup:
 
 
 def draft_model_of(options: argparse.Namespace) -> str | None:
-    by_model = options.draft in ("model", "model-published")
+    by_model = options.draft in ("model", "model-published")  # None, not given, is auto
     if options.draft_model is None:
         if by_model:
             raise ValueError(f"--draft {options.draft} needs a --draft-model")
         return None
-    if not by_model and options.draft != "auto":
+    if not by_model and options.draft not in ("auto", None):
         raise ValueError("--draft-model belongs to --draft model, model-published or auto")
     return str(options.draft_model)
 

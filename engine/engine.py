@@ -168,6 +168,8 @@ class Engine:
         chat = self._loaded()
         if not request.messages or not request.messages[-1].content.strip():
             raise Failure("empty_prompt", "There is nothing to answer: the message is empty.")
+        if request.draft.startswith("model") and not chat.request.draft_model:
+            raise Failure("no_draft_model", "No draft model is loaded. Choose one, or draft without.")
         messages = without_oldest(request.messages, request.forget_turns)
         prompt = chat.template.tokens(messages)
         if len(prompt) >= chat.info.n_ctx:
@@ -253,6 +255,16 @@ class Engine:
                 if self.stop.is_set():
                     raise Stopped
         return False
+
+    @property
+    def calibrated(self) -> bool:
+        """Is it known what the loaded model's passes cost? Otherwise only published forms draft."""
+        return self._loaded().judge.table is not None
+
+    def calibrate(self) -> None:
+        """Time the loaded model's passes now. Raises Failure where that cannot be done, and Stopped."""
+        chat = self._loaded()
+        chat.judge.calibrate(chat.target)
 
     def forget_chat(self, chat: str) -> None:
         """The user deleted this chat: delete what is saved of it, and the cache's content if it is that chat's."""

@@ -124,20 +124,31 @@ class Judge:
             yield from measured_apart()
             self.profile = kept_profile()
         if self.table is None and self._attempts < MOST_ATTEMPTS and target.state_bytes <= MOST_SET_ASIDE:
-            put_back = target.set_aside()
             try:
                 yield from self._calibrate(target)
             except Failure as failure:
                 log.info("no calibration: %s", failure)
                 self._attempts = MOST_ATTEMPTS
-            finally:
-                put_back()
         elif self.table and self._observed >= REFRESH_AFTER:
             self._observed = 0
             keep(self.key, self.table.refreshed())
             keep_chances(self.key.model, self.chooser.state())
 
+    def calibrate(self, target: Target) -> None:
+        """Time the model's passes now. Raises Failure where that cannot be done, and Stopped."""
+        for _ in self._calibrate(target):
+            pass
+        if self.table is None:
+            raise Failure("disturbed", "Another program was busy: how long this model's passes take is not known.")
+
     def _calibrate(self, target: Target) -> Iterator[None]:
+        put_back = target.set_aside()
+        try:
+            yield from self._time_passes(target)
+        finally:
+            put_back()
+
+    def _time_passes(self, target: Target) -> Iterator[None]:
         for event in Calibration(target, self.key.threads).run():
             if isinstance(event, Timings) and event.disturbed:
                 self._attempts += 1

@@ -118,9 +118,10 @@ def default_interrupt() -> Iterator[None]:
 def describe(end: Finished) -> str:
     s = end.statistics
     read = s.prompt_tokens - s.reused_tokens
+    drafts = f", {s.accepted:,} of {s.drafted:,} drafted tokens accepted" if s.drafted else ""
     return (
         f"prompt {s.prompt_tokens:,} tokens, {s.reused_tokens:,} re-used, {rate(read, s.prompt_seconds)}\n"
-        f"answer {s.decode_tokens:,} tokens, {rate(s.decode_tokens, s.decode_seconds)}, {s.steps:,} steps\n"
+        f"answer {s.decode_tokens:,} tokens, {rate(s.decode_tokens, s.decode_seconds)}, {s.steps:,} steps{drafts}\n"
         f"context {s.context_tokens:,} of {s.n_ctx:,} tokens"
     )
 

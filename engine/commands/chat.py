@@ -47,8 +47,7 @@ def add_drafting(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--draft",
         choices=get_args(DraftMode),
-        default="off",
-        help="what drafts tokens: the chat's own text (history), a draft model, whatever pays (auto) (default: off)",
+        help="what drafts tokens: the chat's own text (history), a draft model, whatever pays (auto) (default: auto)",
     )
     parser.add_argument("--draft-model", type=Path, metavar="PATH", help="GGUF file of a draft model")
     published = parser.add_argument_group("sizes of --draft history-published")

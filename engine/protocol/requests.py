@@ -144,7 +144,7 @@ class Generate:
     chat: str = ""
     forget_turns: int = 0
     kv_policy: KVPolicy = "measured"
-    draft: DraftMode = "off"
+    draft: DraftMode = "auto"
     lookup: Lookup = field(default_factory=Lookup)
     trace: bool = False
 

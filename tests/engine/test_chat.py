@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from engine import calibration
 from engine.__main__ import main
 
 REPORT = {
@@ -60,6 +61,34 @@ def test_trace(tmp_path):
     passes = [json.loads(line) for line in (tmp_path / "trace.jsonl").read_text().splitlines()]
     assert [p["step"] for p in passes] == [1, 2, 3, 4, 5]
     assert all(p["keep"] and p["inputs"] == 1 and p["seconds"] > 0 for p in passes)
+
+
+def test_a_drafter_that_is_named_has_the_passes_timed_first(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(calibration, "BUDGET", 1.0)
+    question = ("chat", "--prompt", "Say it again: the wren sings.", "--greedy", "--max-tokens", "8", "--json")
+    assert main([*question, "--draft", "history"]) == 0
+    first = capsys.readouterr()
+    assert first.err.startswith("chickadee: Timing this model's passes first")
+    assert main([*question, "--draft", "history"]) == 0
+    kept = bool(list(tmp_path.glob("calibration/*")))
+    assert kept == ("Another program was busy" not in first.err)
+    assert kept == (capsys.readouterr().err == "")
+    assert main(list(question)) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_published_drafts_in_numbers():
+    sizes = ("--draft", "history-published", "--match", "2", "--m", "3", "--n", "5", "--select", "random")
+    prompt = "Say it four times: the wren sings. the wren sings."
+    done = run("--prompt", prompt, "--greedy", "--max-tokens", "24", "--json", *sizes)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    numbers = report["drafters"]["history-published"]
+    assert set(numbers) == {"proposed", "drafted", "accepted", "seconds"}
+    assert 0 < numbers["accepted"] == report["accepted"] <= numbers["drafted"] == report["drafted"]
+    assert report["steps"] < report["decode_tokens"] - 1
+    assert report["verifying_seconds"] > 0
 
 
 def test_messages_file_and_seed(tmp_path):

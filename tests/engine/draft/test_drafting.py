@@ -112,6 +112,7 @@ def test_branches_beyond_the_first_are_accepted():
 
 def of_first_branch(step: Step) -> int:
     """How many tokens would have been accepted of the draft's first branch alone."""
+    assert step.source
     draft = step.source.draft
     tree = Tree(draft.tokens, draft.parents) if draft.parents else Tree.line(draft.tokens)
     return common_prefix([tree.tokens[i] for i in next(iter(tree.branches), ())], step.tokens)
