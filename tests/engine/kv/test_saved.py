@@ -121,7 +121,7 @@ def test_files_are_private_and_nothing_temporary_stays(tmp_path):
 
 
 def test_the_quota_drops_what_is_worth_least(tmp_path, monkeypatch):
-    chats = SavedChats(tmp_path, quota=900)
+    chats = SavedChats(tmp_path, quota=924)
     for age, name in enumerate(("new", "old", "oldest")):
         monkeypatch.setattr(time, "time", lambda age=age: 1e9 - age * saved.DAY)
         target = FakeTarget()
