@@ -8,7 +8,7 @@ import pytest
 
 from engine.costs import CostTable, Timings
 from engine.draft.chooser import Chooser
-from engine.protocol import Generate, Lookup, Message, Trace
+from engine.protocol import Generate, Lookup, Message, Sampling, Trace
 from models.failures import Failure
 from tests.engine.asking import GREEDY, QUESTION, ask, assert_same_but_for_near_ties
 from tests.engine.kv.test_real_policies import PUBLISHED
@@ -57,6 +57,19 @@ def test_greedy_answers_are_the_plain_ones(engine, judge, monkeypatch, mode, pen
         recomputed += numbers.recomputed_tokens
     assert accepted > 10
     assert (recomputed > 0) == pending
+
+
+def test_a_seed_gives_one_text_on_every_run(engine, judge):
+    """What was learned meanwhile makes other drafts, and no other text."""
+    warm = Sampling(temperature=0.9, repeat_penalty=1.1, seed=11)
+    modes = ({"draft": "off"}, {"draft": "auto"}, {"draft": "auto"}, MODES["published tree"])
+    for question in QUESTIONS[:2]:
+        runs = []
+        for mode in modes:
+            engine.forget()  # a prompt that is read in other pieces has other last bits
+            runs.append(ask(engine, Message("user", question), sampling=warm, max_tokens=40, **mode)[1])
+        assert len({finished.tokens for finished in runs}) == 1
+        assert all(finished.statistics.accepted for finished in runs[1:])
 
 
 def test_models_that_are_not_there_draft_nothing(engine):
