@@ -12,8 +12,8 @@ from pathlib import Path
 from benchmarks.prompts import Prompt, prompts
 from engine.engine import Engine
 from engine.llama.model import Model
-from engine.llama.template import ChatTemplate
 from engine.protocol import Finished, Generate, Load, Sampling
+from engine.template import ChatTemplate
 
 GREEDY = Sampling(temperature=0, repeat_penalty=1)
 ANSWER_TOKENS = 128

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from engine.capi.context import ContextOptions
 from engine.draft.drafter import Drafter
 from engine.draft.follower import Follower
 from engine.draft.model import ModelDrafter
 from engine.folders import cache_folder
 from engine.kv.ladder import size_class
-from engine.llama.context import ContextOptions
 from engine.llama.model import Model
 from engine.llama.target import LlamaTarget
 from engine.plan import Plan

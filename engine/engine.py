@@ -15,6 +15,7 @@ from typing import Literal
 
 from engine.answer import Answer
 from engine.calibration import Key
+from engine.capi.context import ContextOptions
 from engine.draft_model import DraftModel
 from engine.folders import cache_folder
 from engine.judge import Judge
@@ -22,11 +23,9 @@ from engine.kv.ladder import ANSWER_ROOM, size_class
 from engine.kv.memory import ChatMemory
 from engine.kv.policy import PartialFixed
 from engine.kv.saved import Guard, SavedChats
-from engine.llama.context import ContextOptions
 from engine.llama.library import build
 from engine.llama.model import Model
 from engine.llama.target import LlamaTarget
-from engine.llama.template import ChatTemplate
 from engine.machine import default_threads, fingerprint, resident_bytes
 from engine.parts import DRAFT, given_back
 from engine.plan import Plan, Wish
@@ -47,6 +46,7 @@ from engine.protocol import (
 )
 from engine.session import Session
 from engine.stop import StopFlag, Stopped
+from engine.template import ChatTemplate
 from engine.turns import TooLong, turns_to_forget, without_oldest
 from models.failures import Failure
 from models.header import Header

@@ -2,7 +2,7 @@
 
 The plan's total is what the engine's process will hold at most (its peak resident memory), with the KV cache grown to
 n_ctx. The cache starts small and grows, so much of the total is only taken when a chat becomes long. Growing takes no
-more: the old cache is freed before the new one is made, and its content waits in a file (`engine.llama.move`).
+more: the old cache is freed before the new one is made, and its content waits in a file (`engine.capi.move`).
 
 Candidates are tried in order of preference and the first that fits is taken, so that more memory never gives a plan
 further down the list. In order of what is given up:

@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
 def measure(path: Path, threads: int, identity: str) -> Timings:
     """Load the model, time its passes and keep the result. Raises Failure, and Stopped on Ctrl-C."""
     from engine.calibration import DEPTHS, Calibration, Key, keep
-    from engine.llama.context import ContextOptions
+    from engine.capi.context import ContextOptions
     from engine.llama.library import build
     from engine.llama.model import Model
     from engine.llama.target import LlamaTarget

@@ -1,80 +1,20 @@
-"""A llama_context: the KV cache and compute buffers of one loaded model. Owns and frees them."""
+"""A context of llama.cpp."""
 
 from __future__ import annotations
 
-import ctypes
-import sys
-from dataclasses import dataclass
 from typing import Any
 
-from engine.llama.batch import Batch
-from engine.llama.library import errors_logged, lib
-from engine.llama.model import Model
-from engine.sizes import KVType
-from engine.stop import StopFlag, Stopped
-from models.failures import Failure
+from engine.capi.context import GGML_TYPES, CContext, ContextOptions
+from engine.capi.model import CModel
+from engine.llama.library import lib, log
+from engine.stop import StopFlag
 
-GGML_TYPES: dict[KVType, int] = {"f16": 1, "q4_0": 2, "q8_0": 8}
 FLASH_ATTENTION = {"auto": -1, "off": 0, "on": 1}
 
-# Asked after every node of the compute graph. libc's strlen reads the stop flag's bytes and returns 0 or 1, so that no
-# Python runs inside a pass: a Python callback costs 0.5 ms per token on a 30-layer model, a tenth of the step.
-_strlen = ctypes.cast(ctypes.CDLL("msvcrt" if sys.platform == "win32" else None).strlen, lib.ggml_abort_callback)
 
-
-@dataclass(frozen=True, slots=True)
-class ContextOptions:
-    """n_ctx and n_batch in tokens; `max_rows`: most logits rows of one pass (each row is a vocabulary of floats).
-
-    `kv_type`: how keys and values are stored; q8_0 takes 17/32 of f16, q4_0 takes 9/32 and hurts the keys. `sequences`
-    share one cache: each takes the memory of a logits row and, in recurrent models, of a whole state."""
-
-    n_ctx: int
-    threads: int
-    n_batch: int = 512
-    max_rows: int = 64
-    kv_type: KVType = "f16"
-    sequences: int = 1
-
-    def __post_init__(self) -> None:
-        assert self.n_ctx > 0, self.n_ctx
-        assert self.threads > 0, self.threads
-        assert 0 < self.max_rows <= self.n_batch
-        assert self.sequences > 0, self.sequences
-
-
-class Context:
-    """`decode` runs one pass and raises Stopped when `stop` is set meanwhile."""
-
-    def __init__(self, model: Model, options: ContextOptions, stop: StopFlag) -> None:
-        self.options = options
-        self.stop = stop
-        self._flag = (ctypes.c_char * 2).from_buffer(stop.text)  # keeps the bytes in place while the context lives
-        params = context_params(options)
-        params.abort_callback = _strlen
-        params.abort_callback_data = ctypes.addressof(self._flag)
-        with errors_logged() as errors:
-            self.pointer = lib.llama_init_from_model(model.pointer, params)
-        if not self.pointer:
-            sentence = f"There is not enough free memory for a context of {options.n_ctx:,} tokens. Try a smaller one."
-            raise Failure("out_of_memory", sentence, "\n".join(errors))
-        self.memory = lib.llama_get_memory(self.pointer)
-        self.n_ctx: int = lib.llama_n_ctx(self.pointer)
-
-    def decode(self, batch: Batch) -> None:
-        if self.stop.is_set():
-            raise Stopped
-        result = lib.llama_decode(self.pointer, batch.raw)
-        if result == 2:
-            raise Stopped
-        if result != 0:
-            raise RuntimeError(f"llama_decode returned {result} for {batch.raw.n_tokens} tokens")
-
-    def close(self) -> None:
-        if self.pointer:
-            lib.llama_free(self.pointer)
-            self.pointer = None
-            del self._flag
+class Context(CContext):
+    def __init__(self, model: CModel, options: ContextOptions, stop: StopFlag) -> None:
+        super().__init__(lib, log, model, options, context_params(options), stop)
 
 
 def context_params(options: ContextOptions) -> Any:

@@ -12,8 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from engine.llama.context import ContextOptions, context_params
-from engine.llama.library import lib, lines_logged
+from engine.capi.context import ContextOptions
+from engine.llama.context import context_params
+from engine.llama.library import lib, log
 from engine.llama.model import Model
 from engine.llama.repack import HEAD, repacked_sizes
 from engine.sizes import ContextSizes, KVType, WeightSizes
@@ -56,7 +57,7 @@ class DryModel:
         return self._contexts[options]
 
     def _measure(self, options: ContextOptions) -> ContextSizes | None:
-        with lines_logged() as lines:
+        with log.lines() as lines:
             context = lib.llama_init_from_model(self.model.pointer, context_params(options))
         if not context:
             return None

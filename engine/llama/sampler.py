@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from engine.llama.context import Context
+from engine.capi.context import CContext
 from engine.llama.library import lib
 from engine.protocol import Sampling
 
@@ -16,7 +16,7 @@ class LlamaSampler:
     """Implements `engine.target.Sampler`: penalties, top-k, top-p, min-p, temperature, random choice, in this order."""
 
     def __init__(
-        self, context: Callable[[], Context], n_vocab: int, sampling: Sampling, history: Sequence[int]
+        self, context: Callable[[], CContext], n_vocab: int, sampling: Sampling, history: Sequence[int]
     ) -> None:
         self.context = context  # asked anew for each token: a growing cache is a new context
         self.n_vocab = n_vocab

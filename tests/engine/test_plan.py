@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from engine.__main__ import main
 from engine.budget import Budget, budget
+from engine.capi.context import ContextOptions
+from engine.capi.move import MOST_IN_RAM
 from engine.engine import Engine
-from engine.llama.context import Context, ContextOptions
+from engine.llama.context import Context
 from engine.llama.dry import DryModel, parse
-from engine.llama.library import lines_logged
+from engine.llama.library import log
 from engine.llama.model import Model
-from engine.llama.move import MOST_IN_RAM
 from engine.llama.target import LlamaTarget
 from engine.plan import COMFORTABLE, MOST_BY_DEFAULT, DraftFile, Wish, make_plan
 from engine.planner import plan_for
@@ -245,7 +246,7 @@ def dry():
 
 @pytest.fixture(scope="module")
 def real():
-    with lines_logged() as lines:
+    with log.lines() as lines:
         model = Model(default_model())
     yield model, lines
     model.close()
@@ -253,7 +254,7 @@ def real():
 
 @pytest.mark.parametrize("options", [ContextOptions(1024, 2), ContextOptions(700, 2, n_batch=128, kv_type="q8_0")])
 def test_dry_sizes_are_the_real_ones(dry, real, options):
-    with lines_logged() as lines:
+    with log.lines() as lines:
         context = Context(real[0], options, StopFlag())
     context.close()
     assert dry.context(options.n_ctx, options.kv_type, options.n_batch) == parse(lines)

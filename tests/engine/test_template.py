@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.llama.template import CHATML_STOPS, ChatTemplate, alternating
 from engine.protocol import Message
+from engine.template import CHATML_STOPS, ChatTemplate, alternating
 from models.failures import Failure
 from tests.engine.asking import QUESTION
 

@@ -6,24 +6,23 @@ import ctypes
 from functools import lru_cache
 from typing import Any
 
-from engine.llama.library import lib
 
-
-class LlamaVocabulary:
+class CVocabulary:
     """Implements `engine.target.Vocabulary`; valid as long as its model is loaded."""
 
-    def __init__(self, pointer: Any) -> None:
+    def __init__(self, lib: Any, pointer: Any) -> None:
+        self.lib = lib
         self.pointer = pointer
-        self.n_tokens: int = lib.llama_vocab_n_tokens(pointer)
-        self.adds_bos: bool = lib.llama_vocab_get_add_bos(pointer)
+        self.n_tokens: int = self.lib.llama_vocab_n_tokens(pointer)
+        self.adds_bos: bool = self.lib.llama_vocab_get_add_bos(pointer)
         self._pieces = lru_cache(maxsize=65_536)(self._piece)
 
     def tokenize(self, text: str, special: bool, add_bos: bool = False) -> list[int]:
         raw = text.encode("utf-8", errors="replace")
         size = len(raw) + 8
         while True:
-            tokens = (lib.llama_token * size)()
-            count = lib.llama_tokenize(self.pointer, raw, len(raw), tokens, size, add_bos, special)
+            tokens = (self.lib.llama_token * size)()
+            count = self.lib.llama_tokenize(self.pointer, raw, len(raw), tokens, size, add_bos, special)
             if count >= 0:
                 return list(tokens[:count])
             size = -count
@@ -42,21 +41,21 @@ class LlamaVocabulary:
         size = 64
         while True:
             buffer = ctypes.create_string_buffer(size)
-            count = lib.llama_token_to_piece(self.pointer, token, buffer, size, 0, special)
+            count = self.lib.llama_token_to_piece(self.pointer, token, buffer, size, 0, special)
             if count >= 0:
                 return buffer.raw[:count]
             size = -count
 
     def is_end(self, token: int) -> bool:
-        return bool(lib.llama_vocab_is_eog(self.pointer, token))
+        return bool(self.lib.llama_vocab_is_eog(self.pointer, token))
 
     def is_control(self, token: int) -> bool:
-        return bool(lib.llama_vocab_is_control(self.pointer, token))
+        return bool(self.lib.llama_vocab_is_control(self.pointer, token))
 
     @property
     def bos_text(self) -> str:
-        return self.text(lib.llama_vocab_bos(self.pointer))
+        return self.text(self.lib.llama_vocab_bos(self.pointer))
 
     @property
     def eos_text(self) -> str:
-        return self.text(lib.llama_vocab_eos(self.pointer))
+        return self.text(self.lib.llama_vocab_eos(self.pointer))

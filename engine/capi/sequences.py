@@ -6,10 +6,9 @@ have in common is stored and computed once.
 
 from __future__ import annotations
 
-from engine.llama.batch import SEQUENCE
-from engine.llama.context import Context
-from engine.llama.library import lib
-from engine.llama.state import State
+from engine.capi.batch import SEQUENCE
+from engine.capi.context import CContext
+from engine.capi.state import State
 
 ANY = -1
 TO_END = -1
@@ -19,8 +18,9 @@ class Sequences:
     """`shared[i]`: tokens that sequence i has in common with the chat. They stay shared for the next tree: giving a
     32 k chat's cells another id takes some milliseconds, giving those that are new since the last tree none."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: CContext) -> None:
         self.context = context
+        self.lib = context.lib
         *branches, self.spare = range(context.options.sequences)
         self.shared = [0] * len(branches)
 
@@ -28,7 +28,7 @@ class Sequences:
         """Make the first `count` sequences hold the chat's `size` tokens."""
         for sequence in range(1, count):
             if self.shared[sequence] < size:
-                lib.llama_memory_seq_cp(self.context.memory, SEQUENCE, sequence, self.shared[sequence], TO_END)
+                self.lib.llama_memory_seq_cp(self.context.memory, SEQUENCE, sequence, self.shared[sequence], TO_END)
                 self.shared[sequence] = size
 
     def keep(self, branch: int, base: int, end: int, in_order: bool) -> None:
@@ -37,11 +37,11 @@ class Sequences:
         `in_order`: these follow each other without a gap."""
         memory = self.context.memory
         if branch != SEQUENCE:
-            lib.llama_memory_seq_rm(memory, SEQUENCE, base, TO_END)
-            lib.llama_memory_seq_cp(memory, branch, SEQUENCE, base, end)
+            self.lib.llama_memory_seq_rm(memory, SEQUENCE, base, TO_END)
+            self.lib.llama_memory_seq_cp(memory, branch, SEQUENCE, base, end)
         for sequence, shared in enumerate(self.shared):
             if sequence != SEQUENCE and shared:
-                lib.llama_memory_seq_rm(memory, sequence, base, TO_END)
+                self.lib.llama_memory_seq_rm(memory, sequence, base, TO_END)
         self.drop_after(end)
         self.shared = [min(shared, base) for shared in self.shared]
         if not in_order:
@@ -53,19 +53,19 @@ class Sequences:
         Later tokens would fill the gaps and attention would add in another order, which a quantised model amplifies to
         some hundredths of its logits' spread: enough to choose another token than plain decoding."""
         memory = self.context.memory
-        lib.llama_memory_seq_cp(memory, SEQUENCE, self.spare, base, end)
+        self.lib.llama_memory_seq_cp(memory, SEQUENCE, self.spare, base, end)
         cells = State(self.context, self.spare)
         self.drop_after(base)
         cells.put(self.context)
-        lib.llama_memory_seq_cp(memory, self.spare, SEQUENCE, base, end)
-        lib.llama_memory_seq_rm(memory, self.spare, base, TO_END)
+        self.lib.llama_memory_seq_cp(memory, self.spare, SEQUENCE, base, end)
+        self.lib.llama_memory_seq_rm(memory, self.spare, base, TO_END)
 
     def drop_after(self, size: int) -> bool:
         """Forget the cells from `size` on; False if the model cannot be cut."""
         which = ANY if self.shared else SEQUENCE
         self.shared = [min(shared, size) for shared in self.shared]
-        return bool(lib.llama_memory_seq_rm(self.context.memory, which, size, TO_END))
+        return bool(self.lib.llama_memory_seq_rm(self.context.memory, which, size, TO_END))
 
     def clear(self) -> None:
-        lib.llama_memory_clear(self.context.memory, False)
+        self.lib.llama_memory_clear(self.context.memory, False)
         self.shared = [0] * len(self.shared)

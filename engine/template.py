@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Literal
 
 import jinja2
-from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
-from engine.llama.vocabulary import LlamaVocabulary
+from engine.capi.vocabulary import CVocabulary
+from engine.jinja import compiled
 from engine.protocol import Message
 from engine.tokens import common_prefix
 from models.failures import Failure
@@ -26,23 +26,20 @@ OPEN, CLOSE = "\ue0f0", "\ue0f1"
 class ChatTemplate:
     """`kind` says whose template it is, `stops` what ends an answer besides the vocabulary's end tokens."""
 
-    def __init__(self, source: str, vocabulary: LlamaVocabulary) -> None:
+    def __init__(self, source: str, vocabulary: CVocabulary) -> None:
         self.vocabulary = vocabulary
         self.kind: Literal["model", "chatml"] = "chatml"
         self.notes: tuple[str, ...] = ()
         self.stops: tuple[str, ...] = CHATML_STOPS
-        self._formatter = self._compile(CHATML)
+        self._template = compiled(CHATML)
         if not source:
             self.notes = ("The model has no chat template of its own; ChatML is used.",)
             return
         try:
-            self._formatter = self._compile(source)
+            self._template = compiled(source)
             self.kind, self.stops = "model", ()
         except jinja2.TemplateError as error:
             self.notes = (f"The model's chat template is damaged ({error}); ChatML is used.",)
-
-    def _compile(self, source: str) -> Jinja2ChatFormatter:
-        return Jinja2ChatFormatter(source, eos_token=self.vocabulary.eos_text, bos_token=self.vocabulary.bos_text)
 
     def tokens(self, messages: Sequence[Message]) -> list[int]:
         """The prompt that asks for the answer to the last message. Raises Failure if the template refuses."""
@@ -82,7 +79,12 @@ class ChatTemplate:
                 raise Failure("template", f"The model's chat template refuses this chat: {first}.") from first
 
     def _format(self, messages: Sequence[Message]) -> str:
-        return str(self._formatter(messages=[{"role": m.role, "content": m.content} for m in messages]).prompt)
+        return self._template.render(
+            messages=[{"role": m.role, "content": m.content} for m in messages],
+            bos_token=self.vocabulary.bos_text,
+            eos_token=self.vocabulary.eos_text,
+            add_generation_prompt=True,
+        )
 
     def _guard(self, messages: Sequence[Message]) -> tuple[list[Message], list[str]]:
         """Texts of control tokens that stand in a message are put aside, so that they are read as plain text: what a

@@ -15,40 +15,39 @@ from pathlib import Path
 
 import psutil
 
+from engine.capi.batch import SEQUENCE
+from engine.capi.context import CContext
+from engine.capi.state import State, size_bytes
 from engine.files import make_private_folder
-from engine.llama.batch import SEQUENCE
-from engine.llama.context import Context
-from engine.llama.library import lib
-from engine.llama.state import State, size_bytes
 
-log = logging.getLogger("engine.llama")
+log = logging.getLogger("engine.capi")
 MOST_IN_RAM = 8 << 20  # bytes: less than the compute buffers of any model, which a new context has not touched yet
 
 
 class FileState:
     """A context's sequence in a private file of `folder`, deleted by `put`. Raises OSError if it cannot be written."""
 
-    def __init__(self, context: Context, folder: Path) -> None:
+    def __init__(self, context: CContext, folder: Path) -> None:
         make_private_folder(folder)
         delete_left(folder)
         handle, name = tempfile.mkstemp(dir=folder, prefix=f"moving-{os.getpid()}-")  # mkstemp's mode is 0600
         os.close(handle)
         self.path = Path(name)
-        self.tokens = (lib.llama_token * 1)()  # without room for tokens llama.cpp does not read the rest
-        written = lib.llama_state_seq_save_file(context.pointer, os.fsencode(name), SEQUENCE, self.tokens, 1)
+        self.tokens = (context.lib.llama_token * 1)()  # without room for tokens llama.cpp does not read the rest
+        written = context.lib.llama_state_seq_save_file(context.pointer, os.fsencode(name), SEQUENCE, self.tokens, 1)
         if not written or written != self.path.stat().st_size:  # llama.cpp aborts on reading a truncated file
             self.path.unlink()
             raise OSError(f"the cache could not be written to {folder}")
 
-    def put(self, context: Context) -> None:
+    def put(self, context: CContext) -> None:
         count = ctypes.c_size_t()
         try:
-            read = lib.llama_state_seq_load_file(
+            read = context.lib.llama_state_seq_load_file(
                 context.pointer, os.fsencode(self.path), SEQUENCE, self.tokens, 1, ctypes.byref(count)
             )
         finally:
             self.path.unlink()
-        if read <= 0 or lib.llama_memory_seq_pos_max(context.memory, SEQUENCE) < 0:
+        if read <= 0 or context.lib.llama_memory_seq_pos_max(context.memory, SEQUENCE) < 0:
             raise RuntimeError(f"llama.cpp did not take its own state from {self.path}")
 
 
@@ -60,7 +59,7 @@ def delete_left(folder: Path) -> None:
             file.unlink(missing_ok=True)
 
 
-def take(context: Context, folder: Path | None) -> State | FileState:
+def take(context: CContext, folder: Path | None) -> State | FileState:
     """The context's sequence, to be put into another one; in RAM if it is small or there is no folder for it."""
     if folder is not None and size_bytes(context) > MOST_IN_RAM:
         try:

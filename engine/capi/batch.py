@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from engine.draft.tree import Tree
-from engine.llama.library import lib
 
 SEQUENCE = 0  # the chat's
 
@@ -13,7 +13,8 @@ SEQUENCE = 0  # the chat's
 class Batch:
     """Room for `capacity` tokens, each in up to `sequences` sequences; filled anew for each pass."""
 
-    def __init__(self, capacity: int, sequences: int = 1) -> None:
+    def __init__(self, lib: Any, capacity: int, sequences: int = 1) -> None:
+        self.lib = lib
         self.capacity = capacity
         self.sequences = sequences
         self.raw = lib.llama_batch_init(capacity, 0, sequences)
@@ -50,4 +51,4 @@ class Batch:
             raw.seq_id[i][j] = sequence
 
     def close(self) -> None:
-        lib.llama_batch_free(self.raw)
+        self.lib.llama_batch_free(self.raw)

@@ -1,0 +1,79 @@
+"""A llama_context: the KV cache and compute buffers of one loaded model. Owns and frees them; knows no library."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from engine.capi.batch import Batch
+from engine.capi.log import LibraryLog
+from engine.capi.model import CModel
+from engine.sizes import KVType
+from engine.stop import StopFlag, Stopped
+from models.failures import Failure
+
+GGML_TYPES: dict[KVType, int] = {"f16": 1, "q4_0": 2, "q8_0": 8}
+ABORTED = 2  # llama_decode's result
+
+# Asked after every node of the compute graph. libc's strlen reads the stop flag's bytes and returns 0 or 1, so that no
+# Python runs inside a pass: a Python callback costs 0.5 ms per token on a 30-layer model, a tenth of the step.
+_strlen = ctypes.CDLL("msvcrt" if sys.platform == "win32" else None).strlen
+
+
+@dataclass(frozen=True, slots=True)
+class ContextOptions:
+    """n_ctx and n_batch in tokens; `max_rows`: most logits rows of one pass (each row is a vocabulary of floats).
+
+    `kv_type`: how keys and values are stored; q8_0 takes 17/32 of f16, q4_0 takes 9/32 and hurts the keys. `sequences`
+    share one cache: each takes the memory of a logits row and, in recurrent models, of a whole state."""
+
+    n_ctx: int
+    threads: int
+    n_batch: int = 512
+    max_rows: int = 64
+    kv_type: KVType = "f16"
+    sequences: int = 1
+
+    def __post_init__(self) -> None:
+        assert self.n_ctx > 0, self.n_ctx
+        assert self.threads > 0, self.threads
+        assert 0 < self.max_rows <= self.n_batch
+        assert self.sequences > 0, self.sequences
+
+
+class CContext:
+    """`decode` runs one pass and raises Stopped when `stop` is set meanwhile. `params`: the library's for `options`."""
+
+    def __init__(
+        self, lib: Any, log: LibraryLog, model: CModel, options: ContextOptions, params: Any, stop: StopFlag
+    ) -> None:
+        self.lib = lib
+        self.options = options
+        self.stop = stop
+        self._flag = (ctypes.c_char * 2).from_buffer(stop.text)  # keeps the bytes in place while the context lives
+        params.abort_callback = ctypes.cast(_strlen, lib.ggml_abort_callback)
+        params.abort_callback_data = ctypes.addressof(self._flag)
+        with log.errors() as errors:
+            self.pointer = lib.llama_init_from_model(model.pointer, params)
+        if not self.pointer:
+            sentence = f"There is not enough free memory for a context of {options.n_ctx:,} tokens. Try a smaller one."
+            raise Failure("out_of_memory", sentence, "\n".join(errors))
+        self.memory = lib.llama_get_memory(self.pointer)
+        self.n_ctx: int = lib.llama_n_ctx(self.pointer)
+
+    def decode(self, batch: Batch) -> None:
+        if self.stop.is_set():
+            raise Stopped
+        result = self.lib.llama_decode(self.pointer, batch.raw)
+        if result == ABORTED:
+            raise Stopped
+        if result != 0:
+            raise RuntimeError(f"llama_decode returned {result} for {batch.raw.n_tokens} tokens")
+
+    def close(self) -> None:
+        if self.pointer:
+            self.lib.llama_free(self.pointer)
+            self.pointer = None
+            del self._flag

@@ -1,0 +1,174 @@
+"""A target on llama.cpp's C API: one context with the chat and the branches of a draft. Knows no library.
+
+Implements `engine.target.Target` but for what its subclasses add: where contexts and samplers come from.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.capi import move, state
+from engine.capi.batch import Batch
+from engine.capi.context import CContext, ContextOptions
+from engine.capi.model import CModel
+from engine.capi.sequences import Sequences
+from engine.capi.vocabulary import CVocabulary
+from engine.draft.tree import MOST_BRANCHES, NOTHING, Tree
+from engine.protocol import Sampling
+from engine.stop import StopFlag
+from engine.target import Sampler
+from models.failures import Failure
+
+
+class CTarget(ABC):
+    """Owns a Context and a Batch; the model must outlive it. A large cache that moves does it through `folder`."""
+
+    def __init__(self, model: CModel, options: ContextOptions, stop: StopFlag, folder: Path | None = None) -> None:
+        self.folder = folder
+        self.model = model
+        self.stop = stop
+        options = replace(options, sequences=MOST_BRANCHES + 1 if model.can_drop else 1)
+        self._use(self.open_context(options))
+        self.batch = Batch(self.context.lib, options.n_batch, options.sequences)
+        self._size = 0
+        self._tree, self._inputs_at = NOTHING, 0  # of the pass that `keep` follows
+
+    @abstractmethod
+    def open_context(self, options: ContextOptions) -> CContext:
+        """A new context of the model that `stop` stops. Raises Failure."""
+
+    @abstractmethod
+    def sampler(self, sampling: Sampling, history: Sequence[int]) -> Sampler: ...
+
+    def _use(self, context: CContext) -> None:
+        self.context = context
+        self.sequences = Sequences(context)
+
+    @property
+    def vocabulary(self) -> CVocabulary:
+        return self.model.vocabulary
+
+    @property
+    def n_ctx(self) -> int:
+        return self.context.n_ctx
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def prefill(self, tokens: Sequence[int]) -> Iterator[int]:
+        done = 0
+        while done < len(tokens):
+            part = tokens[done : done + self.batch.capacity]
+            self.run(part)
+            done += len(part)
+            yield done
+
+    @property
+    def most_inputs(self) -> int:
+        return self.batch.capacity
+
+    @property
+    def most_drafted(self) -> int:
+        return self.context.options.max_rows - 1
+
+    @property
+    def can_drop(self) -> bool:
+        return self.model.can_drop
+
+    def run(self, tokens: Sequence[int], rows: int = 1) -> None:
+        self.batch.fill(tokens, self._size, rows)
+        self._pass(len(tokens))
+
+    def _pass(self, count: int) -> None:
+        """Run the batch, which was filled with `count` tokens."""
+        try:
+            self.context.decode(self.batch)
+        except BaseException:
+            # A pass that was stopped may leave the cells of finished parts behind.
+            self.sequences.drop_after(self._size)
+            raise
+        self._size += count
+
+    def run_tree(self, inputs: Sequence[int], tree: Tree) -> None:
+        self._tree, self._inputs_at = tree, self._size
+        if tree.is_line:  # no more than a longer pass
+            self.run([*inputs, *tree.tokens], rows=1 + tree.size)
+            return
+        self.sequences.share(len(tree.branches), self._size)
+        self.batch.fill_tree(inputs, tree, self._size)
+        self._pass(len(inputs) + tree.size)
+
+    def keep(self, count: int, path: Sequence[int] = ()) -> None:
+        base = self._inputs_at + count
+        if self._tree.is_line:
+            self.drop_after(base + len(path))
+            return
+        branch = next(i for i, nodes in enumerate(self._tree.branches) if nodes[: len(path)] == tuple(path))
+        self._size = base + len(path)
+        in_order = list(path) == list(range(len(path)))
+        self.sequences.keep(branch, base, self._size, in_order)
+
+    def logits(self, row: int) -> NDArray[np.float32]:
+        pointer = self.context.lib.llama_get_logits_ith(self.context.pointer, row)
+        return np.ctypeslib.as_array(pointer, (self.vocabulary.n_tokens,))
+
+    def drop_after(self, size: int) -> int:
+        if size < self._size:
+            if self.sequences.drop_after(size):
+                self._size = size
+            else:  # recurrent models keep one state for all tokens: nothing can be cut off, only forgotten
+                self.sequences.clear()
+                self._size = 0
+        return self._size
+
+    def grow(self, n_ctx: int) -> None:
+        assert n_ctx >= self._size, (n_ctx, self._size)
+        saved = move.take(self.context, self.folder) if self._size else None
+        before = self.context.options
+        self.context.close()  # before the new one is made: never both at once in memory
+        try:
+            self._use(self.open_context(replace(before, n_ctx=n_ctx)))
+        except Failure:
+            self._use(self.open_context(before))
+            raise
+        finally:
+            if saved:
+                saved.put(self.context)
+
+    def set_aside(self) -> Callable[[], None]:
+        size = self._size
+        saved = move.take(self.context, self.folder) if size else None
+
+        def put_back() -> None:
+            self.sequences.clear()
+            if saved:
+                saved.put(self.context)
+            self._size = size
+
+        return put_back
+
+    @property
+    def state_bytes(self) -> int:
+        return state.size_bytes(self.context)
+
+    def save(self, path: Path, tokens: Sequence[int]) -> None:
+        assert len(tokens) == self._size, (len(tokens), self._size)
+        state.save_file(self.context, path, tokens)
+
+    def restore(self, path: Path) -> list[int]:
+        self.sequences.clear()
+        self._size = 0
+        tokens = state.load_file(self.context, path)
+        self._size = len(tokens)
+        return tokens
+
+    def close(self) -> None:
+        self.context.close()
+        self.batch.close()
