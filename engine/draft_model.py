@@ -6,9 +6,11 @@ threads, so that they take turns on the same cores.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from engine.capi.context import ContextOptions
+from engine.costs import CostTable
 from engine.draft.drafter import Drafter
 from engine.draft.follower import Follower
 from engine.draft.model import ModelDrafter
@@ -19,6 +21,7 @@ from engine.llama.target import LlamaTarget
 from engine.plan import Plan
 from engine.protocol import DraftMode
 from engine.stop import StopFlag
+from models.identity import file_identity
 
 
 class DraftModel:
@@ -46,9 +49,18 @@ class DraftModel:
             self.close()
             raise
 
+    @property
+    def identity(self) -> str:
+        return file_identity(self.model.path, self.model.header.data_offset)
+
     def drafter(self, mode: DraftMode) -> Drafter:
         """In the form that `mode` asks for."""
         return self._published if mode == self._published.name else self._improved
+
+    def read_ahead(self, tokens: Sequence[int], table: CostTable) -> None:
+        """In idle time: read the chat, if drafts can pay where passes cost what `table` says. Raises Stopped."""
+        if self._improved.can_pay(table, len(tokens)):
+            self._improved.follower.read_ahead(tokens)
 
     def close(self) -> None:
         self.target.close()

@@ -152,7 +152,8 @@ class Engine:
         session = Session(target, plan.n_ctx)
         identity = file_identity(model.path, model.header.data_offset)
         memory = ChatMemory(session, self._saved, Guard(identity, settings=plan.kv_type, build=build()))
-        judge = Judge(known_shapes(model.header), Key(identity, plan.threads, plan.kv_type, build(), fingerprint()))
+        key = Key(identity, plan.threads, plan.kv_type, build(), fingerprint())
+        judge = Judge(known_shapes(model.header), key, draft.identity if draft else "")
         return _Chat(model, target, template, session, memory, judge, request, plan, info, draft)
 
     def unload(self) -> None:
@@ -254,6 +255,8 @@ class Engine:
             for _ in chat.judge.measure(chat.target):
                 if self.stop.is_set():
                     raise Stopped
+            if chat.draft and chat.judge.table:
+                chat.draft.read_ahead(chat.session.tokens, chat.judge.table)
         return False
 
     @property

@@ -38,9 +38,10 @@ REFRESH_AFTER = 500  # real passes after which what was learned from them is kep
 
 
 class Judge:
-    """`shapes` (None where the header does not tell them) and `key` are the loaded model's."""
+    """`shapes` (None where the header does not tell them) and `key` are the loaded model's; `draft` is the identity of
+    the draft model's file, if there is one: how often it is right is remembered for this pair."""
 
-    def __init__(self, shapes: Shapes | None, key: Key) -> None:
+    def __init__(self, shapes: Shapes | None, key: Key, draft: str = "") -> None:
         self.shapes = shapes
         self.key = key
         self.profile: Profile | None = kept_profile()
@@ -49,7 +50,8 @@ class Judge:
         self._observed = 0
         self._passes: list[Pass] = []
         self.history = History()
-        self.chooser = Chooser(kept_chances(key.model))
+        self._drafted = f"{key.model} {draft}" if draft else key.model
+        self.chooser = Chooser(kept_chances(self._drafted))
         self._attempts = 0  # calibrations that came to nothing
 
     @property
@@ -132,7 +134,7 @@ class Judge:
         elif self.table and self._observed >= REFRESH_AFTER:
             self._observed = 0
             keep(self.key, self.table.refreshed())
-            keep_chances(self.key.model, self.chooser.state())
+            keep_chances(self._drafted, self.chooser.state())
 
     def calibrate(self, target: Target) -> None:
         """Time the model's passes now. Raises Failure where that cannot be done, and Stopped."""

@@ -11,6 +11,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -79,6 +80,14 @@ class Follower:
             seconds = min(seconds, time.perf_counter() - started)
             self.session.keep((0,), 0)
         self._steps.append(seconds)
+
+    def read_ahead(self, tokens: Sequence[int]) -> None:
+        """Read a chat while nobody waits, so that the next draft finds it read, and write a little, to know what a step
+        takes there. Raises Stopped."""
+        self.begin(tokens)
+        if self._right < len(tokens):
+            for _ in islice(self.write(), STEP):
+                pass
 
     def write(self) -> Iterator[tuple[int, float]]:
         """The likeliest next token and its probability, then the one after it, and so on; one pass for each, which runs

@@ -9,12 +9,16 @@ import time
 from collections.abc import Sequence
 from itertools import islice
 
+from engine.costs import CostTable
+from engine.draft.chooser import MARGIN, MOST_DRAFTED
 from engine.draft.drafter import Candidate, Evidence
 from engine.draft.follower import Follower
 from engine.draft.matched import MatchedLengths
 from engine.tokens import common_prefix
 
 SURE = (0.3, 0.6, 0.85, 0.97)  # probabilities of the first token that part drafts which are learned about together
+
+AGREED = 0.9  # of the tokens that follow right ones: a model of a third of the size, code and edits, greedy
 
 
 class ModelDrafter:
@@ -42,6 +46,17 @@ class ModelDrafter:
     def cost(self) -> float:
         """What the small model has to read first counts as part of a draft as long as the last one."""
         return self.follower.step_seconds + self.follower.catch_up_seconds / self._usual
+
+    def can_pay(self, table: CostTable, depth: int) -> bool:
+        """Could drafts pay on this machine at all, if they were as good as a small model's ever are?"""
+        plain, reach, expected = table.pass_seconds(1, depth), 1.0, 0.0
+        for length in range(1, MOST_DRAFTED + 1):
+            reach *= AGREED
+            expected += reach
+            seconds = table.pass_seconds(1 + length, depth) + length * self.follower.step_seconds
+            if (1 + expected) * plain > MARGIN * seconds:
+                return True
+        return False
 
     def begin(self, tokens: Sequence[int]) -> None:
         before = self.follower.chat

@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 
 from engine.costs import CostTable, Timings
 from engine.decode import decode
-from engine.draft.chooser import Chooser
+from engine.draft.chooser import Chooser, typical
 from engine.draft.drafting import Auto, Fixed
 from engine.draft.follower import STEP, Follower
 from engine.draft.matched import MOST, START, MatchedLengths
 from engine.draft.model import ModelDrafter, bucket
 from engine.engine import Engine
+from engine.judge import REFRESH_AFTER, Judge
 from engine.kv.policy import Always, PartialFixed
 from engine.protocol import Load, Sampling
 from engine.session import Session
@@ -161,6 +162,31 @@ def test_the_cost_is_that_of_its_own_steps_and_of_reading_first():
     assert draft.cost == draft.follower.step_seconds
     draft.extend([97] * 20)
     assert draft.follower.catch_up_seconds > 0
+
+
+def test_what_was_read_ahead_is_not_read_again():
+    draft = drafter()
+    draft.follower.warm_up()
+    draft.follower.read_ahead(PROMPT)
+    target = target_of(draft)
+    target.passes.clear()
+    draft.follower.read_ahead(PROMPT)
+    assert target.passes == []
+    draft.begin(PROMPT)
+    assert draft.cost == draft.follower.step_seconds
+    assert draft.propose(3)[0].tokens == continuation(PROMPT, 3)
+    assert target.passes == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("c2", "c8", "step", "pays"),
+    [(1.05, 1.5, 0.2, True), (1.79, 6.9, 0.4, False), (1.79, 6.9, 0.01, True), (1, 1, 2, False)],
+)
+def test_whether_drafts_can_pay_is_told_by_the_costs(c2, c8, step, pays):
+    draft = drafter()
+    draft.follower._steps.append(step)
+    table = CostTable(Timings({0: {1: 1.0, 2: c2, 8: c8, 48: 4 * c8}}, 0.0, 512, 100.0))
+    assert draft.can_pay(table, depth=10) == pays
 
 
 def test_drafts_end_where_the_answer_does():
@@ -385,6 +411,32 @@ def test_real_answers_equal_plain_ones(pair, plain, mode):
     assert drafted.statistics.accepted > 10
     assert mode == "auto" or drafted.statistics.accepted > 0.8 * drafted.statistics.drafted
     assert drafted.statistics.steps < 0.7 * plain.statistics.steps
+
+
+def test_what_is_learned_of_drafts_is_kept_for_the_pair(pair, monkeypatch):
+    monkeypatch.setattr("engine.judge.measured_apart", lambda: iter(()))
+    chat = pair._loaded()
+    judge = Judge(None, chat.judge.key, chat.draft.identity)
+    judge.table, judge._observed = Dear(), REFRESH_AFTER
+    judge.chooser.acceptance.learn(typical("model"), 0, True)
+    for _ in judge.measure(chat.target):
+        pass
+    assert Judge(None, judge.key, chat.draft.identity).chooser.state() == judge.chooser.state()
+    assert Judge(None, judge.key).chooser.state() != judge.chooser.state()
+
+
+def test_idle_time_is_used_to_read_the_chat_where_drafts_can_pay(pair, monkeypatch):
+    chat = pair._loaded()
+    ask(pair, QUESTION, draft="off")
+    monkeypatch.setattr(chat.judge, "measure", lambda _target: iter(()))
+    follower = chat.draft.drafter("model").follower
+    follower.session.forget()
+    monkeypatch.setattr(chat.judge, "table", None)
+    pair.idle()
+    assert follower.session.tokens == []
+    monkeypatch.setattr(chat.judge, "table", Dear())
+    pair.idle()
+    assert follower.session.tokens[: len(chat.session.tokens)] == chat.session.tokens
 
 
 def test_the_flag_stops_the_draft_model_too_and_it_goes_on_rightly(pair):
