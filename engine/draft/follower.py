@@ -25,7 +25,7 @@ log = logging.getLogger("engine.draft")
 
 STEP = 2  # tokens that the cache lacks after a draft: its last one, which never ran, and the target's own
 LATELY = 32  # passes whose lower quartile is the time of a step: other programs only ever make them slower
-READING = 0.5  # steps: the time of a token that is read with others, before any were
+READING = 0.3  # steps: the time of a token that is read with others, before any were; less where memory is the limit
 FADE = 0.5  # what the reading before counts at each new one
 WARM_UP = 3  # passes; the first one touches the weights for the first time
 
