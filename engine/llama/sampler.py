@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from engine.capi.context import CContext
 from engine.llama.library import lib
 from engine.protocol import Sampling
+from engine.sampling import penalised, seed_of
 
 
 class LlamaSampler:
@@ -40,10 +40,6 @@ class LlamaSampler:
             self.chain = None
 
 
-def penalised(sampling: Sampling) -> bool:
-    return sampling.repeat_penalty != 1.0 and bool(sampling.repeat_last_n)
-
-
 def chain_parts(sampling: Sampling, n_vocab: int) -> list[object]:
     parts = []
     if penalised(sampling):
@@ -51,7 +47,6 @@ def chain_parts(sampling: Sampling, n_vocab: int) -> list[object]:
         parts.append(lib.llama_sampler_init_penalties(*penalties))
     if sampling.temperature == 0:
         return [*parts, lib.llama_sampler_init_greedy()]
-    seed = secrets.randbits(32) % (2**32 - 1) if sampling.seed is None else sampling.seed
     if sampling.top_k:
         parts.append(lib.llama_sampler_init_top_k(sampling.top_k))
     if sampling.top_p < 1:
@@ -59,4 +54,4 @@ def chain_parts(sampling: Sampling, n_vocab: int) -> list[object]:
     if sampling.min_p > 0:
         parts.append(lib.llama_sampler_init_min_p(sampling.min_p, 1))
     parts.append(lib.llama_sampler_init_temp(sampling.temperature))
-    return [*parts, lib.llama_sampler_init_dist(seed)]
+    return [*parts, lib.llama_sampler_init_dist(seed_of(sampling))]
