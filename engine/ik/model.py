@@ -1,0 +1,36 @@
+"""A model file loaded by ik_llama.cpp."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+from engine.capi.model import CModel
+from engine.ik.library import lib, log
+
+
+class IkModel(CModel):
+    """Loads `path`; `progress` gets the loaded fraction and returns False to stop the loading (raises Stopped).
+
+    `repack`: put the weights, in place, into the order this processor computes fastest; the file is read, not mapped.
+    `mmap`: map the file where it is not repacked."""
+
+    def __init__(
+        self,
+        path: Path,
+        progress: Callable[[float], bool] = lambda _fraction: True,
+        *,
+        repack: bool = True,
+        mmap: bool = False,
+    ) -> None:
+        params = lib.llama_model_default_params()
+        params.n_gpu_layers = 0
+        params.repack_tensors = repack
+        params.use_mmap = mmap and not repack
+        super().__init__(lib, log, "ik_llama.cpp", path, params, progress)
+
+    @property
+    def n_params(self) -> int:
+        """The library counts a head that shares the embeddings' weights twice."""
+        return sum(math.prod(tensor.shape) for tensor in self.header.tensors)

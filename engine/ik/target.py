@@ -1,0 +1,39 @@
+"""The target on ik_llama.cpp."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from engine.capi.context import ContextOptions
+from engine.capi.model import CModel
+from engine.capi.target import CTarget
+from engine.ik.context import IkContext
+from engine.ik.faults import most_at_once
+from engine.protocol import Sampling
+from engine.sampling import RowSampler
+from engine.stop import StopFlag
+
+
+class IkTarget(CTarget):
+    def __init__(self, model: CModel, options: ContextOptions, stop: StopFlag, folder: Path | None = None) -> None:
+        n_batch = min(options.n_batch, most_at_once(model.header))
+        options = replace(options, n_batch=n_batch, max_rows=min(options.max_rows, n_batch))
+        super().__init__(model, options, stop, folder)
+
+    def open_context(self, options: ContextOptions) -> IkContext:
+        return IkContext(self.model, options, self.stop)
+
+    def sampler(self, sampling: Sampling, history: Sequence[int]) -> RowSampler:
+        return RowSampler(self.logits, sampling, history)
+
+    def set_aside(self) -> Callable[[], None]:
+        put_back = super().set_aside()
+
+        def put_back_and_shrink() -> None:
+            """Into a new context: the old one fills a buffer for the most rows it ever gave with zeros at each pass."""
+            put_back()
+            self.grow(self.n_ctx)
+
+        return put_back_and_shrink

@@ -1,0 +1,42 @@
+"""The default model on ik_llama.cpp, loaded once for all tests of a process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from engine.capi.context import ContextOptions
+from engine.ik.model import IkModel
+from engine.ik.target import IkTarget
+from engine.protocol import Message
+from engine.stop import StopFlag
+from engine.template import ChatTemplate
+from models.default import default_model
+
+
+@pytest.fixture(scope="session")
+def model() -> Iterator[IkModel]:
+    model = IkModel(default_model())
+    yield model
+    model.close()
+
+
+@pytest.fixture(scope="session")
+def prompt(model: IkModel) -> list[int]:
+    return ChatTemplate(model.template, model.vocabulary).tokens([Message("user", "Name a small bird.")])
+
+
+@pytest.fixture(scope="session")
+def opened(model: IkModel) -> Iterator[IkTarget]:
+    target = IkTarget(model, ContextOptions(n_ctx=1024, threads=2), StopFlag())
+    yield target
+    target.close()
+
+
+@pytest.fixture
+def target(opened: IkTarget, prompt: list[int]) -> IkTarget:
+    """After a short prompt."""
+    opened.drop_after(0)
+    list(opened.prefill(prompt))
+    return opened
