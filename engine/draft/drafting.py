@@ -11,6 +11,10 @@ from engine.draft.chooser import Chooser, Costs, Decision
 from engine.draft.drafter import Drafter
 from engine.draft.tree import Tree
 
+PATIENCE = 8  # steps without a draft before asking becomes rare
+WORTH_ASKING = 0.005  # of a plain step's time that asking may take then, on average
+MOST_NAPS = 8  # steps that are not asked about, in a row
+
 
 class Drafting(Protocol):
     """Called by the decode loop: `begin`, then in each step `choose` and `learn`."""
@@ -94,15 +98,63 @@ class _Drafters:
 
 
 class Auto(_Drafters):
-    """The chooser is in charge: it verifies what pays by `table`, what passes cost on this machine."""
+    """The chooser is in charge: it verifies what pays by `table`, what passes cost on this machine.
+
+    Asking costs time as well, 0.2 to 0.3 ms a step, which is much beside a small model's step. So where nothing was
+    worth drafting for a while it is only asked now and then; what it missed it is told then."""
 
     def __init__(self, drafters: Sequence[Drafter], chooser: Chooser, table: CostTable) -> None:
         super().__init__(drafters, table)
         self.chooser = chooser
+        self._reset()
+
+    def _reset(self) -> None:
+        self._asked, self._asking = 0, 0.0  # how often in this answer, and the seconds that took
+        self._in_vain = 0  # how often nothing was drafted, since something was
+        self._naps = 0  # steps still to come that are not asked about
+        self._napping = Decision()
+        self._missed: list[Sequence[int]] = []  # the newest token of each such step, and what came of it
+        self._came: list[Sequence[int]] = []
 
     def begin(self, tokens: Sequence[int], /) -> None:
+        self._reset()
         self.chooser.begin()
         super().begin(tokens)
+
+    def choose(self, newest: Sequence[int], base: int, depth: int, most: int, /) -> Decision:
+        if self._naps:
+            self._naps -= 1
+            self._missed.append(newest)
+            return self._napping
+        before = self.seconds
+        self._catch_up()
+        decision = super().choose(newest, base, depth, most)
+        self._asked += 1
+        self._asking += self.seconds - before
+        self._in_vain = 0 if decision.tokens else self._in_vain + 1
+        if self._in_vain >= PATIENCE:
+            share = self._asking / self._asked / decision.plain_seconds
+            self._naps = min(MOST_NAPS, int(share / WORTH_ASKING))
+            self._napping = Decision(
+                plain_seconds=decision.plain_seconds, pass_seconds=decision.plain_seconds, reason="not asked"
+            )
+        return decision
+
+    def _catch_up(self) -> None:
+        """Tell drafters and chooser what came in the steps they were not asked about."""
+        started = time.perf_counter()
+        for newest, came in zip(self._missed, self._came, strict=True):
+            self._extend(newest)
+            self._learn(self._napping, came)
+        self._missed.clear()
+        self._came.clear()
+        self.seconds += time.perf_counter() - started
+
+    def learn(self, decision: Decision, came: Sequence[int], /) -> None:
+        if decision is self._napping:
+            self._came.append(came)
+        else:
+            super().learn(decision, came)
 
     def _decide(self, costs: Costs, most: int) -> Decision:
         candidates = self.chooser.propose(self.drafters, costs, most) if most > 0 else []

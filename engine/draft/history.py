@@ -21,6 +21,8 @@ NEAR = 60  # tokens around the place where a copy was left in which it is likely
 NEAR_BONUS = 4
 MEMORY = 0.88  # of a hit among the last tokens, per token: about the last 8 count
 SHORTEST_COPY = 3  # tokens foreseen one after the other, so that the place where that ended is remembered
+STRONG = 4  # tokens of a match that may begin a long copy
+MOST_OF_WEAK = 15  # tokens that are drafted where no match is strong
 START = 0.5  # the share of hits before an answer's first token
 
 
@@ -106,10 +108,12 @@ class History:
         started = time.perf_counter()
         drafts = [(line, bucket(grounds), prior(grounds)) for grounds, line in self.drafts(limit)]
         cost = (time.perf_counter() - started) / max(1, len(drafts))
-        return [Candidate(line, self.name, evidence, confidence, cost) for line, evidence, confidence in drafts]
+        return [Candidate(line[: len(p)], self.name, evidence, p, cost) for line, evidence, p in drafts]
 
     def drafts(self, limit: int) -> list[tuple[Grounds, tuple[int, ...]]]:
         """Drafts of `limit` tokens and what speaks for them, the most promising first."""
+        if not any(match.near or match.length >= STRONG for match in self.matches()):
+            limit = min(limit, MOST_OF_WEAK)
         lines = {match: self._suffixes.continuation(match.position, limit) for match in self.matches()}
         return [(self._grounds(match, lines, i > 0), lines[match]) for i, match in enumerate(self._chosen())]
 

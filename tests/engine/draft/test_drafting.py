@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from engine.costs import CostTable, Timings
 from engine.decode import Step, decode
 from engine.draft.chooser import Chooser, Decision
-from engine.draft.drafting import Auto, Fixed
+from engine.draft.drafter import Candidate
+from engine.draft.drafting import MOST_NAPS, PATIENCE, Auto, Fixed
 from engine.draft.history import History
 from engine.draft.history_published import PublishedHistory
 from engine.draft.tree import Tree
@@ -144,3 +145,25 @@ def test_history_drafts_a_copy_and_saves_passes():
     )
     assert drafted == plain == list(text)
     assert len(fewer) < len(steps) / 2
+
+
+class Counting(History):
+    asked = 0
+
+    def propose(self, limit: int) -> list[Candidate]:
+        self.asked += 1
+        return super().propose(limit)
+
+
+def test_where_drafts_are_in_vain_drafters_are_asked_rarely_and_told_everything():
+    table = CostTable(Timings({0: {1: 1e-4, 8: 1e-2, 48: 1e-1}}, 0.0, 512, 1.0))  # a quick model, drafts cost too much
+    target, drafter = FakeTarget(), Counting()
+    session = Session(target)
+    list(session.read(PROMPT))
+    sampler, drafting = target.sampler(Sampling(), []), Auto((drafter,), Chooser(), table)
+    steps = list(decode(session, sampler, PartialFixed(Always(), 64), 100, drafting))
+    assert all(step.source is None or not step.source.drafted for step in steps)
+    assert drafter.asked < 100 / MOST_NAPS + 2 * PATIENCE
+    whole = [*PROMPT, *(token for step in steps for token in step.tokens)]
+    assert list(drafter.tokens) == whole[: len(drafter.tokens)]
+    assert len(drafter.tokens) >= len(whole) - MOST_NAPS - 1

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.draft.history import History
+from engine.draft.history_prior import HOPELESS, VECTOR, features, prior
 from engine.draft.history_published import PublishedHistory
 from engine.draft.suffixes import LEVELS, MOST_MATCH, Suffixes
 from engine.protocol import Lookup
@@ -95,8 +97,8 @@ def test_candidates_are_continuations(tokens: list[int], limit: int) -> None:
     drafter = History()
     drafter.begin(tokens)
     for draft in drafts(drafter, limit):
-        assert len(draft) == limit
-        assert any((tokens + list(draft))[p : p + limit] == list(draft) for p in brute_force(tokens))
+        assert 1 <= len(draft) <= limit
+        assert any((tokens + list(draft))[p : p + len(draft)] == list(draft) for p in brute_force(tokens))
     first = [draft[0] for draft in drafts(drafter, limit)]
     assert len(set(first)) == len(first)
 
@@ -109,6 +111,18 @@ def test_the_longest_match_comes_first_in_a_fresh_prompt(tokens: list[int]) -> N
     assert bool(matches) == bool(real)
     if matches:
         assert level_of(matches[0].length) == level_of(max(real.values()))
+
+
+@given(texts, st.lists(st.integers(0, 3), max_size=20))
+def test_the_prior_is_the_regression_as_far_as_there_is_hope(prompt: list[int], answer: list[int]) -> None:
+    drafter = History()
+    drafter.begin(prompt)
+    drafter.extend(answer)
+    for grounds, _ in drafter.drafts(47):
+        chances = 1 / (1 + np.exp(-features(grounds) @ VECTOR))
+        found = prior(grounds)
+        assert found == pytest.approx(chances[: len(found)])
+        assert len(found) == len(chances) or np.prod(found) < HOPELESS <= np.prod(found[:-1])
 
 
 def test_a_copy_is_taken_up_again_where_it_was_left() -> None:
