@@ -8,4 +8,5 @@ import logging
 def notes_to_stderr() -> None:
     """Warnings of our own modules are sentences; llama.cpp's are not, and what matters of them becomes a Failure."""
     logging.basicConfig(level=logging.WARNING, format="chickadee: %(message)s")
-    logging.getLogger("engine.llama").setLevel(logging.CRITICAL)
+    for name in ("engine.llama", "engine.ik", "engine.capi"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from engine.backend import NAMES, BackendName, backend
 from engine.costs import CostTable, Timings, nt, roofline_seconds
 from engine.machine import default_threads, fingerprint
 from engine.notes import notes_to_stderr
@@ -25,6 +26,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("calibrate", help="time a model's passes on this machine (7 seconds)")
     parser.add_argument("--model", type=Path, metavar="PATH", help="GGUF file (default: the built-in model)")
     parser.add_argument("--threads", type=int, metavar="N", help="threads (default: physical cores)")
+    parser.add_argument("--backend", choices=NAMES, default="llama", help="the library that computes (default: llama)")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     parser.set_defaults(run=run)
 
@@ -38,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     header = read_header(path)
     shapes, profile = shapes_of(header), machine_profile()
     try:
-        timings = measure(path, threads, file_identity(path, header.data_offset))
+        timings = measure(path, threads, file_identity(path, header.data_offset), options.backend)
     except Stopped:
         print("chickadee: Stopped.", file=sys.stderr)
         return 2
@@ -52,23 +54,21 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def measure(path: Path, threads: int, identity: str) -> Timings:
+def measure(path: Path, threads: int, identity: str, name: BackendName) -> Timings:
     """Load the model, time its passes and keep the result. Raises Failure, and Stopped on Ctrl-C."""
     from engine.calibration import DEPTHS, Calibration, Key, keep
     from engine.capi.context import ContextOptions
-    from engine.llama.library import build
-    from engine.llama.model import Model
-    from engine.llama.target import LlamaTarget
 
+    library = backend(name)
     stop = StopFlag()
     before = signal.signal(signal.SIGINT, lambda _signal, _frame: stop.set())
     try:
-        with closing(Model(path, lambda _fraction: not stop.is_set())) as model:
+        with closing(library.load(path, lambda _fraction: not stop.is_set())) as model:
             n_ctx = min(DEPTHS[0] + 64, model.n_ctx_train or DEPTHS[0])
-            with closing(LlamaTarget(model, ContextOptions(n_ctx=n_ctx, threads=threads), stop)) as target:
+            with closing(library.target(model, ContextOptions(n_ctx=n_ctx, threads=threads), stop)) as target:
                 for event in Calibration(target, threads).run():
                     if isinstance(event, Timings):
-                        keep(Key(identity, threads, "f16", build(), fingerprint()), event)
+                        keep(Key(identity, threads, "f16", library.build, fingerprint()), event)
                         return event
     finally:
         signal.signal(signal.SIGINT, before)

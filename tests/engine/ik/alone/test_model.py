@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from engine.ik.library import build
+from engine.backend import backend
 from engine.ik.model import IkModel
 from engine.stop import Stopped
 from models.default import default_model
@@ -60,5 +60,5 @@ def test_what_the_file_says(model):
 
 
 def test_llama_cpp_is_not_in_this_process():
-    assert "ik-llama-cpp-python" in build()
+    assert "ik-llama-cpp-python" in backend("ik").build
     assert "llama_cpp" not in sys.modules
