@@ -80,17 +80,17 @@ def test_a_change_is_stored_and_the_next_answer_heeds_it(
     dialog: SettingsDialog, chickadee: Chickadee, ask: Ask, qtbot: QtBot, folders: Folders, requests: Requests
 ) -> None:
     enter(dialog, qtbot, "answer.temperature", "0.2")
-    pick(dialog, qtbot, "engine.draft", "auto")
+    pick(dialog, qtbot, "engine.draft", "off")
     pick(dialog, qtbot, "engine.kv_policy", "always")
     enter(dialog, qtbot, "answer.max_tokens", "77")
     assert stored(folders) == {
         "answer": {"temperature": 0.2, "max_tokens": 77},
-        "engine": {"draft": "auto", "kv_policy": "always"},
+        "engine": {"draft": "off", "kv_policy": "always"},
     }
     ask_and_wait(chickadee, ask, qtbot, "hello")
     answer = last_answer(requests)
     assert (answer.sampling.temperature, answer.max_tokens) == (0.2, 77)
-    assert (answer.draft, answer.kv_policy) == ("auto", "always")
+    assert (answer.draft, answer.kv_policy) == ("off", "always")
     assert len(loads(requests)) == 1
 
 
