@@ -133,7 +133,9 @@ class Engine:
 
     def _wire(self, model: Model, draft: DraftModel | None, request: Load, plan: Plan) -> _Chat:
         template = ChatTemplate(model.template, model.vocabulary)
-        n_ctx = size_class(0, plan.n_ctx)
+        identity = file_identity(model.path, model.header.data_offset)
+        guard = Guard(identity, settings=plan.kv_type, build=build())
+        n_ctx = size_class(self._saved.tokens_of_last(guard) + ANSWER_ROOM, plan.n_ctx)
         options = ContextOptions(n_ctx, plan.threads, n_batch=plan.n_batch, kv_type=plan.kv_type)
         target = LlamaTarget(model, options, self.stop, cache_folder())
         info = ModelInfo(
@@ -150,8 +152,7 @@ class Engine:
             plan=plan.parts,
         )
         session = Session(target, plan.n_ctx)
-        identity = file_identity(model.path, model.header.data_offset)
-        memory = ChatMemory(session, self._saved, Guard(identity, settings=plan.kv_type, build=build()))
+        memory = ChatMemory(session, self._saved, guard)
         key = Key(identity, plan.threads, plan.kv_type, build(), fingerprint())
         judge = Judge(known_shapes(model.header), key, draft.identity if draft else "")
         return _Chat(model, target, template, session, memory, judge, request, plan, info, draft)
@@ -216,8 +217,10 @@ class Engine:
         trained = chat.info.n_ctx_train
         if tokens >= trained:
             return None
-        wish = replace(chat.request, n_ctx=size_class(tokens + ANSWER_ROOM, trained), kv_type=None)
+        wish = replace(chat.request, n_ctx=size_class(tokens + ANSWER_ROOM, trained))
         plan = self._plan(wish)
+        if plan.verdict == "no" and wish.kv_type:  # the type that was asked for does not fit: another one may
+            plan = self._plan(replace(wish, kv_type=None))
         if plan.verdict == "no":
             return None
         kind: Literal["larger_context", "smaller_kv"] = (

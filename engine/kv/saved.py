@@ -143,6 +143,14 @@ class SavedChats:
             discard(path)
         return freed
 
+    def tokens_of_last(self, guard: Guard) -> int:
+        """How long the chat is that was saved last under these circumstances: the one likeliest to be opened next.
+
+        A cache that has its size from the start spares opening it the making of another, 20 to 270 ms for 4 k tokens
+        of a 1.5B model: as long as the system takes to find the memory. 0 if there is none."""
+        records = [record for _, record in self.records() if record.guard == guard]
+        return len(max(records, key=lambda record: record.saved_at).tokens) if records else 0
+
     def records(self) -> Iterator[tuple[Path, Record]]:
         """All saved chats that can be read, with the paths of their records."""
         for path in sorted(self.folder.glob("*.json")) if self.folder.is_dir() else ():

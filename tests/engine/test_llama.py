@@ -182,11 +182,13 @@ def test_a_chat_resumes_after_a_restart(tmp_path, monkeypatch):
     for expected in (False, True):
         engine = Engine()
         engine.load(Load(0, str(default_model()), n_ctx=2048, threads=2))
+        made = engine._loaded().target.n_ctx
         events = list(engine.generate(Generate(1, history, GREEDY, 16, chat="c1")))
         finished = events[-1]
         assert isinstance(finished, Finished)
         answers.append("".join(event.text for event in events if isinstance(event, Text)))
         assert (finished.statistics.reused_tokens > 256) == expected
+        assert (made > finished.statistics.prompt_tokens) == expected  # the cache has the chat's size from the start
         engine.idle()
         engine.close()
     assert answers[0] == answers[1] != ""

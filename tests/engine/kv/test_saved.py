@@ -133,6 +133,18 @@ def test_the_quota_drops_what_is_worth_least(tmp_path, monkeypatch):
     assert [name for name in ("new", "old", "oldest", "now") if chats.find(name, GUARD)] == ["new", "now"]
 
 
+def test_the_chat_saved_last_tells_how_large_a_cache_is_wanted(tmp_path, monkeypatch):
+    chats = SavedChats(tmp_path)
+    assert chats.tokens_of_last(GUARD) == 0
+    for at, (name, size) in enumerate((("long", 400), ("last", 300))):
+        monkeypatch.setattr(time, "time", lambda at=at: 1e9 + at)
+        target = FakeTarget()
+        list(target.prefill(PROMPT[:size]))
+        chats.save(name, GUARD, target, PROMPT[:size], 10.0)
+    assert chats.tokens_of_last(GUARD) == 300
+    assert chats.tokens_of_last(replace(GUARD, build="other")) == 0
+
+
 def test_a_chat_larger_than_the_quota_is_refused_and_others_stay(tmp_path):
     save(tmp_path)
     target = FakeTarget()
