@@ -46,7 +46,6 @@ def clear(memory: int, _data: bool) -> None:
 
 
 lib = SimpleNamespace(
-    ggml_abort_callback=api.ggml_abort_callback,
     llama_token=c_int32,
     llama_progress_callback=api.llama_progress_callback,
     # models

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from typing import Any
 
 from engine.capi.context import GGML_TYPES, CContext, ContextOptions
@@ -11,10 +13,24 @@ from engine.stop import StopFlag
 
 FLASH_ATTENTION = {"auto": -1, "off": 0, "on": 1}
 
+# Asked after every node of the compute graph. libc's strlen reads the stop flag's bytes and returns 0 or 1, so that no
+# Python runs inside a pass: a Python callback costs 0.5 ms per token on a 30-layer model, a tenth of the step.
+_strlen = ctypes.cast(ctypes.CDLL("msvcrt" if sys.platform == "win32" else None).strlen, lib.ggml_abort_callback)
+
 
 class Context(CContext):
+    """`stop` interrupts it within a pass."""
+
     def __init__(self, model: CModel, options: ContextOptions, stop: StopFlag) -> None:
-        super().__init__(lib, log, model, options, context_params(options), stop)
+        self._flag = (ctypes.c_char * 2).from_buffer(stop.text)  # keeps the bytes in place while the context lives
+        params = context_params(options)
+        params.abort_callback = _strlen
+        params.abort_callback_data = ctypes.addressof(self._flag)
+        super().__init__(lib, log, model, options, params, stop)
+
+    def close(self) -> None:
+        super().close()
+        del self._flag
 
 
 def context_params(options: ContextOptions) -> Any:
