@@ -18,7 +18,7 @@ import psutil
 from engine.capi.batch import SEQUENCE
 from engine.capi.context import CContext
 from engine.capi.state import State, size_bytes
-from engine.files import make_private_folder
+from models.files import make_private_folder
 
 log = logging.getLogger("engine.capi")
 MOST_IN_RAM = 8 << 20  # bytes: less than the compute buffers of any model, which a new context has not touched yet

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from engine.files import write_atomically
 from engine.folders import cache_folder
+from models.files import write_atomically
 
 log = logging.getLogger("engine.draft")
 
