@@ -45,7 +45,7 @@ def record(model: Path, threads: int | None) -> Iterator[Trace]:
 
 
 def answered(engine: Engine, template: ChatTemplate, number: int, prompt: Prompt) -> Trace:
-    *_, finished = engine.generate(Generate(number, prompt.messages, GREEDY, ANSWER_TOKENS))
+    *_, finished = engine.generate(Generate(number, prompt.messages, GREEDY, ANSWER_TOKENS, draft="off"))
     assert isinstance(finished, Finished)
     ended = finished.statistics.stop_reason == "end"
     return Trace(prompt.category, prompt.held_out, list(template.tokens(prompt.messages)), list(finished.tokens), ended)
