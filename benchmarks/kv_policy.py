@@ -79,7 +79,7 @@ def measure(engine: Engine, depth: int, options: argparse.Namespace) -> dict[str
 
 
 def answer(engine: Engine, chat: tuple[Message, ...], policy: KVPolicy, tokens: int) -> Statistics:
-    events = list(engine.generate(Generate(2, chat, GREEDY, tokens, kv_policy=policy)))
+    events = list(engine.generate(Generate(2, chat, GREEDY, tokens, kv_policy=policy, draft="off")))
     finished = events[-1]
     assert isinstance(finished, Finished)
     return finished.statistics

@@ -85,7 +85,7 @@ def fill(engine: OurEngine, limit: int) -> None:
 
 
 def answer(engine: OurEngine, messages: list[Message]) -> None:
-    engine.ask(Generate(3, tuple(messages), GREEDY, ANSWER, kv_policy="always"))
+    engine.ask(Generate(3, tuple(messages), GREEDY, ANSWER, kv_policy="always", draft="off"))
 
 
 def peak_bytes(pid: int) -> int:
