@@ -1,9 +1,11 @@
 """Prompt and decode speed of our engine, and of llama-server on the same file beside it.
 
-    python -m benchmarks.decode --model M [--server PATH_TO_LLAMA_SERVER] [--runs N] [--json]
+    python -m benchmarks.decode --model M [--server PATH_TO_LLAMA_SERVER] [--starts N] [--runs N] [--json]
 
 Runs are interleaved, ours and theirs in turn on the same prompts, so that a machine whose speed drifts does not favour
-one side. Minimum and median are of times, so the minimum is the fastest run; ratios above 1 mean that we are faster.
+one side. Both sides are started anew a few times: where a process happens to lie in memory makes it up to 3 % faster or
+slower for its whole life. Both re-use the few tokens before the prompt that all chats share, which are not counted.
+Minimum and median are of times, so the minimum is the fastest run; ratios above 1 mean that we are faster.
 """
 
 from __future__ import annotations
@@ -36,19 +38,24 @@ class Speed:
 def main() -> None:
     options = parse()
     threads = options.threads or default_threads()
-    with contextlib.ExitStack() as stack:
-        ours = stack.enter_context(OurEngine(options.model, options.ctx, threads))
-        peer = options.server and stack.enter_context(LlamaServer(options.server, options.model, options.ctx, threads))
-        sides = {"chickadee": ours} | ({"llama-server": peer} if peer else {})
-        runs: dict[str, list[Run]] = {name: [] for name in sides}
-        for side in sides.values():
-            side.run(prompt(0, 40), 8)  # warm-up, not counted
-        ours.settle()
-        for number in range(1, options.runs + 1):
-            order = list(sides) if number % 2 else list(reversed(sides))
-            for name in order:
-                runs[name].append(sides[name].run(prompt(number, options.prompt_words), options.tokens))
-        report(options, threads, runs, {name: side.rss_bytes() for name, side in sides.items()})
+    runs: dict[str, list[Run]] = {"chickadee": []} | ({"llama-server": []} if options.server else {})
+    rss: dict[str, int] = {}
+    for start in range(options.starts):
+        with contextlib.ExitStack() as stack:
+            ours = stack.enter_context(OurEngine(options.model, options.ctx, threads))
+            sides: dict[str, OurEngine | LlamaServer] = {"chickadee": ours}
+            if options.server:
+                peer = LlamaServer(options.server, options.model, options.ctx, threads)
+                sides["llama-server"] = stack.enter_context(peer)
+            for side in sides.values():
+                side.run(prompt(0, options.prompt_words), 8)  # warm-up, not counted
+            ours.settle()
+            for number in range(1, options.runs + 1):
+                words = prompt(start * options.runs + number, options.prompt_words)
+                for name in list(sides) if number % 2 else list(reversed(sides)):
+                    runs[name].append(sides[name].run(words, options.tokens))
+            rss = {name: side.rss_bytes() for name, side in sides.items()}
+    report(options, threads, runs, rss)
 
 
 def parse() -> argparse.Namespace:
@@ -57,7 +64,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--server", type=Path, help="llama-server to compare with")
     parser.add_argument("--ctx", type=int, default=4096)
     parser.add_argument("--threads", type=int)
-    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--starts", type=int, default=3, help="how often both sides are started")
+    parser.add_argument("--runs", type=int, default=3, help="counted runs of each side after each start")
     parser.add_argument("--tokens", type=int, default=128, help="tokens to decode in each run")
     parser.add_argument("--prompt-words", type=int, default=600)
     parser.add_argument("--json", action="store_true")
@@ -100,7 +108,7 @@ def report(options: argparse.Namespace, threads: int, runs: dict[str, list[Run]]
         print(json.dumps({"speeds": {name: asdict(s) for name, s in speeds.items()}, "rss_bytes": rss}))
         return
     read, written = runs["chickadee"][0].prompt_tokens, runs["chickadee"][0].decode_tokens
-    print(f"{options.model.name}, {threads} threads, context {options.ctx}, {options.runs} runs")
+    print(f"{options.model.name}, {threads} threads, context {options.ctx}; {options.starts} starts of {options.runs} runs")
     print(f"{read} tokens read, {written} decoded; tokens per second\n")
     print(f"{'':14}{'prompt best':>12}{'median':>9}{'decode best':>13}{'median':>9}{'RSS':>10}")
     for name, s in speeds.items():

@@ -97,7 +97,7 @@ def server_ways(stack: contextlib.ExitStack, options: argparse.Namespace, thread
         name: stack.enter_context(LlamaServer(options.server, options.model, options.ctx, threads, extra))
         for name, extra in kinds.items()
     }
-    return {name: partial(server.run, max_tokens=options.tokens, reuse=True) for name, server in servers.items()}
+    return {name: partial(server.run, max_tokens=options.tokens) for name, server in servers.items()}
 
 
 def selected(each: int | None, kinds: list[str] | None) -> list[Prompt]:

@@ -164,14 +164,13 @@ class LlamaServer(Process):
                 time.sleep(0.1)
         raise SystemExit("llama-server did not become ready in 60 s")
 
-    def run(self, messages: Sequence[Message], max_tokens: int, reuse: bool = False) -> Run:
-        """`reuse`: let it keep what it has read of the prompt before."""
+    def run(self, messages: Sequence[Message], max_tokens: int) -> Run:
         body = {
             "messages": [{"role": m.role, "content": m.content} for m in messages],
             "max_tokens": max_tokens,
             "temperature": 0,
             "repeat_penalty": 1.0,
-            "cache_prompt": reuse,
+            "cache_prompt": True,  # as ours does
             "stream": True,  # as chats are, and as ours is
         }
         chunks = list(self._stream("/v1/chat/completions", body))
