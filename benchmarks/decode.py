@@ -38,7 +38,8 @@ class Speed:
 def main() -> None:
     options = parse()
     threads = options.threads or default_threads()
-    runs: dict[str, list[Run]] = {"chickadee": []} | ({"llama-server": []} if options.server else {})
+    names = ["chickadee", "llama-server"] if options.server else ["chickadee"]
+    runs: dict[str, list[Run]] = {name: [] for name in names}
     rss: dict[str, int] = {}
     for start in range(options.starts):
         with contextlib.ExitStack() as stack:
@@ -52,7 +53,7 @@ def main() -> None:
             ours.settle()
             for number in range(1, options.runs + 1):
                 words = prompt(start * options.runs + number, options.prompt_words)
-                for name in list(sides) if number % 2 else list(reversed(sides)):
+                for name in names if number % 2 else reversed(names):
                     runs[name].append(sides[name].run(words, options.tokens))
             rss = {name: side.rss_bytes() for name, side in sides.items()}
     report(options, threads, runs, rss)
@@ -108,7 +109,8 @@ def report(options: argparse.Namespace, threads: int, runs: dict[str, list[Run]]
         print(json.dumps({"speeds": {name: asdict(s) for name, s in speeds.items()}, "rss_bytes": rss}))
         return
     read, written = runs["chickadee"][0].prompt_tokens, runs["chickadee"][0].decode_tokens
-    print(f"{options.model.name}, {threads} threads, context {options.ctx}; {options.starts} starts of {options.runs} runs")
+    many = f"{options.starts} starts of {options.runs} runs"
+    print(f"{options.model.name}, {threads} threads, context {options.ctx}, {many}")
     print(f"{read} tokens read, {written} decoded; tokens per second\n")
     print(f"{'':14}{'prompt best':>12}{'median':>9}{'decode best':>13}{'median':>9}{'RSS':>10}")
     for name, s in speeds.items():
