@@ -1,7 +1,7 @@
 """Drafters and chooser on recorded answers, without a model: what they save by a table of pass costs, and could save.
 
     python -m benchmarks.replay record --model M [--threads N] --out FILE
-    python -m benchmarks.replay [--trace FILE] [--costs llama|measured|laptop|between] [--half tuning|held-out|all]
+    python -m benchmarks.replay [--trace FILE] [--costs machine|laptop|between] [--half tuning|held-out|all]
                                 [--noise SHARE] [--json]
 
 `auto` is the chooser with the history drafter. The oracle has the same candidates and knows the best lengths
@@ -23,16 +23,18 @@ from engine.costs import Curve
 from engine.draft.chooser import MOST_DRAFTED, Chooser, Costs
 from engine.draft.drafter import Candidate
 from engine.draft.history import History
+from engine.draft.tally import Tally
 from engine.tokens import common_prefix
 
 TRACE = Path(__file__).parent / "traces" / "qwen2.5-coder-1.5b-q4_k_m.json.gz"
-LLAMA = {1: 1, 2: 1.65, 3: 2.3, 4: 2.9, 6: 4.2, 8: 5.5, 12: 7.4, 16: 8.7, 24: 12, 32: 15, 48: 22}
-MEASURED = {1: 1, 2: 1.79, 3: 2.37, 4: 3.05, 6: 4.41, 8: 6.89, 12: 8.44, 16: 7.92, 24: 12.07, 32: 13.95, 48: 19.72}
+MACHINE = {
+    **{1: 1, 2: 1.76, 3: 2.45, 4: 2.99, 5: 3.87, 6: 4.42, 7: 5.17, 8: 6.94},
+    **{12: 8.51, 16: 8.51, 24: 13.6, 32: 14.4, 48: 20.6},
+}
 LAPTOP = {1: 1, 2: 1.03, 4: 1.15, 8: 1.5, 16: 2.3, 32: 4.2, 48: 6}
 BETWEEN = {1: 1, 2: 1.2, 4: 1.7, 8: 2.9, 16: 4.8, 32: 8.5, 48: 12.5}
 TABLES = {
-    "llama": LLAMA,  # llama.cpp, Qwen2.5 1.5B Q4_K_M on two cores of a Zen 4
-    "measured": MEASURED,  # the same at another time
+    "machine": MACHINE,  # llama.cpp, Qwen2.5 1.5B Q4_K_M on two cores of a Zen 4
     "laptop": LAPTOP,  # bound by memory bandwidth
     "between": BETWEEN,
 }
@@ -113,11 +115,9 @@ def rows(chosen: Sequence[tuple[Trace, list[list[Candidate]]]], c: Callable[[int
     """A row for each category, and one for all; one chooser learns from all answers in turn."""
     chooser, found = Chooser(), dict[str, Row]()
     for trace, candidates in chosen:
-        steps = auto(chooser, trace, candidates, c)
+        steps, tally = auto(chooser, trace, candidates, c)
         best = oracle(trace, candidates, c)
-        counts = chooser.counts.get(History.name)
-        drafted, accepted = (counts.drafted, counts.accepted) if counts else (0, 0)
-        row = Row(trace.category, trace.steps, steps, best, trace.steps / steps, drafted, accepted)
+        row = Row(trace.category, trace.steps, steps, best, trace.steps / steps, tally.drafted, tally.accepted)
         found[trace.category] = total(
             trace.category, [found[trace.category], row] if trace.category in found else [row]
         )
@@ -141,9 +141,11 @@ def future(trace: Trace) -> list[int]:
     return [*trace.output, *([-1] if trace.ended else [])]
 
 
-def auto(chooser: Chooser, trace: Trace, candidates: list[list[Candidate]], c: Callable[[int], float]) -> float:
-    """Plain steps that the chooser needs for an answer."""
-    tokens, at, steps = future(trace), 0, 0.0
+def auto(
+    chooser: Chooser, trace: Trace, candidates: list[list[Candidate]], c: Callable[[int], float]
+) -> tuple[float, Tally]:
+    """Plain steps that the chooser needs for an answer, and what it drafted."""
+    tokens, at, steps, tally = future(trace), 0, 0.0, Tally()
     costs = Costs(c, lambda: 1.0)
     chooser.begin()
     while at < len(tokens) - 1:
@@ -151,9 +153,10 @@ def auto(chooser: Chooser, trace: Trace, candidates: list[list[Candidate]], c: C
         accepted = common_prefix(list(decision.tokens), tokens[at + 1 :])
         came = tokens[at + 1 : at + 2 + accepted]
         chooser.learn(decision, came)
+        tally.add(decision, accepted, decision.pass_seconds)
         steps += decision.pass_seconds
         at += len(came)
-    return steps
+    return steps, tally
 
 
 def oracle(trace: Trace, candidates: list[list[Candidate]], c: Callable[[int], float]) -> float:

@@ -14,7 +14,7 @@ from engine.drift import Drift
 from engine.profile import Profile
 from models.shapes import KVType, Shapes
 
-KS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48)  # tokens of the passes that are timed
+KS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48)  # tokens of the passes that are timed
 NEARLY_FREE = 1.1  # c(k) up to which k tokens count as no dearer than one
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 
 from engine.draft.acceptance import Acceptance
 from engine.draft.budget import Budget
@@ -15,10 +16,17 @@ from engine.tokens import common_prefix
 
 MARGIN = 1.05  # a gain below is within the noise of the costs
 MOST_DRAFTED = 47  # with the newest token the largest pass that is timed
-LENGTHS = (*range(1, 9), 11, 15, 19, 23, 31, 39, 47)  # that are tried, and the whole draft
+LENGTHS = (
+    *range(1, 8),
+    11,
+    15,
+    23,
+    31,
+    47,
+)  # with the newest token sizes that are timed
 CAUTION = 0.99  # per drafted token: the best of many estimates is an overestimate, the more so the longer it reaches
 HOPELESS = 0.02  # a token that is accepted less often is not worth a look
-MOST_WATCHED = 8  # drafts that were not verified and still agree with what came
+MOST_WATCHED = 1  # drafts that were not verified and still agree with what came: older ones foretold the same tokens
 PROBE_EVERY = 64  # tokens between two drafts of a drafter that costs time and does not pay
 
 
@@ -69,17 +77,6 @@ class Length:
 
 
 @dataclass(slots=True)
-class Counts:
-    """Of one drafter. `saved_seconds`: against plain decoding, from the cost table; drafting is paid from it."""
-
-    proposed: int = 0
-    drafted: int = 0
-    accepted: int = 0
-    drafting_seconds: float = 0.0
-    saved_seconds: float = 0.0
-
-
-@dataclass(slots=True)
 class _Watched:
     """A draft of which `seen` tokens came true."""
 
@@ -93,19 +90,18 @@ class Chooser:
     def __init__(self, state: Mapping[str, object] | None = None) -> None:
         """`state`: what `state` gave for the same model, or None."""
         state = state or {}
-        rates, lost = state.get("acceptance"), state.get("lost")
+        rates, before = state.get("acceptance"), state.get("budget")
         self.acceptance = Acceptance(rates if isinstance(rates, Mapping) else None)
-        self.budget = Budget(lost if isinstance(lost, float) else 0.0)
+        self.budget = Budget(before if isinstance(before, float) else 0.0)
         self.begin()
 
     def state(self) -> dict[str, object]:
         """What was learned, for JSON."""
-        return {"acceptance": self.acceptance.state(), "lost": self.budget.before}
+        return {"acceptance": self.acceptance.state(), "budget": self.budget.before}
 
     def begin(self) -> None:
-        """A new answer; counts begin anew."""
+        """A new answer."""
         self.budget.begin()
-        self.counts: dict[str, Counts] = {}
         self._watched: list[_Watched] = []
         self._since: dict[str, int] = {}  # tokens since each drafter that costs time was last asked
 
@@ -135,10 +131,6 @@ class Chooser:
         """The best candidate in its best length. What making the candidates took is spent either way."""
         plain = costs.plain()
         spent = sum(candidate.cost_seconds for candidate in candidates)
-        for candidate in candidates:
-            self._of(candidate.drafter).proposed += len(candidate.tokens)
-            self._of(candidate.drafter).drafting_seconds += candidate.cost_seconds
-            self._of(candidate.drafter).saved_seconds -= candidate.cost_seconds
         best = Decision(plain_seconds=plain, pass_seconds=plain, drafting_seconds=spent, reason="no draft")
         needed = MARGIN / (1 + spent / plain)  # time that is spent is spent without a draft too
         for candidate in candidates:
@@ -158,12 +150,6 @@ class Chooser:
         accepted: int = common_prefix(list(decision.tokens), list(came))
         steps = (decision.pass_seconds + decision.drafting_seconds) / decision.plain_seconds
         self.budget.book(len(came), steps)
-        if decision.tokens:
-            counts = self._of(decision.drafter)
-            counts.drafted += len(decision.tokens)
-            counts.accepted += accepted
-            counts.saved_seconds += (len(came) - 1) * decision.plain_seconds
-            counts.saved_seconds -= decision.pass_seconds - decision.plain_seconds
         self._watch(decision, came)
         return accepted
 
@@ -188,9 +174,6 @@ class Chooser:
             watched.seen += 1
         return watched.seen < len(candidate.tokens)
 
-    def _of(self, drafter: str) -> Counts:
-        return self.counts.setdefault(drafter, Counts())
-
 
 def typical(drafter: str) -> Candidate:
     """Stands for whatever that drafter would propose."""
@@ -204,17 +187,27 @@ def best_length(
 
     `rates`: of each token, given those before it; `drafting`: cost of a drafted token in plain steps; `spent`: what
     drafting has cost already, which is lost without a draft too."""
-    plain, best = costs.plain(), Length()
-    reach, expected = 1.0, 0.0
-    for length, rate in enumerate(rates, 1):
-        reach *= rate * CAUTION
-        expected += reach
+    plain, best, expected = costs.plain(), Length(), 0.0
+    reach = reached(rates)
+    for length in range(1, len(reach)):
+        expected += reach[length]
         if length not in LENGTHS and length != len(rates):
             continue
         price = costs.batch(costs.base + length) / plain + length * drafting
         gain = (1 + expected) / (price + spent)
-        if gain > best.gain and budget.allows(price - 1):
-            best = Length(length, expected, gain)
-        if reach < HOPELESS:
-            break
+        if gain > best.gain:
+            needed = max(0, ceil(price + spent - 1))  # accepted tokens that pay for the pass
+            loses = 1 - reach[needed] if needed < len(reach) else 1.0
+            if budget.allows(price - 1, loses):
+                best = Length(length, expected, gain)
     return best
+
+
+def reached(rates: Sequence[float]) -> list[float]:
+    """The chance that at least 0, 1, 2 … tokens of a draft are accepted, as far as it is worth a look."""
+    found = [1.0]
+    for rate in rates:
+        found.append(found[-1] * rate * CAUTION)
+        if found[-1] < HOPELESS:
+            break
+    return found

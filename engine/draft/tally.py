@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from engine.draft.chooser import Counts, Decision
+from dataclasses import dataclass
+
+from engine.draft.chooser import Decision
 from engine.protocol import DrafterStatistics
+
+
+@dataclass(slots=True)
+class Counts:
+    """Of one drafter, in tokens."""
+
+    proposed: int = 0
+    drafted: int = 0
+    accepted: int = 0
+    drafting_seconds: float = 0.0
 
 
 class Tally:

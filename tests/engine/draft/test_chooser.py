@@ -19,6 +19,7 @@ from engine.draft.history import History
 FREE = Costs(lambda k: 1.0 + 0.01 * k, lambda: 1.0)
 DEAR = Costs(lambda k: float(k), lambda: 1.0)
 STEEP = Costs(lambda k: 0.35 + 0.65 * k, lambda: 1.0)
+STEP = Costs(lambda k: 1.0 if k == 1 else 8.5, lambda: 1.0)
 
 
 def candidate(tokens: Sequence[int], confidence: float = 0.8, drafter: str = "test", cost: float = 0.0) -> Candidate:
@@ -95,16 +96,13 @@ def test_it_learns_that_drafts_are_right() -> None:
     later = play(chooser, 300, STEEP, copied, lambda i: i)
     assert later[0] / later[1] < 0.78
     assert later[0] / later[1] <= first[0] / first[1]
-    counts = chooser.counts["test"]
-    assert counts.drafted == counts.accepted > 100
-    assert counts.saved_seconds > 50
 
 
 def test_it_ends_a_run_that_stops_paying_and_comes_back() -> None:
     chooser = Chooser()
     play(chooser, 300, STEEP, copied, lambda i: i)
     spent, tokens = play(chooser, 300, STEEP, copied, lambda _i: -1)
-    assert spent <= tokens * 1.01 + budget.START + 1e-9
+    assert spent <= tokens * 1.01 + budget.START + budget.MOST_SAVED + 1e-9
     assert not chooser.choose([copied(0)], STEEP).tokens
     spent, tokens = play(chooser, 300, STEEP, copied, lambda i: i)
     assert spent < 0.9 * tokens
@@ -118,6 +116,37 @@ def test_it_loses_no_more_than_its_budget_when_drafts_look_good_and_are_wrong(co
         some = play(chooser, 128, costs, lambda at: candidate(range(at, at + 16), 0.95), lambda _i: -1)
         spent, tokens = spent + some[0], tokens + some[1]
     assert spent <= 1.01 * tokens + budget.START + 1e-9
+
+
+def test_what_earlier_answers_won_is_staked_where_losing_is_unlikely() -> None:
+    def staked(confidence: float, won: int) -> int:
+        chooser = Chooser()
+        chooser.budget.book(won, 0)
+        chooser.begin()
+        return len(chooser.choose([candidate(range(15), confidence)], STEP).tokens)
+
+    assert staked(0.97, won=0) == 0
+    assert staked(0.97, won=10) == 15
+    assert staked(0.93, won=10) == 0  # would gain as well, but loses every other time
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(1, 200)), max_size=30), st.integers(0, 100))
+def test_over_all_answers_drafting_never_falls_behind_by_more_than_it_may(
+    answers: list[tuple[bool, int]], seed: int
+) -> None:
+    """Whatever texts come one after the other, drafts that look good being right in some and wrong in others."""
+    chooser, spent, tokens, dice = Chooser(), 0.0, 0, random.Random(seed)
+    for right, length in answers:
+        confidence = dice.uniform(0.5, 0.999)
+        some = play(
+            chooser,
+            length,
+            STEEP,
+            lambda at, p=confidence: candidate(range(at, at + 16), p),  # type: ignore[misc]
+            (lambda i: i) if right else (lambda _i: -1),
+        )
+        spent, tokens = spent + some[0], tokens + some[1]
+        assert spent <= 1.01 * tokens + budget.START + 1e-9
 
 
 @given(st.integers(0, 1000))
@@ -150,12 +179,13 @@ def test_state_round_trips_through_json() -> None:
 
 
 @pytest.mark.parametrize(
-    "state", [{"acceptance": 3}, {"acceptance": {"a": [1, 2], "b": "x"}, "lost": "y"}, {"lost": -1e9}]
+    "state",
+    [{"acceptance": 3}, {"acceptance": {"a": [1, 2], "b": "x"}, "budget": "y"}, {"budget": -1e9}, {"budget": 1e9}],
 )
 def test_a_damaged_state_is_no_state(state: dict[str, object]) -> None:
     chooser = Chooser(state)
     assert chooser.acceptance.state() == {}
-    assert -budget.START <= chooser.budget.before <= 0
+    assert -budget.START <= chooser.budget.before <= budget.MOST_SAVED
 
 
 class Costly:
