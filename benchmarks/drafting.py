@@ -1,10 +1,11 @@
 """Decode speed with drafts of every kind, by kind of prompt, and of llama-server's kinds of drafting beside it.
 
-    python -m benchmarks.drafting [--model M] [--draft-model D] [--server PATH] [--tokens N] [--prompts N] [--json]
+    python -m benchmarks.drafting [--model M] [--draft-model D] [--server PATH] [--tokens N] [--prompts N] [--ways W …]
+                                  [--json]
 
 Greedy answers of at most N tokens to the prompt set (`benchmarks.prompts`), all ways interleaved prompt by prompt, in
-another order for each. Speeds are of decoding alone: tokens over seconds, both summed over a kind's prompts; ratios are
-to plain decoding of our own engine. The engine is calibrated first if it is not yet.
+another order for each, after a calibration. Speeds are of decoding alone: tokens over seconds, both summed over a
+kind's prompts; ratios are to plain decoding of our own engine.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -50,15 +52,18 @@ class Answer:
 def main() -> None:
     options = parse()
     threads = options.threads or default_threads()
+    calibrate(options.model, threads)
     with contextlib.ExitStack() as stack:
         ours = stack.enter_context(OurEngine(options.model, options.ctx, threads, options.draft_model))
         ways = our_ways(ours, options) | server_ways(stack, options, threads)
-        ours.run(prompts()[0].messages, 48)
-        ours.settle()
+        ways = {name: way for name, way in ways.items() if name == PLAIN or not options.ways or name in options.ways}
+        for way in ways.values():
+            way(prompts()[0].messages)  # warm-up, not counted
         answers = []
         chosen = selected(options.prompts, options.only)
         for number, prompt in enumerate(chosen, 1):
             print(f"\r{number} of {len(chosen)}: {prompt.category:20}", end="", file=sys.stderr, flush=True)
+            ours.run(prompt.messages, 1)  # so that all of ours answer from the same keys and values
             for way in rotated(list(ways), number):
                 answers.append(Answer(prompt.category, way, ways[way](prompt.messages)))
     print(file=sys.stderr)
@@ -75,10 +80,18 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--tokens", type=int, default=128, help="longest answer")
     parser.add_argument("--prompts", type=int, help="prompts of each kind (default: all)")
     parser.add_argument("--only", nargs="+", metavar="KIND", help="these kinds of prompts only")
+    parser.add_argument("--ways", nargs="+", metavar="WAY", help="these beside plain decoding only, named as printed")
     parser.add_argument("--n", type=int, default=4, help="inputs of a pass, published history form")
     parser.add_argument("--m", type=int, default=1, help="sequences of a pass, published history form")
     parser.add_argument("--json", action="store_true")
     return parser.parse_args()
+
+
+def calibrate(model: Path, threads: int) -> None:
+    """Time the model's passes now: without that nothing is drafted."""
+    command = [sys.executable, "-m", "engine", "calibrate", "--model", str(model), "--threads", str(threads)]
+    if subprocess.run(command, stdout=subprocess.DEVNULL).returncode:
+        raise SystemExit("The model's passes could not be timed: see above.")
 
 
 def our_ways(engine: OurEngine, options: argparse.Namespace) -> dict[str, Way]:
