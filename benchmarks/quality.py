@@ -21,11 +21,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.backend import NAMES, BackendName, backend
+from engine.backend import NAMES, backend
 from engine.capi.context import ContextOptions
 from engine.capi.target import CTarget
 from engine.machine import default_threads
 from engine.notes import notes_to_stderr
+from engine.protocol import BackendName
 from engine.stop import StopFlag
 from models.default import default_model
 

@@ -2,42 +2,66 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Literal
 
 from engine.capi.model import CModel
 from engine.capi.target import CTarget
+from engine.protocol import BackendName
+from engine.sizes import DrySizes
 from models.failures import Failure
 
-BackendName = Literal["llama", "ik"]
 NAMES: tuple[BackendName, ...] = ("llama", "ik")
+SHOWN: dict[BackendName, str] = {"llama": "llama.cpp", "ik": "ik_llama.cpp"}
+PACKAGES: dict[BackendName, str] = {"llama": "llama-cpp-python", "ik": "ik-llama-cpp-python"}
+IMPORTED: dict[str, BackendName] = {"llama_cpp": "llama", "ik_llama_cpp": "ik"}  # both define the same C symbols
 
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """`load(path, progress, repack=…, mmap=…)` makes a model, `target(model, options, stop, folder)` its target.
+    """`load(path, progress, repack=…, mmap=…)` makes a model, `target(model, options, stop, folder)` its target, and
+    `dry(path)` tells a file's sizes without room for it.
 
     `build` tells apart what was timed or saved with one library from what another one would do."""
 
+    name: BackendName
     load: Callable[..., CModel]
     target: Callable[..., CTarget]
+    dry: Callable[..., DrySizes]
     build: str
 
 
+class OtherLibrary(Exception):
+    """This process holds another library than `wanted`: a new process must do it."""
+
+    def __init__(self, wanted: BackendName) -> None:
+        super().__init__(f"this process holds another library than {SHOWN[wanted]}")
+        self.wanted = wanted
+
+
+def held() -> BackendName | None:
+    """The library that this process has imported."""
+    return next((name for module, name in IMPORTED.items() if module in sys.modules), None)
+
+
 def backend(name: BackendName) -> Backend:
-    """Loads the library. Raises Failure where it is not installed."""
+    """Loads the library. Raises OtherLibrary, and Failure where it is not installed."""
+    if held() not in (None, name):
+        raise OtherLibrary(name)
     if name == "llama":
+        from engine.llama.dry import DryModel
         from engine.llama.library import build
         from engine.llama.model import Model
         from engine.llama.target import LlamaTarget
 
-        return Backend(Model, LlamaTarget, build())
+        return Backend(name, Model, LlamaTarget, DryModel, build())
     if find_spec("ik_llama_cpp") is None:
         raise Failure("no_backend", "ik_llama.cpp is not installed: there is no wheel of it for this computer.")
+    from engine.ik.dry import IkDryModel
     from engine.ik.library import build as ik_build
     from engine.ik.model import IkModel
     from engine.ik.target import IkTarget
 
-    return Backend(IkModel, IkTarget, ik_build())
+    return Backend(name, IkModel, IkTarget, IkDryModel, ik_build())

@@ -1,4 +1,4 @@
-"""Times real passes of a loaded target, and keeps the result per model file, settings, library and machine.
+"""Times real passes of a loaded target.
 
 What it needs: a target whose cache nobody else uses meanwhile (its content is dropped), with room for some 200 tokens
 or more; no other work on its threads. Knows the target only by its interface.
@@ -6,35 +6,23 @@ or more; no other work on its threads. Knows the target only by its interface.
 
 from __future__ import annotations
 
-import hashlib
-import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import combinations, cycle, islice
-from pathlib import Path
 from statistics import median
 
-import msgspec
-
 from engine.costs import KS, Timings
-from engine.folders import cache_folder
-from engine.machine import Fingerprint, usable_cores
+from engine.machine import usable_cores
 from engine.target import Target
 from models.failures import Failure
-from models.files import write_atomically
-from models.shapes import KVType
 
-log = logging.getLogger("engine.calibration")
-
-VERSION = 1
 BUDGET = 6.0  # seconds, not counting a pass that has begun
 LOW_DEPTH = 16  # tokens
 DEPTHS = (2048, 1024, 512, 256)  # the higher depth is the first that can be reached in its share of the budget
 DEPTH_SHARE = 0.45
 DEEP_KS = (1, 2, 4, 8, 16)  # what depth adds grows evenly with k: these show it
-SMALL_KS = (1, 2, 3, 4, 6, 8)  # the ones that decisions turn on are timed most often
+SMALL_KS = (1, 2, 3, 4, 5, 6, 7, 8)  # the ones that decisions turn on are timed most often
 FIRST_KS = (1, 2, 3, 4)
 ROW_K = 16
 PATIENCE = 2.5  # budgets: longer than that a busy machine is not waited for
@@ -191,61 +179,3 @@ def even_rise(differences: Mapping[int, float]) -> Callable[[int], float]:
     b = max(0.0, median((y1 - y0) / (x1 - x0) for (x0, y0), (x1, y1) in combinations(points, 2)))
     a = max(0.0, median(y - b * x for x, y in points))
     return lambda k: a + b * k
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """What timings are valid for. `model`: `models.identity.file_identity`; `build`: the library's build string."""
-
-    model: str
-    threads: int
-    kv_type: KVType
-    build: str
-    machine: Fingerprint
-
-    @property
-    def path(self) -> Path:
-        """Where they are kept: one file per model and settings, replaced when library or machine change."""
-        name = hashlib.sha256(f"{self.model} {self.threads} {self.kv_type}".encode()).hexdigest()[:32]
-        return cache_folder() / "calibration" / f"{name}.json"
-
-
-class Kept(msgspec.Struct, frozen=True):
-    """A calibration in its file."""
-
-    version: int
-    key: Key
-    timings: Timings
-    measured_at: str
-
-
-def kept(key: Key) -> Kept | None:
-    """The calibration kept for exactly this key; None if there is none, or it is of no use here (noted in the log)."""
-    try:
-        found = msgspec.json.decode(key.path.read_bytes(), type=Kept)
-    except FileNotFoundError:
-        return None
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-        log.warning("The model's kept calibration is damaged: it is measured again.")
-        log.info("%s: %s", key.path, error)
-        return None
-    if found.version != VERSION or found.key != key:
-        log.warning("The model's kept calibration is of another machine or library: it is measured again.")
-        return None
-    return found
-
-
-def keep(key: Key, timings: Timings) -> None:
-    """Keep a calibration; a folder that cannot be written is noted in the log, no failure.
-
-    A disturbed one is not kept: with two threads that wait for each other, a busy core makes a pass up to 100 × slower,
-    and a wrong table would be believed for weeks."""
-    if timings.disturbed:
-        log.info("the calibration was disturbed and is not kept")
-        return
-    record = Kept(VERSION, key, timings, datetime.now(UTC).isoformat(timespec="seconds"))
-    try:
-        write_atomically(key.path, msgspec.json.encode(record))
-    except OSError as error:
-        reason = f"{key.path.parent} ({error.strerror})"
-        log.warning("The model's calibration cannot be kept in %s: it will be measured again.", reason)

@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING
 
 import msgspec
 
+from engine.backend import SHOWN
 from engine.protocol import Finished, Generate, Load, Lookup, Message, ModelInfo, Sampling
 from engine.stop import Stopped
 from engine.terminal import Answered, Output, complain, ctrl_c_stops, default_interrupt, describe, report
@@ -50,7 +51,8 @@ def run(options: argparse.Namespace) -> int:
     limit = None if options.memory is None else parse_bytes(options.memory)
     model = str(options.model or default_model())
     request = Load(
-        0, model, options.ctx, options.threads, limit, options.kv_type, draft_model=draft_model_of(options)
+        0, model, options.ctx, options.threads, limit, options.kv_type,
+        draft_model=draft_model_of(options), backend=options.backend,
     )  # fmt: skip
     # Made before the model is loaded, so that a bad option is refused at once.
     template = Generate(
@@ -176,9 +178,9 @@ class Conversation:
         self.last: Finished | None = None
 
     def run(self) -> int:
-        print(
-            f"{self.info.name} · context {self.info.n_ctx:,} tokens · {self.info.threads} threads · /help for commands"
-        )
+        info = self.info
+        computed = f"{SHOWN[info.backend]}, {info.threads} threads"
+        print(f"{info.name} · {computed} · context {info.n_ctx:,} tokens · /help for commands")
         for note in self.info.notes:
             print(note)
         while (line := self._ask()) is not None:

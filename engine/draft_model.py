@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from engine.backend import Backend
 from engine.capi.context import ContextOptions
+from engine.capi.model import CModel
 from engine.costs import CostTable
 from engine.draft.drafter import Drafter
 from engine.draft.follower import Follower
 from engine.draft.model import ModelDrafter
 from engine.folders import cache_folder
 from engine.kv.ladder import size_class
-from engine.llama.model import Model
-from engine.llama.target import LlamaTarget
 from engine.plan import Plan
 from engine.protocol import DraftMode
 from engine.stop import StopFlag
@@ -27,15 +27,17 @@ from models.identity import file_identity
 class DraftModel:
     """Owns the weights and the target; `stop` is the engine's, so that one flag stops whatever runs."""
 
-    def __init__(self, path: Path, plan: Plan, target: Model, stop: StopFlag) -> None:
-        """Load the file at `path` as `plan` says, to draft for `target`. Raises Failure and Stopped."""
+    def __init__(self, path: Path, plan: Plan, library: Backend, target: CModel, stop: StopFlag) -> None:
+        """Load the file at `path` as `plan` says, with the library of `target`, for which it drafts.
+
+        Raises Failure and Stopped."""
         assert plan.draft_kv_type, "the plan has no room for a draft model"
-        self.model = Model(path, lambda _fraction: not stop.is_set(), repack=plan.repack, mmap=plan.mmap)
+        self.model = library.load(path, lambda _fraction: not stop.is_set(), repack=plan.repack, mmap=plan.mmap)
         try:
             self.n_ctx = min(plan.n_ctx, self.model.n_ctx_train or plan.n_ctx)
             n_ctx = size_class(0, self.n_ctx)
             options = ContextOptions(n_ctx, plan.threads, n_batch=plan.n_batch, kv_type=plan.draft_kv_type)
-            self.target = LlamaTarget(self.model, options, stop, cache_folder())
+            self.target = library.target(self.model, options, stop, cache_folder())
         except BaseException:
             self.model.close()
             raise

@@ -1,33 +1,28 @@
-"""The engine: one loaded model and its session, driven by protocol requests. The only module that wires the parts.
+"""The engine: one loaded model and its session, driven by protocol requests.
 
-Runs in its own process behind `engine.serve`, and in the terminal's process behind `engine.chat`.
+Runs in its own process behind `engine.serve`, and in the terminal's process behind `engine.chat`. Which library that
+process holds is decided by the first load.
 """
 
 from __future__ import annotations
 
 import contextlib
-import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 from engine.answer import Answer
-from engine.calibration import Key
-from engine.capi.context import ContextOptions
-from engine.draft_model import DraftModel
+from engine.backend import PACKAGES, Backend, OtherLibrary, backend, held
+from engine.choice import Choice, choose
+from engine.crash_mark import CrashWatch
 from engine.folders import cache_folder
-from engine.judge import Judge
 from engine.kv.ladder import ANSWER_ROOM, size_class
-from engine.kv.memory import ChatMemory
 from engine.kv.policy import PartialFixed
-from engine.kv.saved import Guard, SavedChats
-from engine.llama.library import build
-from engine.llama.model import Model
-from engine.llama.target import LlamaTarget
-from engine.machine import default_threads, fingerprint, resident_bytes
-from engine.parts import DRAFT, given_back
+from engine.kv.saved import SavedChats
+from engine.loader import LoadedModel, Loader
+from engine.machine import default_threads, library_version, resident_bytes
 from engine.plan import Plan, Wish
 from engine.planner import plan_for
 from engine.protocol import (
@@ -36,7 +31,6 @@ from engine.protocol import (
     Load,
     Loaded,
     Message,
-    ModelInfo,
     PrefillProgress,
     Prepare,
     Prepared,
@@ -44,42 +38,12 @@ from engine.protocol import (
     StatusReport,
     Welcome,
 )
-from engine.session import Session
 from engine.stop import StopFlag, Stopped
-from engine.template import ChatTemplate
 from engine.turns import TooLong, turns_to_forget, without_oldest
 from models.failures import Failure
-from models.header import Header
-from models.identity import file_identity
-from models.shapes import Shapes, shapes_of
+from models.header import read_header
 
 VERSION = "0.1.0"
-
-log = logging.getLogger("engine")
-
-
-@dataclass(frozen=True, slots=True)
-class _Chat:
-    """What a loaded model consists of."""
-
-    model: Model
-    target: LlamaTarget
-    template: ChatTemplate
-    session: Session
-    memory: ChatMemory
-    judge: Judge
-    request: Load
-    plan: Plan
-    info: ModelInfo
-    draft: DraftModel | None
-
-    @property
-    def anonymous_bytes(self) -> int:
-        """What unloading gives back."""
-        size = given_back(self.plan.parts, self.target.n_ctx / self.plan.n_ctx)
-        if self.draft:
-            size += given_back(self.plan.parts, self.draft.target.n_ctx / self.draft.n_ctx, DRAFT)
-        return size
 
 
 class Engine:
@@ -87,83 +51,58 @@ class Engine:
 
     def __init__(self) -> None:
         self.stop = StopFlag()
-        self._chat: _Chat | None = None
+        self._chat: LoadedModel | None = None
         self._saved = SavedChats(cache_folder() / "chats")
+        self._crashes = CrashWatch()
 
     def welcome(self, id: int, pid: int) -> Welcome:
-        return Welcome(id, engine=f"chickadee {VERSION}", backend=build(), pid=pid)
+        installed = ", ".join(f"{package} {library_version(package)}" for package in PACKAGES.values())
+        return Welcome(id, engine=f"chickadee {VERSION}", backend=installed, pid=pid)
 
     def load(self, request: Load, progress: Callable[[float], None] = lambda _fraction: None) -> Loaded:
-        """Load the request's model in place of the loaded one. Raises Failure, and Stopped when stopped meanwhile."""
+        """Load the request's model in place of the loaded one.
+
+        Raises Failure, Stopped when stopped meanwhile, and OtherLibrary when it takes a new process."""
         started = time.perf_counter()
         self._saved.limit(request.saved_chats_bytes)
-        plan = self._plan(request)
-        if plan.verdict == "no":
-            raise Failure("out_of_memory", " ".join(plan.reasons), str(plan.parts))
-        self.unload()
-
-        def on_progress(fraction: float) -> bool:
-            progress(fraction)
-            return not self.stop.is_set()
-
-        model = Model(Path(request.path), on_progress, repack=plan.repack, mmap=plan.mmap)
-        draft = None
+        header = read_header(Path(request.path))
+        choice = choose(request.backend, header, request.threads or default_threads(), request.kv_type or "f16")
         try:
-            draft = self._load_draft(model, request, plan)
-            self._chat = self._wire(model, draft, request, plan)
+            library = self._library(choice)
+            plan = self._plan(request, library)
+            if plan.verdict == "no":
+                raise Failure("out_of_memory", " ".join(plan.reasons), str(plan.parts))
+            self._drop()
+            self._chat = Loader(library, choice, plan, request, self._saved, self.stop).load(progress)
         except BaseException:
-            if draft:
-                draft.close()
-            model.close()
+            self._crashes.watch(self._chat.choice.mark if self._chat else None)
             raise
         return Loaded(request.id, self._chat.info, time.perf_counter() - started)
 
-    def _plan(self, request: Load) -> Plan:
+    def _library(self, choice: Choice) -> Backend:
+        """Imports it; one that this processor cannot run dies of that already."""
+        if held() not in (None, choice.name):
+            raise OtherLibrary(choice.name)
+        if choice.mark:
+            choice.mark.clear()
+        self._crashes.watch(choice.mark)
+        return backend(choice.name)
+
+    def _plan(self, request: Load, library: Backend) -> Plan:
         """How to load the request's model in place of the loaded one, which stays as it is."""
         wish = Wish(request.threads or default_threads(), request.n_ctx, request.kv_type)
         freed = self._chat.anonymous_bytes if self._chat else 0
         draft = Path(request.draft_model) if request.draft_model else None
-        return plan_for(Path(request.path), wish, request.memory_bytes, freed, draft)
-
-    def _load_draft(self, model: Model, request: Load, plan: Plan) -> DraftModel | None:
-        """The draft model, if one is asked for and the plan has room for it."""
-        if not request.draft_model or not plan.draft_kv_type:
-            return None
-        return DraftModel(Path(request.draft_model), plan, model, self.stop)
-
-    def _wire(self, model: Model, draft: DraftModel | None, request: Load, plan: Plan) -> _Chat:
-        template = ChatTemplate(model.template, model.vocabulary)
-        identity = file_identity(model.path, model.header.data_offset)
-        guard = Guard(identity, settings=plan.kv_type, build=build())
-        n_ctx = size_class(self._saved.tokens_of_last(guard) + ANSWER_ROOM, plan.n_ctx)
-        options = ContextOptions(n_ctx, plan.threads, n_batch=plan.n_batch, kv_type=plan.kv_type)
-        target = LlamaTarget(model, options, self.stop, cache_folder())
-        info = ModelInfo(
-            path=str(model.path.resolve()),
-            name=model.header.name,
-            architecture=model.header.architecture,
-            parameters=model.n_params,
-            file_bytes=model.header.file_bytes,
-            n_ctx=plan.n_ctx,
-            n_ctx_train=model.n_ctx_train,
-            threads=plan.threads,
-            template=template.kind,
-            notes=(*template.notes, *plan.notes),
-            plan=plan.parts,
-        )
-        session = Session(target, plan.n_ctx)
-        memory = ChatMemory(session, self._saved, guard)
-        key = Key(identity, plan.threads, plan.kv_type, build(), fingerprint())
-        judge = Judge(known_shapes(model.header), key, draft.identity if draft else "")
-        return _Chat(model, target, template, session, memory, judge, request, plan, info, draft)
+        return plan_for(Path(request.path), wish, library, request.memory_bytes, freed, draft)
 
     def unload(self) -> None:
+        self._drop()
+        self._crashes.watch(None)
+
+    def _drop(self) -> None:
         chat, self._chat = self._chat, None
         if chat:
-            if chat.draft:
-                chat.draft.close()
-            chat.target.close()
-            chat.model.close()
+            chat.close()
 
     def generate(self, request: Generate) -> Iterator[Event]:
         """Events of one answer, the last one Finished. Raises Failure before any work if it cannot be begun."""
@@ -218,9 +157,9 @@ class Engine:
         if tokens >= trained:
             return None
         wish = replace(chat.request, n_ctx=size_class(tokens + ANSWER_ROOM, trained))
-        plan = self._plan(wish)
+        plan = self._plan(wish, chat.library)
         if plan.verdict == "no" and wish.kv_type:  # the type that was asked for does not fit: another one may
-            plan = self._plan(replace(wish, kv_type=None))
+            plan = self._plan(replace(wish, kv_type=None), chat.library)
         if plan.verdict == "no":
             return None
         kind: Literal["larger_context", "smaller_kv"] = (
@@ -260,6 +199,9 @@ class Engine:
                     raise Stopped
             if chat.draft and chat.judge.table:
                 chat.draft.read_ahead(chat.session.tokens, chat.judge.table)
+            for _ in chat.rival.measure() if chat.rival else ():
+                if self.stop.is_set():
+                    raise Stopped
         return False
 
     @property
@@ -286,16 +228,7 @@ class Engine:
     def close(self) -> None:
         self.unload()
 
-    def _loaded(self) -> _Chat:
+    def _loaded(self) -> LoadedModel:
         if self._chat is None:
             raise Failure("no_model", "No model is loaded. Choose a model first.")
         return self._chat
-
-
-def known_shapes(header: Header) -> Shapes | None:
-    """A model whose header leaves shapes open is loaded all the same: only the published formulas need them."""
-    try:
-        return shapes_of(header)
-    except Failure as failure:
-        log.info("%s", failure)
-        return None

@@ -6,13 +6,12 @@ Nothing is measured unless it is asked for or the engine is idle; without measur
 from __future__ import annotations
 
 import logging
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 
 from engine import costs
-from engine.calibration import Calibration, Key, Progress, keep, kept
+from engine.apart import run_apart
+from engine.calibrated import Key, keep, kept
+from engine.calibration import Calibration, Progress
 from engine.costs import CostTable, Timings
 from engine.decode import Pass
 from engine.draft.chooser import Chooser
@@ -123,7 +122,8 @@ class Judge:
     def measure(self, target: Target) -> Iterator[None]:
         """Measure what is not known yet, in idle time; the target's cache is as before afterwards. Raises Stopped."""
         if self.profile is None:
-            yield from measured_apart()
+            for _ in measured_apart():
+                yield
             self.profile = kept_profile()
         if self.table is None and self._attempts < MOST_ATTEMPTS and target.state_bytes <= MOST_SET_ASIDE:
             try:
@@ -163,14 +163,6 @@ class Judge:
                 yield
 
 
-def measured_apart() -> Iterator[None]:
-    """Measure and keep the machine's profile in a process of its own, whose large arrays no plan lists; it is killed
-    when the iterator is closed."""
-    command = [sys.executable, *([] if getattr(sys, "frozen", False) else ["-m", "engine"]), "profile", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        try:
-            while process.poll() is None:
-                time.sleep(0.02)
-                yield
-        finally:
-            process.kill()
+def measured_apart() -> Iterator[int | None]:
+    """Measure and keep the machine's profile in a process of its own, whose large arrays no plan lists."""
+    return run_apart("profile", "--json")

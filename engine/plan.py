@@ -6,7 +6,7 @@ more: the old cache is freed before the new one is made, and its content waits i
 
 Candidates are tried in order of preference and the first that fits is taken, so that more memory never gives a plan
 further down the list. In order of what is given up:
-1. nothing: f16, repacked weights beside the mapped file;
+1. nothing: f16, repacked weights beside the mapped file (a library that repacks in place has no other way);
 2. the mapped file: weights are read instead, so that those that are repacked exist once. As fast (30 ms a token of a
    1.5B model either way) and 0.6 GB smaller, but loaded slower, and the system cannot take the memory back under need;
 3. repacking, where that is smaller still: 1.2 times slower;
@@ -136,13 +136,12 @@ class _Search:
 
     @cached_property
     def choices(self) -> tuple[Choice, ...]:
-        ways = [(True, True), (True, False), (False, True)] if self.sizes.weights.repacked else [(False, True)]
         kv_types: tuple[KVType, ...] = (self.wish.kv_type,) if self.wish.kv_type else ("f16", "q8_0")
         return tuple(
             Choice(kv_type, n_batch, repack, mmap)
             for kv_type in kv_types
             for n_batch in BATCHES
-            for repack, mmap in ways
+            for repack, mmap in self.sizes.weights.ways
         )
 
     @cached_property

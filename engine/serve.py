@@ -14,6 +14,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, BinaryIO
 
+from engine.backend import OtherLibrary
 from engine.jobs import Jobs
 from engine.protocol import (
     ENDS,
@@ -31,6 +32,7 @@ from engine.protocol import (
     Prepare,
     ProtocolError,
     Request,
+    Restart,
     Shutdown,
     Status,
     Unload,
@@ -53,7 +55,7 @@ MAX_LINE = 64 << 20  # bytes; a longer line is no message of ours
 def serve() -> int:
     output = claim_stdout()
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(name)s %(levelname)s %(message)s")
-    from engine.engine import Engine  # imports llama_cpp: only after stdout is ours
+    from engine.engine import Engine  # only after stdout is ours
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in the terminal is the window's business
     server = Server(Engine(), sys.stdin.buffer, output)
@@ -168,7 +170,7 @@ class Server:
             case Hello():
                 self.send(self.engine.welcome(request.id, os.getpid()))
             case Load():
-                self.send(self.engine.load(request, Progress(self, request.id)))
+                self.send(self._load(request))
             case Unload():
                 self.engine.unload()
                 self.send(Unloaded(request.id))
@@ -181,6 +183,13 @@ class Server:
             case Prepare():
                 for event in self.engine.prepare(request):
                     self.send(event)
+
+    def _load(self, request: Load) -> Event:
+        try:
+            return self.engine.load(request, Progress(self, request.id))
+        except OtherLibrary as other:
+            log.info("%s: a new process is asked for", other)
+            return Restart(request.id, other.wanted)
 
 
 class Progress:

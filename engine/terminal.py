@@ -88,6 +88,7 @@ def report(answered: Answered, info: ModelInfo) -> dict[str, Any]:
         "verifying_seconds": statistics.verifying_seconds,
         "estimated_speedup": statistics.estimated_speedup,
         "model": info.path,
+        "backend": info.backend,
     }
 
 

@@ -14,6 +14,7 @@ from models.failures import Failure
 
 GGML_TYPES: dict[KVType, int] = {"f16": 1, "q4_0": 2, "q8_0": 8}
 ABORTED = 2  # llama_decode's result
+MOST_ROWS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class ContextOptions:
     n_ctx: int
     threads: int
     n_batch: int = 512
-    max_rows: int = 64
+    max_rows: int = MOST_ROWS
     kv_type: KVType = "f16"
     sequences: int = 1
 

@@ -8,15 +8,24 @@ import signal
 import sys
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from engine.backend import NAMES, BackendName, backend
+from engine.backend import NAMES, Backend, backend
+from engine.calibrated import Key, keep, kept
+from engine.calibration import DEPTHS, Calibration
+from engine.capi.context import ContextOptions
+from engine.choice import Choice, choose
 from engine.costs import CostTable, Timings, nt, roofline_seconds
+from engine.crash_mark import CrashWatch
 from engine.machine import default_threads, fingerprint
 from engine.notes import notes_to_stderr
+from engine.plan import Wish
+from engine.planner import plan_for
 from engine.profile import Profile, machine_profile
+from engine.sizes import KVType
 from engine.stop import StopFlag, Stopped
 from models.default import default_model
+from models.failures import Failure
 from models.header import read_header
 from models.identity import file_identity
 from models.shapes import Shapes, shapes_of
@@ -27,6 +36,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--model", type=Path, metavar="PATH", help="GGUF file (default: the built-in model)")
     parser.add_argument("--threads", type=int, metavar="N", help="threads (default: physical cores)")
     parser.add_argument("--backend", choices=NAMES, default="llama", help="the library that computes (default: llama)")
+    parser.add_argument("--kv-type", choices=get_args(KVType), default="f16", help="how keys and values are stored")
+    parser.add_argument(
+        "--spare",
+        action="store_true",
+        help="only if it is not known yet and the computer has room for the model beside all that runs",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     parser.set_defaults(run=run)
 
@@ -39,8 +54,11 @@ def run(options: argparse.Namespace) -> int:
     path = options.model or default_model()
     header = read_header(path)
     shapes, profile = shapes_of(header), machine_profile()
+    choice = choose(options.backend, header, threads, options.kv_type)
+    if choice.name != options.backend:
+        raise Failure("no_backend", choice.note)
     try:
-        timings = measure(path, threads, file_identity(path, header.data_offset), options.backend)
+        timings = measure(path, threads, options.kv_type, choice, options.spare)
     except Stopped:
         print("chickadee: Stopped.", file=sys.stderr)
         return 2
@@ -51,28 +69,40 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps(result))
     else:
         print(f"{path.name}, {threads} threads\n\n{table(result, timings, shapes)}")
-    return 0
+    return int(options.spare and timings.disturbed)
 
 
-def measure(path: Path, threads: int, identity: str, name: BackendName) -> Timings:
+def measure(path: Path, threads: int, kv_type: KVType, choice: Choice, spare: bool) -> Timings:
     """Load the model, time its passes and keep the result. Raises Failure, and Stopped on Ctrl-C."""
-    from engine.calibration import DEPTHS, Calibration, Key, keep
-    from engine.capi.context import ContextOptions
-
-    library = backend(name)
-    stop = StopFlag()
+    watch, stop = CrashWatch(), StopFlag()
+    watch.watch(choice.mark)
+    library = backend(choice.name)
+    header = read_header(path)
+    key = Key(file_identity(path, header.data_offset), threads, kv_type, library.build, fingerprint())
     before = signal.signal(signal.SIGINT, lambda _signal, _frame: stop.set())
     try:
+        known = kept(key) if spare else None
+        if known:
+            return known.timings
+        n_ctx = min(DEPTHS[0] + 64, header.n_ctx_train or DEPTHS[0])
+        if spare:
+            check_room(path, Wish(threads, n_ctx, kv_type), library)
         with closing(library.load(path, lambda _fraction: not stop.is_set())) as model:
-            n_ctx = min(DEPTHS[0] + 64, model.n_ctx_train or DEPTHS[0])
-            with closing(library.target(model, ContextOptions(n_ctx=n_ctx, threads=threads), stop)) as target:
-                for event in Calibration(target, threads).run():
-                    if isinstance(event, Timings):
-                        keep(Key(identity, threads, "f16", library.build, fingerprint()), event)
-                        return event
+            options = ContextOptions(n_ctx=n_ctx, threads=threads, kv_type=kv_type)
+            with closing(library.target(model, options, stop)) as target:
+                timings = next(event for event in Calibration(target, threads).run() if isinstance(event, Timings))
+        keep(key, timings)
+        return timings
     finally:
         signal.signal(signal.SIGINT, before)
-    raise AssertionError("a calibration ends with timings")
+        watch.watch(None)
+
+
+def check_room(path: Path, wish: Wish, library: Backend) -> None:
+    """Raises Failure where the model cannot be loaded once more as it is loaded best."""
+    plan = plan_for(path, wish, library)
+    if plan.verdict != "fits":
+        raise Failure("out_of_memory", plan.reasons[0])
 
 
 def report(timings: Timings, profile: Profile, shapes: Shapes) -> dict[str, Any]:

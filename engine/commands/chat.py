@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import get_args
 
-from engine.protocol import DraftMode
+from engine.protocol import BackendWish, DraftMode
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -21,6 +21,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         help="how keys and values are stored (default: f16, or q8_0 where f16 does not fit)",
     )
     parser.add_argument("--threads", type=int, metavar="N", help="threads (default: physical cores)")
+    parser.add_argument(
+        "--backend",
+        choices=get_args(BackendWish),
+        help="the library that computes: the faster one (auto), llama.cpp or ik_llama.cpp (default: auto)",
+    )
     parser.add_argument("--temp", type=float, metavar="T", help="temperature, 0 = greedy (default: 0.8)")
     parser.add_argument("--seed", type=int, metavar="S", help="random seed: the same seed gives the same answer")
     parser.add_argument("--greedy", action="store_true", help="always take the likeliest token")

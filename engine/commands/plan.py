@@ -7,13 +7,18 @@ import json
 from pathlib import Path
 from typing import get_args
 
+from engine.backend import SHOWN, backend
+from engine.choice import choose
 from engine.machine import default_threads
 from engine.notes import notes_to_stderr
 from engine.parts import DRAFT
 from engine.plan import Plan, Wish
+from engine.planner import plan_for
+from engine.protocol import BackendName, BackendWish
 from engine.sizes import KVType
 from models.byte_sizes import parse_bytes, show_bytes
 from models.default import default_model
+from models.header import read_header
 
 NAMES = {
     "weights_mapped": "weights, mapped file",
@@ -38,6 +43,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--kv-type", choices=get_args(KVType), help="how keys and values are stored (default: f16, q8_0)"
     )
     parser.add_argument("--threads", type=int, metavar="N", help="threads (default: physical cores)")
+    parser.add_argument(
+        "--backend", choices=get_args(BackendWish), help="the library that computes (default: auto, the faster one)"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     parser.set_defaults(run=run)
 
@@ -48,18 +56,18 @@ def run(options: argparse.Namespace) -> int:
     limit = None if options.memory is None else parse_bytes(options.memory)
     threads = default_threads() if options.threads is None else options.threads
     wish = Wish(threads, options.ctx, options.kv_type)
-    from engine.planner import plan_for  # imports llama_cpp: only after bad options were refused
-
     path = options.model or default_model()
-    plan = plan_for(path, wish, limit, draft=options.draft_model)
-    print(json.dumps(plan.as_json(), ensure_ascii=False) if options.json else table(path, plan))
+    choice = choose(options.backend, read_header(path), threads, wish.kv_type or "f16")
+    plan = plan_for(path, wish, backend(choice.name), limit, draft=options.draft_model)
+    print(json.dumps(plan.as_json(), ensure_ascii=False) if options.json else table(path, plan, choice.name))
     return 0
 
 
-def table(path: Path, plan: Plan) -> str:
+def table(path: Path, plan: Plan, library: BackendName) -> str:
     rows = [(shown_name(name), show_bytes(size)) for name, size in plan.parts.items() if size]
     rows += [("total", show_bytes(plan.total_bytes)), ("available", show_bytes(plan.available_bytes))]
     loading = [
+        ("library", SHOWN[library]),
         ("context", f"{plan.n_ctx:,} tokens (at most {plan.max_n_ctx:,} would fit)"),
         ("keys and values as", plan.kv_type),
         ("repacking", "on" if plan.repack else "off"),

@@ -14,7 +14,7 @@ class IkModel(CModel):
     """Loads `path`; `progress` gets the loaded fraction and returns False to stop the loading (raises Stopped).
 
     `repack`: put the weights, in place, into the order this processor computes fastest; the file is read, not mapped.
-    `mmap`: map the file where it is not repacked."""
+    `mmap`: map the file where it is not repacked. `dry`: header and vocabulary only; such a model cannot run."""
 
     def __init__(
         self,
@@ -23,11 +23,13 @@ class IkModel(CModel):
         *,
         repack: bool = True,
         mmap: bool = False,
+        dry: bool = False,
     ) -> None:
         params = lib.llama_model_default_params()
         params.n_gpu_layers = 0
-        params.repack_tensors = repack
-        params.use_mmap = mmap and not repack
+        params.repack_tensors = repack and not dry  # what was not loaded would be, too
+        params.use_mmap = mmap and not repack and not dry
+        params.dry_run = dry
         super().__init__(lib, log, "ik_llama.cpp", path, params, progress)
 
     @property

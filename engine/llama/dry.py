@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from engine.capi.context import ContextOptions
@@ -18,6 +17,7 @@ from engine.llama.library import lib, log
 from engine.llama.model import Model
 from engine.llama.repack import HEAD, repacked_sizes
 from engine.sizes import ContextSizes, KVType, WeightSizes
+from models.header import Header
 
 MIB = 1 << 20
 # Sliding windows and recurrent layers have caches of their own, a line each. An unallocated "KV buffer size" is 0.
@@ -28,7 +28,7 @@ OUTPUT = re.compile(r"output buffer size = +([\d.]+) MiB")
 
 
 class DryModel:
-    """Implements `engine.sizes.Sizes`. Raises Failure for a file that is no chat model, as loading it would."""
+    """Implements `engine.sizes.DrySizes`. Raises Failure for a file that is no chat model, as loading it would."""
 
     def __init__(self, path: Path) -> None:
         self.model = Model(path, dry=True)
@@ -41,6 +41,14 @@ class DryModel:
         replaced = sum(copies.values()) - (copies[HEAD] if tied else 0)  # a tied head's file tensor is still looked up
         file = self.model.size_bytes
         return WeightSizes(file=file, repacked=sum(copies.values()), plain=max(0, file - replaced))
+
+    @property
+    def header(self) -> Header:
+        return self.model.header
+
+    @property
+    def can_drop(self) -> bool:
+        return self.model.can_drop
 
     @property
     def n_ctx_train(self) -> int:
@@ -70,9 +78,7 @@ class DryModel:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, value: object, trace: object) -> None:
         self.close()
 
 

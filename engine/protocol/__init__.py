@@ -19,6 +19,7 @@ from engine.protocol.events import (
     PrefillProgress,
     Prepared,
     Remedy,
+    Restart,
     Statistics,
     StatusReport,
     Text,
@@ -37,6 +38,8 @@ from engine.protocol.lines import (
     type_name,
 )
 from engine.protocol.requests import (
+    BackendName,
+    BackendWish,
     Cancel,
     DraftMode,
     Forget,
@@ -62,6 +65,8 @@ __all__ = [
     "EVENTS",
     "REQUESTS",
     "VERSION",
+    "BackendName",
+    "BackendWish",
     "Cancel",
     "Cancelled",
     "DraftMode",
@@ -88,6 +93,7 @@ __all__ = [
     "ProtocolError",
     "Remedy",
     "Request",
+    "Restart",
     "Role",
     "Sampling",
     "Shutdown",

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from engine.protocol.requests import KVPolicy, KVType, StopReason
+from engine.protocol.requests import BackendName, KVPolicy, KVType, StopReason
 
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
     """What is loaded. `template` says whose chat template is used; `notes` are sentences the user should know.
 
-    `plan`: bytes by name of what the model takes in memory when its context is full."""
+    `plan`: bytes by name of what the model takes in memory when its context is full. `backend`: who computes."""
 
     path: str
     name: str
@@ -25,6 +25,7 @@ class ModelInfo:
     template: Literal["model", "chatml"]
     notes: tuple[str, ...] = ()
     plan: dict[str, int] = field(default_factory=dict)
+    backend: BackendName = "llama"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class Welcome:
-    """Ends Hello."""
+    """Ends Hello. `backend`: the libraries that are installed, with their versions."""
 
     id: int
     engine: str
@@ -94,6 +95,16 @@ class Loaded:
     id: int
     model: ModelInfo
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """Ends Load: the model is for `backend`, but this process holds another library, and one is all it can hold.
+
+    Nothing has changed here. Whoever owns the process ends it and sends the Load to a new one."""
+
+    id: int
+    backend: BackendName
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +239,7 @@ class Failed:
 
 
 Event = (
-    Welcome | LoadProgress | Loaded | Unloaded | PrefillProgress | Text | Trace | Finished | Prepared | Forgotten
-    | Notice | StatusReport | Cancelled | Failed
+    Welcome | LoadProgress | Loaded | Restart | Unloaded | PrefillProgress | Text | Trace | Finished | Prepared
+    | Forgotten | Notice | StatusReport | Cancelled | Failed
 )  # fmt: skip
-ENDS = (Welcome, Loaded, Unloaded, Finished, Prepared, Forgotten, StatusReport, Cancelled, Failed)
+ENDS = (Welcome, Loaded, Restart, Unloaded, Finished, Prepared, Forgotten, StatusReport, Cancelled, Failed)

@@ -9,6 +9,8 @@ Role = Literal["system", "user", "assistant"]
 KVPolicy = Literal["always", "published", "measured"]
 DraftMode = Literal["off", "auto", "history", "history-published", "model", "model-published"]
 KVType = Literal["f16", "q8_0", "q4_0"]
+BackendName = Literal["llama", "ik"]
+BackendWish = Literal["auto", "llama", "ik"]
 StopReason = Literal["end", "stop", "length", "context", "cancelled"]
 
 
@@ -95,7 +97,8 @@ class Load:
     `memory_bytes`: the most the engine may take; None: what the computer has free, less a reserve. `kv_type`: how keys
     and values are stored; None: f16, or q8_0 where f16 does not fit. `saved_chats_bytes`: how much of the disk may be
     taken by chats that are saved for fast opening, with 0 none are kept; None: the engine's own quota. `draft_model`: a
-    small model's file with the same vocabulary, which drafts for this one."""
+    small model's file with the same vocabulary, which drafts for this one. `backend`: the library that computes; auto,
+    or None: the faster one. Its answer may be Restart."""
 
     id: int
     path: str
@@ -105,6 +108,7 @@ class Load:
     kv_type: KVType | None = None
     saved_chats_bytes: int | None = None
     draft_model: str | None = None
+    backend: BackendWish | None = None
 
     def __post_init__(self) -> None:
         check(

@@ -17,7 +17,7 @@ from models.default import default_model
 @pytest.fixture(scope="session")
 def loaded() -> Iterator[Engine]:
     engine = Engine()
-    engine.load(Load(0, str(default_model()), n_ctx=1024, threads=2))
+    engine.load(Load(0, str(default_model()), n_ctx=1024, threads=2, backend="llama"))
     yield engine
     engine.close()
 

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 
 from engine.__main__ import main
-from engine.calibration import DEPTHS, LOW_DEPTH, Calibration, Key, Progress, even_rise, keep, kept
+from engine.calibrated import Key, keep, kept
+from engine.calibration import DEPTHS, LOW_DEPTH, Calibration, Progress, even_rise
 from engine.costs import KS, CostTable, Timings
 from engine.machine import fingerprint
 from engine.stop import Stopped

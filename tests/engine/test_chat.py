@@ -37,6 +37,7 @@ REPORT = {
     "verifying_seconds": float,
     "estimated_speedup": float,
     "model": str,
+    "backend": str,
 }
 
 

@@ -181,7 +181,7 @@ def test_a_chat_resumes_after_a_restart(tmp_path, monkeypatch):
     answers = []
     for expected in (False, True):
         engine = Engine()
-        engine.load(Load(0, str(default_model()), n_ctx=2048, threads=2))
+        engine.load(Load(0, str(default_model()), n_ctx=2048, threads=2, backend="llama"))
         made = engine._loaded().target.n_ctx
         events = list(engine.generate(Generate(1, history, GREEDY, 16, chat="c1")))
         finished = events[-1]
@@ -201,7 +201,7 @@ def test_a_damaged_saved_chat_is_read_again(tmp_path, monkeypatch, damage):
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
     history = (Message("user", "Birds: " + "tit, wren, robin, finch; " * 60),)
     with closing(Engine()) as engine:
-        engine.load(Load(0, str(default_model()), n_ctx=2048, threads=2))
+        engine.load(Load(0, str(default_model()), n_ctx=2048, threads=2, backend="llama"))
         for _ in engine.generate(Generate(1, history, GREEDY, 4, chat="c1")):
             pass
         engine.idle()

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.__main__ import main
+from engine.backend import backend
 from engine.budget import Budget, budget
 from engine.capi.context import ContextOptions
 from engine.capi.move import MOST_IN_RAM
@@ -334,7 +335,7 @@ def test_the_engine_keeps_to_the_plan():
     engine = Engine()
     limit = 210 * MIB
     info = engine.load(Load(0, str(default_model()), memory_bytes=limit)).model
-    plan = plan_for(default_model(), WISH, limit)
+    plan = plan_for(default_model(), WISH, backend("llama"), limit)
     assert plan.verdict == "tight"
     assert (info.n_ctx, info.plan) == (plan.n_ctx, plan.parts)
     assert sum(info.plan.values()) <= limit

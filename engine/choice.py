@@ -1,0 +1,76 @@
+"""Which library computes a model: what was asked for, or what is known to be faster. Loads none of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.backend import PACKAGES
+from engine.calibrated import timings_with
+from engine.costs import Timings
+from engine.crash_mark import CrashMark
+from engine.ik import needs
+from engine.machine import library_version
+from engine.protocol import BackendName, BackendWish
+from models.header import Header
+from models.identity import file_identity
+from models.shapes import KVType
+
+FASTER = 1.05  # so much faster ik_llama.cpp must be: less is within what two calibrations differ by
+NO_SLOWER = 0.97
+
+CRASHED = "ik_llama.cpp crashed with this model, so llama.cpp computes it."
+NOT_TIMED = "llama.cpp computes until both libraries were timed with this model, which happens in idle time."
+SLOWER = "llama.cpp computes this model: ik_llama.cpp is not faster here."
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """`note`: why it is not ik_llama.cpp, as a sentence. `rival`: the other one, where its speed would matter. `mark`:
+    what a crash sets."""
+
+    name: BackendName
+    note: str = ""
+    rival: BackendName | None = None
+    mark: CrashMark | None = None
+
+
+def choose(wish: BackendWish | None, header: Header, threads: int, kv_type: KVType) -> Choice:
+    """ik_llama.cpp where it is asked for and possible, or, with auto and None, known to be faster; else llama.cpp.
+
+    A mark that it crashed with this model counts with auto only: who asks for it by name has it tried again."""
+    if wish == "llama":
+        return Choice("llama")
+    refusal = needs.refusal(header)
+    if refusal:
+        return Choice("llama", refusal)
+    mark = crash_mark(header)
+    if wish == "ik":
+        return Choice("ik", mark=mark)
+    if mark.is_set:
+        return Choice("llama", CRASHED)
+    identity = mark.model
+    llama, ik = (timings_with(PACKAGES[name], identity, threads, kv_type) for name in ("llama", "ik"))
+    if llama is None or ik is None:
+        return Choice("llama", NOT_TIMED, rival="ik")
+    return Choice("ik", rival="llama", mark=mark) if is_faster(ik, llama) else Choice("llama", SLOWER, rival="ik")
+
+
+def is_faster(ik: Timings, llama: Timings) -> bool:
+    """Is `ik` faster where it counts: passes of one token, as plain decoding runs, and of eight, as drafts do?
+
+    The geometric mean of both speed-ups must reach FASTER, and plain decoding be no slower: drafting depends on the
+    text, decoding never ends. How fast prompts are read is left out, as long as it is no slower than eight at once."""
+    one, eight = (llama_s / ik_s for llama_s, ik_s in zip(ones_and_eights(llama), ones_and_eights(ik), strict=True))
+    return one >= NO_SLOWER and (one * eight) ** 0.5 >= FASTER
+
+
+def ones_and_eights(timings: Timings) -> tuple[float, float]:
+    """Seconds of a pass of one token and of eight, at the lower depth."""
+    seconds = timings.pass_seconds[min(timings.pass_seconds)]
+    return seconds[1], seconds[8]
+
+
+def crash_mark(header: Header) -> CrashMark:
+    """Of ik_llama.cpp, as it is installed, and a model."""
+    version = library_version(PACKAGES["ik"])
+    return CrashMark(f"{PACKAGES['ik']} {version}", file_identity(header.path, header.data_offset))

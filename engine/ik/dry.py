@@ -1,0 +1,107 @@
+"""A model file's sizes on ik_llama.cpp, without its weights, from what the library logs.
+
+A dry load reads header and vocabulary and reserves addresses for the weights, which it leaves untouched (0.1 to 0.3 s).
+A dry context is a real one, its cache filled with zeros, so only the smallest are made (10 to 20 ms) and the rest is
+worked out:
+
+- keys and values: cells are alike in all layers, so two sizes tell them all;
+- compute buffers: what 512 cells take, and the mask of attention: a 16-bit number for each cell and token of a pass.
+  The library shares memory between the two, so this is up to 5 MiB too much (512 tokens, 8,192 cells: 17.1 MiB for
+  13.3 with SmolLM2-135M, 36.1 for 31.5 with Qwen2.5-1.5B), never too little.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Self
+
+from engine.capi.context import MOST_ROWS, ContextOptions
+from engine.ik.context import context_params
+from engine.ik.faults import most_at_once
+from engine.ik.library import lib, log
+from engine.ik.model import IkModel
+from engine.kv.ladder import SMALLEST, STEP
+from engine.sizes import ContextSizes, KVType, WeightSizes
+from models.header import Header
+
+MIB = 1 << 20
+WEIGHTS = re.compile(r"llm_load_tensors: .* buffer size = +([\d.]+) MiB")
+KV = re.compile(r"KV buffer size = +([\d.]+) MiB")
+COMPUTE = re.compile(r"compute buffer size = +([\d.]+) MiB")
+MASK = 2  # bytes for a cell and a token
+
+
+class IkDryModel:
+    """Implements `engine.sizes.DrySizes`. Raises Failure for a file that is no chat model, as loading it would."""
+
+    def __init__(self, path: Path) -> None:
+        with log.lines() as lines:
+            self.model = IkModel(path, dry=True)
+        self.weights = weights(lines)
+        self._contexts: dict[tuple[int, KVType, int], tuple[int, int] | None] = {}
+
+    @property
+    def header(self) -> Header:
+        return self.model.header
+
+    @property
+    def can_drop(self) -> bool:
+        return self.model.can_drop
+
+    @property
+    def n_ctx_train(self) -> int:
+        return self.model.n_ctx_train
+
+    @property
+    def n_vocab(self) -> int:
+        return self.model.vocabulary.n_tokens
+
+    def context(self, n_ctx: int, kv_type: KVType = "f16", n_batch: int = 512) -> ContextSizes | None:
+        n_batch = min(n_batch, most_at_once(self.header), n_ctx)
+        less, more = (self._measured(cells, kv_type, n_batch) for cells in (STEP, SMALLEST))
+        if less is None or more is None:
+            return None
+        cells = -(-n_ctx // STEP) * STEP
+        kv = more[0] + (more[0] - less[0]) * (cells - SMALLEST) // (SMALLEST - STEP)
+        mask = max(0, cells - SMALLEST) * n_batch * MASK
+        return ContextSizes(kv, more[1] + mask, self.n_vocab * 4)
+
+    def _measured(self, cells: int, kv_type: KVType, n_batch: int) -> tuple[int, int] | None:
+        """Bytes of keys and values, and of compute buffers; None when the model cannot have such a cache."""
+        key = (cells, kv_type, n_batch)
+        if key not in self._contexts:
+            self._contexts[key] = self._measure(ContextOptions(cells, 1, n_batch, min(MOST_ROWS, n_batch), kv_type))
+        return self._contexts[key]
+
+    def _measure(self, options: ContextOptions) -> tuple[int, int] | None:
+        with log.lines() as lines:
+            context = lib.llama_init_from_model(self.model.pointer, context_params(options))
+        if not context:
+            return None
+        lib.llama_free(context)
+        text = "\n".join(lines)
+        if not COMPUTE.search(text) or not KV.search(text):
+            raise RuntimeError(f"ik_llama.cpp no longer logs its buffer sizes as expected:\n{text}")
+        return _sum(KV, text), _sum(COMPUTE, text)
+
+    def close(self) -> None:
+        self.model.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, value: object, trace: object) -> None:
+        self.close()
+
+
+def weights(lines: list[str]) -> WeightSizes:
+    """Of what a load logged: all weights, a head that shares the embeddings' once more. No copy is made of them."""
+    size = _sum(WEIGHTS, "\n".join(lines))
+    if not size:
+        raise RuntimeError("ik_llama.cpp no longer logs the weights' size as expected")
+    return WeightSizes(file=size, repacked=size, plain=0, in_place=True)
+
+
+def _sum(pattern: re.Pattern[str], text: str) -> int:
+    return round(sum(float(size) for size in pattern.findall(text)) * MIB)

@@ -1,0 +1,159 @@
+"""Loads a model with all that belongs to it. The only module that wires the engine's parts."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.backend import Backend
+from engine.calibrated import Key
+from engine.capi.context import ContextOptions
+from engine.capi.model import CModel
+from engine.capi.target import CTarget
+from engine.choice import Choice
+from engine.draft_model import DraftModel
+from engine.folders import cache_folder
+from engine.judge import Judge
+from engine.kv.ladder import ANSWER_ROOM, size_class
+from engine.kv.memory import ChatMemory
+from engine.kv.saved import Guard, SavedChats
+from engine.machine import fingerprint
+from engine.parts import DRAFT, given_back
+from engine.plan import Plan
+from engine.protocol import Load, ModelInfo
+from engine.rival import Rival
+from engine.session import Session
+from engine.stop import StopFlag
+from engine.template import ChatTemplate
+from models.failures import Failure
+from models.header import Header
+from models.identity import file_identity
+from models.shapes import Shapes, shapes_of
+
+log = logging.getLogger("engine.loader")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """What a loaded model consists of. `choice`: why this library computes it; `rival`: the other one, if timing it is
+    worth while."""
+
+    library: Backend
+    choice: Choice
+    model: CModel
+    target: CTarget
+    template: ChatTemplate
+    session: Session
+    memory: ChatMemory
+    judge: Judge
+    request: Load
+    plan: Plan
+    info: ModelInfo
+    draft: DraftModel | None
+    rival: Rival | None
+
+    @property
+    def anonymous_bytes(self) -> int:
+        """What unloading gives back."""
+        size = given_back(self.plan.parts, self.target.n_ctx / self.plan.n_ctx)
+        if self.draft:
+            size += given_back(self.plan.parts, self.draft.target.n_ctx / self.draft.n_ctx, DRAFT)
+        return size
+
+    def close(self) -> None:
+        if self.draft:
+            self.draft.close()
+        self.target.close()
+        self.model.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Loader:
+    """Loads by `plan` with the library of `choice`; `stop` will stop whatever runs, and saved chats are in `saved`."""
+
+    library: Backend
+    choice: Choice
+    plan: Plan
+    request: Load
+    saved: SavedChats
+    stop: StopFlag
+
+    def load(self, progress: Callable[[float], None]) -> LoadedModel:
+        """Raises Failure, and Stopped when it was stopped meanwhile."""
+
+        def on_progress(fraction: float) -> bool:
+            progress(fraction)
+            return not self.stop.is_set()
+
+        plan = self.plan
+        model = self.library.load(Path(self.request.path), on_progress, repack=plan.repack, mmap=plan.mmap)
+        draft = None
+        try:
+            draft = self._load_draft(model)
+            return self._wire(model, draft)
+        except BaseException:
+            if draft:
+                draft.close()
+            model.close()
+            raise
+
+    def _load_draft(self, model: CModel) -> DraftModel | None:
+        """The draft model, if one is asked for and the plan has room for it."""
+        if not self.request.draft_model or not self.plan.draft_kv_type:
+            return None
+        return DraftModel(Path(self.request.draft_model), self.plan, self.library, model, self.stop)
+
+    def _wire(self, model: CModel, draft: DraftModel | None) -> LoadedModel:
+        library, plan = self.library, self.plan
+        template = ChatTemplate(model.template, model.vocabulary)
+        identity = file_identity(model.path, model.header.data_offset)
+        guard = Guard(identity, settings=plan.kv_type, build=library.build)
+        n_ctx = size_class(self.saved.tokens_of_last(guard) + ANSWER_ROOM, plan.n_ctx)
+        options = ContextOptions(n_ctx, plan.threads, n_batch=plan.n_batch, kv_type=plan.kv_type)
+        target = library.target(model, options, self.stop, cache_folder())
+        session = Session(target, plan.n_ctx)
+        key = Key(identity, plan.threads, plan.kv_type, library.build, fingerprint())
+        rival = self.choice.rival
+        return LoadedModel(
+            library=library,
+            choice=self.choice,
+            model=model,
+            target=target,
+            template=template,
+            session=session,
+            memory=ChatMemory(session, self.saved, guard),
+            judge=Judge(known_shapes(model.header), key, draft.identity if draft else ""),
+            request=self.request,
+            plan=plan,
+            info=self._info(model, template),
+            draft=draft,
+            rival=Rival(model.path, rival, plan.threads, plan.kv_type) if rival else None,
+        )
+
+    def _info(self, model: CModel, template: ChatTemplate) -> ModelInfo:
+        notes = (self.choice.note,) if self.choice.note else ()
+        return ModelInfo(
+            path=str(model.path.resolve()),
+            name=model.header.name,
+            architecture=model.header.architecture,
+            parameters=model.n_params,
+            file_bytes=model.header.file_bytes,
+            n_ctx=self.plan.n_ctx,
+            n_ctx_train=model.n_ctx_train,
+            threads=self.plan.threads,
+            template=template.kind,
+            notes=(*notes, *template.notes, *self.plan.notes),
+            plan=self.plan.parts,
+            backend=self.library.name,
+        )
+
+
+def known_shapes(header: Header) -> Shapes | None:
+    """A model whose header leaves shapes open is loaded all the same: only the published formulas need them."""
+    try:
+        return shapes_of(header)
+    except Failure as failure:
+        log.info("%s", failure)
+        return None
