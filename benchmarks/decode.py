@@ -1,6 +1,6 @@
 """Prompt and decode speed of our engine, and of llama-server on the same file beside it.
 
-    python -m benchmarks.decode --model M [--server PATH_TO_LLAMA_SERVER] [--starts N] [--runs N] [--json]
+    python -m benchmarks.decode --model M [--backend llama ik] [--server PATH_TO_LLAMA_SERVER] [--starts N] [--runs N]
 
 Runs are interleaved, ours and theirs in turn on the same prompts, so that a machine whose speed drifts does not favour
 one side. Both sides are started anew a few times: where a process happens to lie in memory makes it up to 3 % faster or
@@ -18,10 +18,12 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.peers import LlamaServer, OurEngine, Run
+from engine.backend import NAMES
 from engine.machine import default_threads
 from engine.protocol import Message
 from models.default import default_model
 
+SERVER = "llama-server"
 SUBJECTS = ["rivers", "bridges", "harbours", "orchards", "winters", "maps", "clocks", "markets", "trains", "gardens"]
 
 
@@ -38,19 +40,22 @@ class Speed:
 def main() -> None:
     options = parse()
     threads = options.threads or default_threads()
-    names = ["chickadee", "llama-server"] if options.server else ["chickadee"]
+    ours = [f"chickadee {name}" for name in options.backend]
+    names = [*ours, SERVER] if options.server else ours
     runs: dict[str, list[Run]] = {name: [] for name in names}
     rss: dict[str, int] = {}
     for start in range(options.starts):
         with contextlib.ExitStack() as stack:
-            ours = stack.enter_context(OurEngine(options.model, options.ctx, threads))
-            sides: dict[str, OurEngine | LlamaServer] = {"chickadee": ours}
+            sides: dict[str, OurEngine | LlamaServer] = {}
+            for name, backend in zip(ours, options.backend, strict=True):
+                engine = OurEngine(options.model, options.ctx, threads, backend=backend)
+                sides[name] = stack.enter_context(engine)
+                engine.run(prompt(0, options.prompt_words), 8)  # warm-up, not counted
+                engine.settle()
             if options.server:
                 peer = LlamaServer(options.server, options.model, options.ctx, threads)
-                sides["llama-server"] = stack.enter_context(peer)
-            for side in sides.values():
-                side.run(prompt(0, options.prompt_words), 8)  # warm-up, not counted
-            ours.settle()
+                sides[SERVER] = stack.enter_context(peer)
+                peer.run(prompt(0, options.prompt_words), 8)
             for number in range(1, options.runs + 1):
                 words = prompt(start * options.runs + number, options.prompt_words)
                 for name in names if number % 2 else reversed(names):
@@ -62,6 +67,7 @@ def main() -> None:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.decode", description=__doc__.splitlines()[0])
     parser.add_argument("--model", type=Path, default=default_model())
+    parser.add_argument("--backend", nargs="+", choices=NAMES, default=["llama"], help="our libraries (default: llama)")
     parser.add_argument("--server", type=Path, help="llama-server to compare with")
     parser.add_argument("--ctx", type=int, default=4096)
     parser.add_argument("--threads", type=int)
@@ -103,22 +109,23 @@ def ratios(ours: list[Run], theirs: list[Run]) -> Speed:
 
 def report(options: argparse.Namespace, threads: int, runs: dict[str, list[Run]], rss: dict[str, int]) -> None:
     speeds = {name: speed(side) for name, side in runs.items()}
-    if "llama-server" in runs:
-        speeds["ratio"] = ratios(runs["chickadee"], runs["llama-server"])
+    ours = [name for name in runs if name != SERVER]
+    if SERVER in runs:
+        speeds |= {f"ratio {name.split()[-1]}": ratios(runs[name], runs[SERVER]) for name in ours}
     if options.json:
         print(json.dumps({"speeds": {name: asdict(s) for name, s in speeds.items()}, "rss_bytes": rss}))
         return
-    read, written = runs["chickadee"][0].prompt_tokens, runs["chickadee"][0].decode_tokens
+    read, written = runs[ours[0]][0].prompt_tokens, runs[ours[0]][0].decode_tokens
     many = f"{options.starts} starts of {options.runs} runs"
     print(f"{options.model.name}, {threads} threads, context {options.ctx}, {many}")
     print(f"{read} tokens read, {written} decoded; tokens per second\n")
-    print(f"{'':14}{'prompt best':>12}{'median':>9}{'decode best':>13}{'median':>9}{'RSS':>10}")
+    print(f"{'':16}{'prompt best':>12}{'median':>9}{'decode best':>13}{'median':>9}{'RSS':>10}")
     for name, s in speeds.items():
         memory = f"{rss[name] / 2**20:,.0f} MiB" if name in rss else ""
-        digits = 3 if name == "ratio" else 1
+        digits = 3 if name.startswith("ratio") else 1
         values = f"{s.prompt_best:12.{digits}f}{s.prompt_median:9.{digits}f}"
         values += f"{s.decode_best:13.{digits}f}{s.decode_median:9.{digits}f}"
-        print(f"{name:14}{values}{memory:>10}")
+        print(f"{name:16}{values}{memory:>10}")
 
 
 if __name__ == "__main__":

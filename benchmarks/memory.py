@@ -1,6 +1,6 @@
 """Planned and measured peak memory of an engine process, for small and large contexts.
 
-    python -m benchmarks.memory [--model M ...] [--ctx N ...] [--json]
+    python -m benchmarks.memory [--model M ...] [--ctx N ...] [--backend llama|ik] [--json]
 
 A fresh engine loads the model with that limit of context. Its KV cache starts small, so the chat must become long: a
 first message fills the last but one size class, a second one makes the cache grow to the limit: the most expensive
@@ -18,9 +18,10 @@ from pathlib import Path
 import psutil
 
 from benchmarks.peers import GREEDY, OurEngine
+from engine.backend import NAMES
 from engine.kv.ladder import ANSWER_ROOM, SMALLEST, size_class
 from engine.profile import machine_profile
-from engine.protocol import Generate, Message
+from engine.protocol import BackendName, Generate, Message
 from models.default import default_model
 
 MIB = 1 << 20
@@ -48,13 +49,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__.splitlines()[0])
     parser.add_argument("--model", type=Path, nargs="+", default=[default_model()])
     parser.add_argument("--ctx", type=int, nargs="+", default=CONTEXTS)
+    parser.add_argument("--backend", choices=NAMES, default="llama", help="the library that computes (default: llama)")
     parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
     options = parser.parse_args()
     machine_profile()  # measured once and kept, so that no engine measures it in between
     peaks: dict[tuple[str, int], Peak] = {}
     for model in options.model:
         for n_ctx in options.ctx:
-            peak = measure(model, n_ctx, known={n for name, n in peaks if name == model.name})
+            known = {n for name, n in peaks if name == model.name}
+            peak = measure(model, n_ctx, known, options.backend)
             if peak:
                 peaks[model.name, peak.n_ctx] = peak
                 if not options.json:
@@ -63,9 +66,9 @@ def main() -> None:
         print(json.dumps([asdict(peak) | {"ratio": peak.ratio} for peak in peaks.values()]))
 
 
-def measure(model: Path, n_ctx: int, known: set[int]) -> Peak | None:
+def measure(model: Path, n_ctx: int, known: set[int], backend: BackendName) -> Peak | None:
     """None when the context that the engine makes of n_ctx is `known` already."""
-    with OurEngine(model, n_ctx, None) as engine:
+    with OurEngine(model, n_ctx, None, backend=backend) as engine:
         limit = engine.model.n_ctx
         if limit in known:
             return None

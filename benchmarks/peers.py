@@ -20,6 +20,7 @@ import psutil
 
 from engine.protocol import (
     ENDS,
+    BackendWish,
     DraftMode,
     Event,
     Failed,
@@ -74,15 +75,25 @@ class Process:
 class OurEngine(Process):
     """`python -m engine serve`, with the model loaded when the constructor returns."""
 
-    def __init__(self, model: Path, n_ctx: int | None, threads: int | None, draft_model: Path | None = None) -> None:
+    def __init__(
+        self,
+        model: Path,
+        n_ctx: int | None,
+        threads: int | None,
+        draft_model: Path | None = None,
+        backend: BackendWish = "llama",
+    ) -> None:
         started = time.perf_counter()
         command = [sys.executable, "-m", "engine", "serve"]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
         self.ask(Hello(1))
-        loaded = self.ask(Load(2, str(model), n_ctx, threads, draft_model=str(draft_model) if draft_model else None))
-        assert isinstance(loaded, Loaded)
+        draft = str(draft_model) if draft_model else None
+        loaded = self.ask(Load(2, str(model), n_ctx, threads, draft_model=draft, backend=backend))
+        assert isinstance(loaded, Loaded)  # not Restart: a new process holds no library yet
+        if backend not in ("auto", loaded.model.backend):
+            raise SystemExit(" ".join(loaded.model.notes))
         self.model = loaded.model
         self.start_seconds = time.perf_counter() - started
 
