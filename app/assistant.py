@@ -42,6 +42,7 @@ class Assistant:
         self._hello = self._load = self._generate = 0
         self._clock = clock
         self._stopped_at: float | None = None
+        self._restarting = False
         self._read_ahead = ReadAhead()
         self._speed = LiveSpeed()
         self._prompt_tokens = 0
@@ -86,6 +87,7 @@ class Assistant:
             if self.standing.phase == "failed" and self.standing.path:
                 self._send_load()
             return
+        self._restarting = False
         self._set(phase="starting", model=None, fraction=0.0, problem=None)
         self._link.start()
         self._hello = self._send(protocol.Hello)
@@ -157,6 +159,10 @@ class Assistant:
                 self._set(phase="ready", model=event.model, problem=None, context_tokens=0, statistics=None)
                 self._send(protocol.Status)
                 self._pump()
+            case protocol.Restart() if event.id == self._load:
+                # The process holds the wrong library for this model. It is asked to end, and `engine_ended` goes on.
+                self._restarting = True
+                self._send(protocol.Shutdown)
             case protocol.Failed():
                 self._take_failure(event)
             case protocol.PrefillProgress() | protocol.Prepared() if event.id == self._read_ahead.id:
@@ -168,6 +174,9 @@ class Assistant:
 
     def engine_ended(self, end: EngineEnd) -> None:
         """The process is gone: keep the partial answer, say why, wait for the next message."""
+        if self._restarting:
+            self.start_engine()
+            return
         wanted = end.hung and (self._queue or self.standing.phase == "loading")
         self._read_ahead.forget()
         if self._active:

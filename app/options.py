@@ -14,6 +14,7 @@ LOAD = {
     "engine.context": "n_ctx",
     "engine.threads": "threads",
     "engine.memory": "memory_bytes",
+    "engine.backend": "backend",
     "engine.kv_type": "kv_type",
     "cache.saved_chats": "saved_chats_bytes",
 }

@@ -63,6 +63,11 @@ ENGINE = (
         low=128 << 20, high=1024 * GIB, auto=True,
     ),
     Setting(
+        "engine", "backend", "choice", AUTO, "Library",
+        "Which library computes; automatic: the faster one for the model, once both were timed in idle time.",
+        choices=((AUTO, "Automatic"), ("llama", "llama.cpp"), ("ik", "ik_llama.cpp")),
+    ),
+    Setting(
         "engine", "kv_type", "choice", AUTO, "Keys and values",
         "How exactly the model remembers what it has read: fewer bits make room for a longer context.",
         choices=(

@@ -10,7 +10,9 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QWidget
 
 from app.standing import Standing
 from app.theme import SIZES
-from engine.protocol import Statistics
+from engine.protocol import BackendName, Statistics
+
+LIBRARIES: dict[BackendName, str] = {"llama": "llama.cpp", "ik": "ik_llama.cpp"}
 
 
 class StatusLine(QWidget):
@@ -93,6 +95,7 @@ def lines_of(standing: Standing) -> list[str]:
     model, numbers = standing.model, standing.statistics
     if model is not None:
         lines.append(f"{model.name} · {model.parameters / 1e6:,.0f} million parameters · {_bytes(model.file_bytes)}")
+        lines.append(f"Computed by {LIBRARIES[model.backend]} with {model.threads} threads")
         lines.append(f"Context: {standing.context_tokens:,} of {model.n_ctx:,} tokens used")
         lines.extend(model.notes)
     if numbers is not None:

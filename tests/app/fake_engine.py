@@ -4,8 +4,9 @@ slow: text for ever, until cancelled · read: prompt progress first · die: some
 lines between the text · refuse: a failure · many: hundred paragraphs · long: too long with remedies, unless the oldest
 turns are forgotten or the context is larger · full: text until the context is full · hang: some text, then deaf to
 Cancel · else: an echo. A model path with "missing" in it fails to load, one with "slowload" loads when the file `go`
-beside it appears, one with "crash" ends the process. Every Load, Prepare and Generate is noted in `requests.log`
-beside the model; a Prepare of a chat with "read" in it goes on until another request comes.
+beside it appears, one with "crash" ends the process, a file with "other" in its name asks for a new process first.
+Every Load, Prepare and Generate is noted in `requests.log` beside the model; a Prepare of a chat with "read" in it
+goes on until another request comes.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import signal
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from engine import protocol as p
@@ -52,9 +54,15 @@ def load(request: p.Load) -> p.ModelInfo | None:
         return None
     if "crash" in request.path:
         os.kill(os.getpid(), signal.SIGSEGV)
+    path = Path(request.path)
+    restarted = path.with_name("restarted")
+    if "other" in path.name and not restarted.exists():
+        restarted.touch()
+        say(p.Restart(request.id, "ik"))
+        return None
     while "slowload" in request.path and not Path(request.path).with_name("go").exists():
         time.sleep(0.01)
-    model = info(request.path, request.n_ctx or 4096)
+    model = replace(info(request.path, request.n_ctx or 4096), backend="ik" if "other" in path.name else "llama")
     say(p.Loaded(request.id, model, 0.1))
     return model
 
@@ -163,7 +171,7 @@ def main() -> None:
             case p.Status() as request:
                 say(p.StatusReport(request.id, model, 0, 42_000_000))
             case _:
-                return
+                os._exit(0)  # the thread that reads would be in the way of an orderly end
 
 
 if __name__ == "__main__":

@@ -332,14 +332,14 @@ def test_the_engine_is_told_all_of_it(path: Path) -> None:
     settings = written(
         path,
         '[engine]\ncontext = 2048\nthreads = 3\nmemory = "4GiB"\nkv_type = "q8_0"\n'
-        'kv_policy = "always"\ndraft = "auto"\n'
+        'kv_policy = "always"\ndraft = "auto"\nbackend = "ik"\n'
         "[cache]\nsaved_chats = 0\n"
         '[answer]\nsystem_prompt = " Be kind. "\ntemperature = 0\ntop_k = 1\ntop_p = 0.5\nmin_p = 0.2\n'
         "repeat_penalty = 1\nmax_tokens = 99\n",
     )
     assert settings.problems == ()
     options = options_of(settings.values)
-    assert options.load == Load(0, "", 2048, 3, 4 * GIB, "q8_0", 0)
+    assert options.load == Load(0, "", 2048, 3, 4 * GIB, "q8_0", 0, backend="ik")
     sampling = Sampling(0.0, 1, 0.5, 0.2, 1.0)
     assert options.generate == Generate(0, (), sampling, 99, kv_policy="always", draft="auto")
     assert options.system_prompt == "Be kind."

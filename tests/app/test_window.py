@@ -16,6 +16,7 @@ from app.answer_view import AnswerView
 from app.code_view import CodeView
 from app.folders import Folders
 from app.prose_view import ProseView
+from app.status_line import lines_of
 from app.wiring import Chickadee
 from tests.app.conftest import Opener
 
@@ -177,6 +178,21 @@ def test_an_engine_that_crashes_on_loading_is_not_started_for_ever(
     qtbot.waitUntil(chickadee.window.notice.isVisible, timeout=SECONDS)
     assert chickadee.window.notice.text.text() == "The engine crashed."
     assert chickadee.assistant.standing.phase == "off"
+
+
+def test_a_model_for_another_library_is_loaded_by_a_new_engine(
+    chickadee: Chickadee, ask: Ask, qtbot: QtBot, tmp_path: Path
+) -> None:
+    """The process that holds the wrong one ends; whoever looks on sees a load."""
+    first, phases = chickadee.client.pid, set()
+    chickadee.assistant.listeners.append(lambda standing: phases.add((standing.phase, standing.problem)))
+    chickadee.use_model(str(tmp_path / "other.gguf"))
+    chickadee.send("hello")
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    assert last_text(chickadee) == "echo: hello"
+    assert chickadee.client.pid != first
+    assert phases <= {("loading", None), ("starting", None), ("ready", None)}
+    assert "Computed by ik_llama.cpp with 2 threads" in lines_of(chickadee.assistant.standing)
 
 
 def test_a_view_that_is_scrolled_up_does_not_jump(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
