@@ -57,8 +57,8 @@ def main() -> None:
         ours = stack.enter_context(OurEngine(options.model, options.ctx, threads, options.draft_model))
         ways = our_ways(ours, options) | server_ways(stack, options, threads)
         ways = {name: way for name, way in ways.items() if name == PLAIN or not options.ways or name in options.ways}
-        for way in ways.values():
-            way(prompts()[0].messages)  # warm-up, not counted
+        for answer in ways.values():
+            answer(prompts()[0].messages)  # warm-up, not counted
         answers = []
         chosen = selected(options.prompts, options.only)
         for number, prompt in enumerate(chosen, 1):
