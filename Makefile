@@ -2,10 +2,13 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 ARGS ?=
+# `make setup NATIVE=1` compiles ik_llama.cpp for this very processor (10 minutes on 2 cores, once) instead of taking the
+# prebuilt library; later set-ups keep that, NATIVE=0 goes back.
+NATIVE ?=
 
 .PHONY: setup run chat test check bench clean
 setup:
-	@$(PYTHON) packaging/prepare.py
+	@$(PYTHON) packaging/prepare.py $(if $(NATIVE),--native $(NATIVE))
 
 run: setup
 	@$(PY) -m app $(ARGS)

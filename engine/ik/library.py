@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 from ctypes import POINTER, c_bool, c_char_p, c_float, c_int, c_int32, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
+from importlib.metadata import PackageNotFoundError, distribution
 from types import SimpleNamespace
 from typing import Any
 
@@ -104,8 +105,21 @@ api.llama_backend_init()
 
 
 def build() -> str:
-    """What makes two builds of the library different: version and processor features compiled in."""
+    """What makes two builds of the library different: version, file, and processor features compiled in.
+
+    The features alone do not: for a processor that stops at AVX2 a native build has the same ones as the wheel.
+    """
     from ik_llama_cpp import __version__
 
     features = function("llama_print_system_info", c_char_p)().decode().strip()
-    return f"ik-llama-cpp-python {__version__}; {features}"
+    return f"ik-llama-cpp-python {__version__} {checksum()}; {features}"
+
+
+def checksum() -> str:
+    """The first characters of the kernels' checksum that the package was installed with."""
+    try:
+        files = distribution("ik-llama-cpp-python").files or []
+    except PackageNotFoundError:  # a packaged app may carry the library without its description
+        return "packaged"
+    kernels = (file for file in files if file.as_posix().startswith("ik_llama_cpp/lib/") and "ggml" in file.name)
+    return next((file.hash.value[:10] for file in kernels if file.hash), "packaged")

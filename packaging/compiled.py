@@ -1,0 +1,143 @@
+"""A wheel compiled on this computer from a pinned source archive, kept in the user's cache.
+
+It is keyed by version, Python, processor and build options, so another checkout does not compile again; an interrupted
+compile goes on inside its own build folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from steps import BIN, CACHE, SetupError, pip, run, say
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """`package`: as in `lock`, which pins its archive; `title` and `minutes` (on 2 cores) are what the user reads.
+    `memory`: bytes of RAM that its greediest compiler process takes; `options`: for CMake; `cmake`: what replaces the
+    archive's CMakeLists.txt."""
+
+    package: str
+    title: str
+    lock: Path
+    minutes: int
+    memory: int
+    options: str = ""
+    cmake: Path | None = None
+
+    def wheel(self) -> Path:
+        """The wheel, compiled if it is not in the cache. Raises SetupError."""
+        wheels = self.wheels()
+        if not self.cached():
+            require_compiler(self.title)
+            self.compile(wheels)
+        (wheel,) = wheels.glob("*.whl")
+        return wheel
+
+    def cached(self) -> bool:
+        return any(self.wheels().glob("*.whl"))
+
+    def wheels(self) -> Path:
+        return CACHE / "wheels" / self.key()
+
+    def key(self) -> str:
+        """One compiled wheel per pinned source, Python, processor and options."""
+        parts = [self.lock.read_text(), sys.version, platform.machine(), cpu_flags(), self.options]
+        if self.cmake:
+            parts.append(self.cmake.read_text())
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+    def compile(self, wheels: Path) -> None:
+        folder = CACHE / "build" / self.key()
+        source = self.unpack(folder)
+        say(f"compiling {self.title} for this processor: about {self.minutes} minutes on 2 cores, once")
+        made = folder / "wheel"
+        command = pip("wheel", "-v", "--no-deps", "--no-build-isolation", "-w", made)
+        command.append(f"--config-settings=build-dir={folder / 'objects'}")
+        self.show([*command, source], self.environment(), folder / "compile.log")
+        wheels.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(wheels, ignore_errors=True)
+        made.rename(wheels)
+        shutil.rmtree(folder)
+
+    def environment(self) -> dict[str, str]:
+        environment = dict(os.environ, CMAKE_ARGS=f"{self.options} {os.environ.get('CMAKE_ARGS', '')}".strip())
+        environment["PATH"] = f"{BIN}{os.pathsep}{environment['PATH']}"
+        environment.pop("SOURCE_DATE_EPOCH", None)  # ggml turns GGML_NATIVE off where it is set
+        environment.setdefault("CMAKE_BUILD_PARALLEL_LEVEL", str(jobs(self.memory)))
+        return environment
+
+    def unpack(self, folder: Path) -> Path:
+        """The pinned source archive, checked against its hash by pip and unpacked once, so that ninja can resume."""
+        done = folder / "unpacked"
+        if not done.exists():
+            say(f"fetching the source of {self.package}")
+            command = pip("download", "--quiet", "--no-deps", "--no-build-isolation", "--no-binary", ":all:")
+            command += ["--require-hashes", "-d", folder / "sdist", "-r", self.lock]
+            run(command, f"could not fetch {self.package}: is the network there?")
+            (archive,) = (folder / "sdist").glob("*.tar.gz")
+            with tarfile.open(archive) as tar:
+                tar.extractall(folder / "source", filter="data")
+            (source,) = (folder / "source").iterdir()
+            if self.cmake:
+                shutil.copyfile(self.cmake, source / "CMakeLists.txt")
+            done.touch()
+        (source,) = (folder / "source").iterdir()
+        return source
+
+    def show(self, command: list[object], environment: dict[str, str], log_path: Path) -> None:
+        """Runs the build, shows ninja's `[done/total]` as it moves, keeps the rest in a log."""
+        words, pipe = [str(part) for part in command], subprocess.PIPE
+        started = shown = time.monotonic()
+        with (
+            subprocess.Popen(words, env=environment, stdout=pipe, stderr=subprocess.STDOUT, text=True) as process,
+            log_path.open("w") as log,
+        ):
+            assert process.stdout is not None
+            for line in process.stdout:
+                log.write(line)
+                step = re.search(r"\[(\d+)/(\d+)\]", line)
+                if step and time.monotonic() - shown > (0.5 if sys.stderr.isatty() else 15):
+                    shown = time.monotonic()
+                    end = "\r" if sys.stderr.isatty() else "\n"
+                    text = f"setup: compiling {self.title} {step[1]}/{step[2]}, {shown - started:.0f} s"
+                    print(text, end=end, file=sys.stderr, flush=True)
+        if process.returncode != 0:
+            tail = "".join(log_path.read_text().splitlines(keepends=True)[-30:])
+            raise SetupError(f"{self.title} did not compile. The end of {log_path}:\n{tail}")
+        say(f"compiled in {time.monotonic() - started:.0f} s")
+
+
+def require_compiler(title: str) -> None:
+    missing = [tool for tool in ("cc", "c++") if not shutil.which(tool)]
+    if missing and not os.environ.get("CC"):
+        raise SetupError(f"A C and C++ compiler is needed to build {title}: sudo apt-get install gcc g++")
+
+
+def cpu_flags() -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return platform.processor()
+    found = re.search(r"^(?:flags|Features)\s*:(.*)$", text, re.M)
+    return " ".join(sorted(found[1].split())) if found else platform.processor()
+
+
+def jobs(memory: int) -> int:
+    """Compiler processes at a time: one per processor, but never more than three quarters of the RAM can hold."""
+    processors = os.cpu_count() or 1
+    try:
+        ram = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # not asked this way on every system
+        return processors
+    return max(1, min(processors, ram * 3 // 4 // memory))
