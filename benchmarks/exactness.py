@@ -1,0 +1,117 @@
+"""Do drafts change answers? Greedy answers with drafts and without, and how near a tie was where they first differ.
+
+    python -m benchmarks.exactness [--model M] [--backend llama|ik] [--prompts N] [--tokens N] [--threads N] [--json]
+
+Passes of several tokens add the same numbers in another order than passes of one, so a near-tie may go either way.
+`gap`: by how much plain decoding preferred its own token to the other one, in parts of the spread of its logits. Drafts
+are as long as they come, because passes are said to cost the same whatever their size.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+
+from benchmarks.drafting import selected
+from benchmarks.prompts import Prompt
+from engine.backend import NAMES, backend
+from engine.capi.context import ContextOptions
+from engine.costs import CostTable, Timings
+from engine.decode import decode
+from engine.draft.chooser import Chooser
+from engine.draft.drafting import Auto, Drafting, Off
+from engine.draft.history import History
+from engine.kv.policy import Always, PartialFixed
+from engine.machine import default_threads
+from engine.notes import notes_to_stderr
+from engine.protocol import Sampling
+from engine.session import Session
+from engine.stop import StopFlag
+from engine.template import ChatTemplate
+from engine.tokens import common_prefix
+from models.default import default_model
+
+GREEDY = Sampling(temperature=0, repeat_penalty=1)
+FREE = CostTable(Timings({0: dict.fromkeys((1, 8, 48), 1.0)}, 0.0, 512, 2.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Of one answer: tokens drafted and accepted, and the gap where it differs from the plain one (None: nowhere)."""
+
+    category: str
+    tokens: int
+    drafted: int
+    accepted: int
+    gap: float | None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.exactness", description=__doc__.splitlines()[0])
+    parser.add_argument("--model", type=Path, default=default_model())
+    parser.add_argument("--backend", choices=NAMES, default="llama")
+    parser.add_argument("--prompts", type=int, help="prompts of each kind (default: all)")
+    parser.add_argument("--tokens", type=int, default=128, help="longest answer")
+    parser.add_argument("--threads", type=int, default=default_threads())
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    notes_to_stderr()
+    library = backend(options.backend)
+    with closing(library.load(options.model)) as model:
+        context = ContextOptions(n_ctx=4096, threads=options.threads)
+        with closing(library.target(model, context, StopFlag())) as target:
+            template = ChatTemplate(model.template, model.vocabulary)
+            session = Session(target)
+            found = [compared(session, template, one, options.tokens) for one in selected(options.prompts, None)]
+    print(json.dumps([asdict(one) for one in found]) if options.json else summary(found))
+
+
+def compared(session: Session, template: ChatTemplate, prompt: Prompt, most: int) -> Comparison:
+    tokens = list(template.tokens(prompt.messages))
+    answer(session, tokens, 1, Off())  # so that both answers come from the same keys and values of the prompt
+    plain, _, _ = answer(session, tokens, most, Off())
+    drafting = Auto((History(),), Chooser(), FREE)
+    other, drafted, accepted = answer(session, tokens, most, drafting)
+    same = common_prefix(plain, other)
+    gap = None
+    if same < min(len(plain), len(other)):
+        answer(session, tokens, same + 1, Off())
+        logits = session.target.logits(0)
+        gap = float((logits[plain[same]] - logits[other[same]]) / (logits.max() - logits.min()))
+    return Comparison(prompt.category, len(plain), drafted, accepted, gap)
+
+
+def answer(session: Session, prompt: list[int], most: int, drafting: Drafting) -> tuple[list[int], int, int]:
+    """The answer's tokens, and how many were drafted and accepted."""
+    for _ in session.read(prompt):
+        pass
+    target = session.target
+    sampler = target.sampler(GREEDY, prompt)
+    tokens: list[int] = []
+    drafted = accepted = 0
+    with closing(sampler):
+        for step in decode(session, sampler, PartialFixed(Always(), target.most_inputs), most, drafting):
+            tokens.extend(step.tokens)
+            if step.source:
+                drafted += step.source.drafted
+                accepted += step.source.accepted
+    return tokens, drafted, accepted
+
+
+def summary(found: list[Comparison]) -> str:
+    gaps = sorted(one.gap for one in found if one.gap is not None)
+    tokens, drafted = sum(one.tokens for one in found), sum(one.drafted for one in found)
+    accepted = sum(one.accepted for one in found)
+    lines = [f"{len(found)} answers, {tokens:,} tokens; {drafted:,} drafted, {accepted:,} accepted"]
+    lines.append(f"{len(found) - len(gaps)} answers equal to plain decoding's")
+    if gaps:
+        lines.append(f"gap at the first difference of the others: median {median(gaps):.4f}, largest {gaps[-1]:.4f}")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
