@@ -5,7 +5,8 @@ A dry context is a real one, its cache filled with zeros, so only the smallest a
 worked out:
 
 - keys and values: cells are alike in all layers, so two sizes tell them all;
-- compute buffers: what 512 cells take, and the mask of attention: a 16-bit number for each cell and token of a pass.
+- compute buffers: what 512 cells take, the mask of attention, a 16-bit number for each cell and token of a pass, and
+  the nodes of the graph, which are not logged: 26 MiB, seen in the process's memory, the same for any model.
   The library shares memory between the two, so this is up to 5 MiB too much (512 tokens, 8,192 cells: 17.1 MiB for
   13.3 with SmolLM2-135M, 36.1 for 31.5 with Qwen2.5-1.5B), never too little.
 """
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Self
 
 from engine.capi.context import MOST_ROWS, ContextOptions
+from engine.capi.trim import trim
 from engine.ik.context import context_params
 from engine.ik.faults import most_at_once
 from engine.ik.library import lib, log
@@ -30,6 +32,7 @@ WEIGHTS = re.compile(r"llm_load_tensors: .* buffer size = +([\d.]+) MiB")
 KV = re.compile(r"KV buffer size = +([\d.]+) MiB")
 COMPUTE = re.compile(r"compute buffer size = +([\d.]+) MiB")
 MASK = 2  # bytes for a cell and a token
+GRAPH = 26 * MIB
 
 
 class IkDryModel:
@@ -65,7 +68,7 @@ class IkDryModel:
         cells = -(-n_ctx // STEP) * STEP
         kv = more[0] + (more[0] - less[0]) * (cells - SMALLEST) // (SMALLEST - STEP)
         mask = max(0, cells - SMALLEST) * n_batch * MASK
-        return ContextSizes(kv, more[1] + mask, self.n_vocab * 4)
+        return ContextSizes(kv, more[1] + mask + GRAPH, self.n_vocab * 4)
 
     def _measured(self, cells: int, kv_type: KVType, n_batch: int) -> tuple[int, int] | None:
         """Bytes of keys and values, and of compute buffers; None when the model cannot have such a cache."""
@@ -87,6 +90,7 @@ class IkDryModel:
 
     def close(self) -> None:
         self.model.close()
+        trim()
 
     def __enter__(self) -> Self:
         return self

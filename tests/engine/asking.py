@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from engine.backend import held
 from engine.engine import Engine
-from engine.protocol import Finished, Generate, Message, Sampling, Text
+from engine.protocol import BackendName, Finished, Generate, Message, Sampling, Text
 from engine.tokens import common_prefix
 
 GREEDY = Sampling(temperature=0, repeat_penalty=1)
 QUESTION = Message("user", "Write one sentence about a small bird.")
+
+
+def library() -> BackendName:
+    """The one that these tests run with: llama.cpp, but for those in processes of their own."""
+    return held() or "llama"
 
 
 def ask(engine: Engine, *messages: Message, sampling: Sampling = GREEDY, max_tokens: int | None = 24, **more):

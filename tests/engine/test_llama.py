@@ -1,4 +1,4 @@
-"""llama.cpp behind the target, with the real default model."""
+"""The engine with the real default model, on llama.cpp, and on whatever other library imports these tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.stop import Stopped
 from engine.turns import TooLong
 from models.default import default_model
 from models.failures import Failure
-from tests.engine.asking import GREEDY, QUESTION, ask, assert_same_but_for_near_ties
+from tests.engine.asking import GREEDY, QUESTION, ask, assert_same_but_for_near_ties, library
 
 
 def test_greedy_is_deterministic(engine):
@@ -96,13 +96,14 @@ def test_a_chat_that_is_too_long_offers_to_forget_turns(engine):
 def test_where_memory_is_short_eight_bit_keys_and_values_are_offered(monkeypatch):
     engine = Engine()
     try:
-        engine.load(Load(0, str(default_model()), n_ctx=1024, threads=2, memory_bytes=315 << 20))
+        engine.load(Load(0, str(default_model()), n_ctx=1024, threads=2, memory_bytes=315 << 20, backend=library()))
         with pytest.raises(TooLong) as caught:
             ask(engine, Message("user", "word " * 5500))
         (remedy,) = caught.value.remedies
         assert (remedy.kind, remedy.kv_type) == ("smaller_kv", "q8_0")
         assert "8 bits" in str(caught.value)
-        loaded = engine.load(Load(0, str(default_model()), remedy.n_ctx, 2, 360 << 20, remedy.kv_type))
+        wish = Load(0, str(default_model()), remedy.n_ctx, 2, 360 << 20, remedy.kv_type, backend=library())
+        loaded = engine.load(wish)
         assert loaded.model.n_ctx == remedy.n_ctx > 5500
         assert ask(engine, QUESTION, max_tokens=4)[1].statistics.decode_tokens == 4
     finally:
@@ -181,7 +182,7 @@ def test_a_chat_resumes_after_a_restart(tmp_path, monkeypatch):
     answers = []
     for expected in (False, True):
         engine = Engine()
-        engine.load(Load(0, str(default_model()), n_ctx=2048, threads=2, backend="llama"))
+        engine.load(Load(0, str(default_model()), n_ctx=2048, threads=2, backend=library()))
         made = engine._loaded().target.n_ctx
         events = list(engine.generate(Generate(1, history, GREEDY, 16, chat="c1")))
         finished = events[-1]
@@ -201,7 +202,7 @@ def test_a_damaged_saved_chat_is_read_again(tmp_path, monkeypatch, damage):
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
     history = (Message("user", "Birds: " + "tit, wren, robin, finch; " * 60),)
     with closing(Engine()) as engine:
-        engine.load(Load(0, str(default_model()), n_ctx=2048, threads=2, backend="llama"))
+        engine.load(Load(0, str(default_model()), n_ctx=2048, threads=2, backend=library()))
         for _ in engine.generate(Generate(1, history, GREEDY, 4, chat="c1")):
             pass
         engine.idle()

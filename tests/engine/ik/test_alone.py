@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from engine.engine import Engine
+from engine.protocol import BackendName, Load, Message
+from models.default import default_model
 from tests.engine.asking import QUESTION, ask
 
 ALONE = Path(__file__).parent / "alone"
@@ -22,7 +26,7 @@ def run_alone(*options: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("name", ["target", "tree", "model"])
+@pytest.mark.parametrize("name", ["target", "tree", "model", "dry", "answers", "drafts", "pair"])
 def test_alone(name):
     run_alone(str(ALONE / f"test_{name}.py"))
 
@@ -33,3 +37,22 @@ def test_greedy_answers_are_llama_cpps(engine, tmp_path, monkeypatch):
     (tmp_path / "answer.json").write_text(json.dumps([prompt, list(finished.tokens)]))
     monkeypatch.setenv("LLAMA_CPP_ANSWER", str(tmp_path / "answer.json"))
     run_alone(str(ALONE / "answer_of_llama_cpp.py"))
+
+
+def reused_of_saved(backend: BackendName) -> int:
+    """How many tokens of a chat an engine finds saved, which it answers and saves again."""
+    long = Message("user", "Birds: " + "tit, wren, robin, finch; " * 60)
+    with closing(Engine()) as engine:
+        engine.load(Load(0, str(default_model()), n_ctx=2048, threads=2, backend=backend))
+        _, finished = ask(engine, long, max_tokens=4, chat="c1")
+        engine._loaded().memory.save(disk_bytes_per_s=1e12)
+        reused: int = finished.statistics.reused_tokens
+        return reused
+
+
+def test_saved_chats_are_each_librarys_own(tmp_path, monkeypatch):
+    monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
+    assert reused_of_saved("llama") == 0
+    assert reused_of_saved("llama") > 256
+    run_alone(str(ALONE / "chat_of_llama_cpp.py"))
+    assert reused_of_saved("llama") == 0

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from engine.capi.context import ContextOptions
+from engine.engine import Engine
 from engine.ik.model import IkModel
 from engine.ik.target import IkTarget
-from engine.protocol import Message
+from engine.protocol import Load, Message
 from engine.stop import StopFlag
 from engine.template import ChatTemplate
 from models.default import default_model
@@ -40,3 +41,19 @@ def target(opened: IkTarget, prompt: list[int]) -> IkTarget:
     opened.drop_after(0)
     list(opened.prefill(prompt))
     return opened
+
+
+@pytest.fixture(scope="session")
+def loaded() -> Iterator[Engine]:
+    engine = Engine()
+    engine.load(Load(0, str(default_model()), n_ctx=1024, threads=2, backend="ik"))
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+def engine(loaded: Engine) -> Engine:
+    """The loaded default model with an empty session."""
+    loaded.stop.clear()
+    loaded.forget()
+    return loaded
