@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 
 import pytest
 
@@ -26,6 +27,7 @@ from engine.protocol import (
     Prepare,
     Prepared,
     Request,
+    Restart,
     Sampling,
     Shutdown,
     Status,
@@ -143,6 +145,21 @@ def test_a_failing_load_is_a_sentence(pipe, tmp_path):
     assert isinstance(failed, Failed)
     assert failed.code == "no_such_file"
     assert "none.gguf" in failed.message
+
+
+@pytest.mark.skipif(find_spec("ik_llama_cpp") is None, reason="no wheel of ik_llama.cpp for this computer")
+@pytest.mark.parametrize(("first", "second"), [("llama", "ik"), ("ik", "llama")])
+def test_another_library_takes_another_process(pipe, first, second):
+    pipe.send(Load(1, str(default_model()), n_ctx=512, backend=first))
+    loaded = pipe.end(1)
+    assert isinstance(loaded, Loaded)
+    assert (loaded.model.backend, loaded.model.notes) == (first, ())
+    pipe.send(Load(2, str(default_model()), n_ctx=512, backend=second))
+    assert pipe.end(2) == Restart(2, second)
+    pipe.send(Generate(3, MESSAGES, Sampling(temperature=0), max_tokens=2))
+    assert isinstance(pipe.end(3), Finished)  # what was loaded still is
+    pipe.send(Shutdown(4))
+    assert pipe.process.wait(20) == 0
 
 
 def test_prepare_gives_way_to_generate(pipe):
