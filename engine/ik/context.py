@@ -2,22 +2,53 @@
 
 from __future__ import annotations
 
+import math
+import time
 from typing import Any
 
+from engine.capi.batch import Batch
 from engine.capi.context import GGML_TYPES, CContext, ContextOptions
 from engine.capi.model import CModel
 from engine.capi.trim import trim
-from engine.ik.library import lib, log
-from engine.stop import StopFlag
+from engine.ik.library import abort_callback, lib, log
+from engine.ik.stragglers import wait_for_stragglers
+from engine.stop import StopFlag, Stopped
+
+SHORT = 0.03  # seconds
+NEVER = abort_callback()  # a null pointer
 
 
 class IkContext(CContext):
-    """It must not be interrupted within a pass. The library's abort callback writes a status that a thread may read one
-    node too early, if it was late at the barrier before; it then leaves, and the others wait for it for ever (seen once
-    in 50 to 900 stops of a 135M model, the oftener the sooner threads sleep)."""
+    """`stop` interrupts passes that take long.
+
+    The library's abort callback is asked by the first thread after every node of the graph; the status that it causes
+    may be read by another one that is late at the barrier before. That one would leave, and the first wait for it for
+    ever (seen once in 50 to 900 stops of a 135M model). So the answer is yes only when no thread is late any more."""
 
     def __init__(self, model: CModel, options: ContextOptions, stop: StopFlag) -> None:
         super().__init__(lib, log, model, options, context_params(options), stop)
+        self._aborted = False
+        self._callback = abort_callback(self._is_to_abort)
+        self._per_token = math.inf  # seconds in the last pass
+
+    def _is_to_abort(self, _data: object) -> bool:
+        if self.stop.is_set() and not self._aborted:
+            wait_for_stragglers()
+            self._aborted = True
+        return self._aborted
+
+    def decode(self, batch: Batch) -> None:
+        """Short passes are not interrupted: to ask Python after every node costs half a millisecond, a tenth of a small
+        model's step."""
+        tokens = batch.raw.n_tokens
+        long = tokens * self._per_token > SHORT
+        lib.llama_set_abort_callback(self.pointer, self._callback if long else NEVER, None)
+        self._aborted = False
+        started = time.perf_counter()
+        super().decode(batch)
+        if self._aborted:  # such a pass ends as if it were done, its logits are of no pass
+            raise Stopped
+        self._per_token = (time.perf_counter() - started) / tokens
 
     def close(self) -> None:
         """A cache that grew step by step to 8,192 tokens would leave 80 MiB of holes behind (SmolLM2-135M)."""

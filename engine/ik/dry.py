@@ -20,9 +20,8 @@ from typing import Self
 from engine.capi.context import MOST_ROWS, ContextOptions
 from engine.capi.trim import trim
 from engine.ik.context import context_params
-from engine.ik.faults import most_at_once
 from engine.ik.library import lib, log
-from engine.ik.model import IkModel
+from engine.ik.model import IkModel, largest_pass
 from engine.kv.ladder import SMALLEST, STEP
 from engine.sizes import ContextSizes, KVType, WeightSizes
 from models.header import Header
@@ -61,7 +60,7 @@ class IkDryModel:
         return self.model.vocabulary.n_tokens
 
     def context(self, n_ctx: int, kv_type: KVType = "f16", n_batch: int = 512) -> ContextSizes | None:
-        n_batch = min(n_batch, most_at_once(self.header), n_ctx)
+        n_batch = min(n_batch, largest_pass(self.header), n_ctx)
         less, more = (self._measured(cells, kv_type, n_batch) for cells in (STEP, SMALLEST))
         if less is None or more is None:
             return None

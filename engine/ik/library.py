@@ -19,11 +19,12 @@ from ik_llama_cpp import _ctypes_api as api  # its structs; it declares only som
 
 from engine.capi.log import LibraryLog
 
-__all__ = ["build", "lib", "log"]
+__all__ = ["abort_callback", "build", "lib", "log"]
 
 TOKENS = POINTER(c_int32)
 NO_FLAGS = 0
 log_callback = ctypes.CFUNCTYPE(None, c_int, c_char_p, c_void_p)
+abort_callback = api.ggml_abort_callback
 
 
 def function(name: str, result: Any, *arguments: Any) -> Any:
@@ -76,6 +77,7 @@ lib = SimpleNamespace(
     llama_init_from_model=api.llama_init_from_model,
     llama_free=api.llama_free,
     llama_n_ctx=function("llama_n_ctx", c_uint32, c_void_p),
+    llama_set_abort_callback=function("llama_set_abort_callback", None, c_void_p, abort_callback, c_void_p),
     llama_batch_init=api.llama_batch_init,
     llama_batch_free=api.llama_batch_free,
     llama_decode=api.llama_decode,

@@ -7,7 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from engine.capi.model import CModel
+from engine.ik.faults import most_at_once
 from engine.ik.library import lib, log
+from models.header import Header
+
+PROMPT_PASS = 128  # tokens: larger ones read prompts no faster (1.5B model), and their buffers take more memory
+
+
+def largest_pass(header: Header) -> int:
+    """Tokens of the largest pass that is worth running and can be trusted."""
+    return min(PROMPT_PASS, most_at_once(header))
 
 
 class IkModel(CModel):

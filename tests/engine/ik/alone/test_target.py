@@ -10,12 +10,13 @@ import pytest
 
 from engine.capi.context import ContextOptions
 from engine.ik.faults import MOST_WITHOUT
-from engine.ik.target import FEWEST, LONGEST, IkTarget, fitting
+from engine.ik.target import IkTarget
 from engine.protocol import Sampling
 from engine.stop import StopFlag, Stopped
 from models.failures import Failure
 
 NOISE = 1e-2  # of a row's spread: passes of one and of several tokens run different kernels
+STOPS = 40
 MOST_TO_STOP = 5.0  # seconds, on a machine that other programs keep busy
 
 
@@ -105,32 +106,26 @@ def test_a_file_of_another_model(target, prompt, tmp_path):
     assert caught.value.code == "cache_unusable"
 
 
-def test_stopped_between_the_passes_of_a_prompt(target):
+def test_stopped_within_passes(target):
+    """Often, because a thread that is late at a barrier used to leave the others waiting for ever."""
     size, expected = target.size, next_row(target)
-    stopped = []
+    for i in range(STOPS):
+        stopped: list[float] = []
 
-    def stop() -> None:
-        stopped.append(time.monotonic())
-        target.stop.set()
+        def stop(stopped: list[float] = stopped) -> None:
+            stopped.append(time.monotonic())
+            target.stop.set()
 
-    timer = threading.Timer(0.1, stop)
-    timer.start()
-    with pytest.raises(Stopped):  # noqa: PT012
-        while True:
-            list(target.prefill([300] * 900))
-            target.drop_after(size)
-    assert time.monotonic() - stopped[0] < MOST_TO_STOP
-    target.stop.clear()
-    target.drop_after(size)
+        timer = threading.Timer(0.02 + 0.0007 * i, stop)
+        timer.start()
+        with pytest.raises(Stopped):  # noqa: PT012
+            while True:
+                list(target.prefill([300] * 900))
+                target.drop_after(size)
+        assert time.monotonic() - stopped[0] < MOST_TO_STOP
+        target.stop.clear()
+        target.drop_after(size)
     assert (next_row(target) == expected).all()
-
-
-def test_passes_are_as_long_as_a_stop_can_wait():
-    assert fitting(8, LONGEST / 4, most=512) == 16
-    assert fitting(16, LONGEST / 1.5, most=512) == 24
-    assert fitting(24, 2 * LONGEST, most=512) == 12
-    assert fitting(8, 5 * LONGEST, most=512) == FEWEST
-    assert fitting(400, LONGEST / 4, most=512) == 512
 
 
 def test_keys_and_values_in_eight_bits(model, prompt):
