@@ -1,7 +1,7 @@
 """Decode speed with drafts of every kind, by kind of prompt, and of llama-server's kinds of drafting beside it.
 
-    python -m benchmarks.drafting [--model M] [--draft-model D] [--server PATH] [--tokens N] [--prompts N] [--ways W …]
-                                  [--json]
+    python -m benchmarks.drafting [--model M] [--draft-model D] [--server PATH] [--backend llama|ik]
+                                  [--tokens N] [--prompts N] [--ways W …] [--json]
 
 Greedy answers of at most N tokens to the prompt set (`benchmarks.prompts`), all ways interleaved prompt by prompt, in
 another order for each, after a calibration. Speeds are of decoding alone: tokens over seconds, both summed over a
@@ -23,8 +23,9 @@ from pathlib import Path
 
 from benchmarks.peers import LlamaServer, OurEngine, Run
 from benchmarks.prompts import Prompt, prompts
+from engine.backend import NAMES
 from engine.machine import default_threads
-from engine.protocol import DraftMode, Lookup, Message
+from engine.protocol import BackendName, DraftMode, Lookup, Message
 from models.default import default_model
 
 COPYING = ("summary", "question", "editing", "rewriting", "follow-up")  # answers that repeat what was said
@@ -52,9 +53,9 @@ class Answer:
 def main() -> None:
     options = parse()
     threads = options.threads or default_threads()
-    calibrate(options.model, threads)
+    calibrate(options.model, threads, options.backend)
     with contextlib.ExitStack() as stack:
-        ours = stack.enter_context(OurEngine(options.model, options.ctx, threads, options.draft_model))
+        ours = stack.enter_context(OurEngine(options.model, options.ctx, threads, options.draft_model, options.backend))
         ways = our_ways(ours, options) | server_ways(stack, options, threads)
         ways = {name: way for name, way in ways.items() if name == PLAIN or not options.ways or name in options.ways}
         for answer in ways.values():
@@ -75,6 +76,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--model", type=Path, default=default_model())
     parser.add_argument("--draft-model", type=Path, help="small model with the same vocabulary")
     parser.add_argument("--server", type=Path, help="llama-server to compare with")
+    parser.add_argument("--backend", choices=NAMES, default="llama", help="the library that our engine computes with")
     parser.add_argument("--ctx", type=int, default=4096)
     parser.add_argument("--threads", type=int)
     parser.add_argument("--tokens", type=int, default=128, help="longest answer")
@@ -87,10 +89,10 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def calibrate(model: Path, threads: int) -> None:
+def calibrate(model: Path, threads: int, library: BackendName) -> None:
     """Time the model's passes now: without that nothing is drafted."""
     command = [sys.executable, "-m", "engine", "calibrate", "--model", str(model), "--threads", str(threads)]
-    if subprocess.run(command, stdout=subprocess.DEVNULL).returncode:
+    if subprocess.run([*command, "--backend", library], stdout=subprocess.DEVNULL).returncode:
         raise SystemExit("The model's passes could not be timed: see above.")
 
 
@@ -162,7 +164,9 @@ def report(options: argparse.Namespace, threads: int, ways: list[str], answers: 
     if options.json:
         print(json.dumps({"tokens_per_s": speeds, "ratios": ratios, "geometric_means": means, "drafts": drafts}))
         return
-    print(f"{options.model.name}, {threads} threads; decoding, tokens per second and ratio to plain\n")
+    print(
+        f"{options.model.name}, {options.backend}, {threads} threads; decoding, tokens per second and ratio to plain\n"
+    )
     print(f"{'':22}" + "".join(f"{category:>15}" for category in categories) + f"{'all':>8}{'copying':>9}")
     for way in ways:
         cells = "".join(f"{speeds[way][c]:8.1f} {ratios[way][c]:5.2f}×" for c in categories)

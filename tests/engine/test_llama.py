@@ -96,7 +96,7 @@ def test_a_chat_that_is_too_long_offers_to_forget_turns(engine):
 def test_where_memory_is_short_eight_bit_keys_and_values_are_offered(monkeypatch):
     engine = Engine()
     try:
-        engine.load(Load(0, str(default_model()), n_ctx=1024, threads=2, memory_bytes=315 << 20, backend=library()))
+        engine.load(Load(0, str(default_model()), n_ctx=1024, threads=2, memory_bytes=330 << 20, backend=library()))
         with pytest.raises(TooLong) as caught:
             ask(engine, Message("user", "word " * 5500))
         (remedy,) = caught.value.remedies

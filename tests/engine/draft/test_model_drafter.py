@@ -385,7 +385,7 @@ def test_a_step_reads_no_more_than_its_two_tokens():
 def pair(tmp_path_factory) -> Iterator[Engine]:
     copy = shutil.copy(default_model(), tmp_path_factory.mktemp("draft") / "copy.gguf")
     engine = Engine()
-    engine.load(Load(0, str(default_model()), n_ctx=1024, threads=2, draft_model=str(copy)))
+    engine.load(Load(0, str(default_model()), n_ctx=1024, threads=2, draft_model=str(copy), backend="llama"))
     chat = engine._loaded()
     chat.judge.table = Dear()
     yield engine
