@@ -58,16 +58,21 @@ def choose(wish: BackendWish | None, header: Header, threads: int, kv_type: KVTy
 def is_faster(ik: Timings, llama: Timings) -> bool:
     """Is `ik` faster where it counts: passes of one token, as plain decoding runs, and of eight, as drafts do?
 
-    The geometric mean of both speed-ups must reach FASTER, and plain decoding be no slower: drafting depends on the
-    text, decoding never ends. How fast prompts are read is left out, as long as it is no slower than eight at once."""
+    The geometric mean of both speed-ups must reach FASTER, and neither plain decoding nor reading prompts be slower:
+    drafting depends on the text, the other two never end."""
     one, eight = (llama_s / ik_s for llama_s, ik_s in zip(ones_and_eights(llama), ones_and_eights(ik), strict=True))
-    return one >= NO_SLOWER and (one * eight) ** 0.5 >= FASTER
+    return min(one, prompt_speed(ik) / prompt_speed(llama)) >= NO_SLOWER and (one * eight) ** 0.5 >= FASTER
 
 
 def ones_and_eights(timings: Timings) -> tuple[float, float]:
     """Seconds of a pass of one token and of eight, at the lower depth."""
     seconds = timings.pass_seconds[min(timings.pass_seconds)]
     return seconds[1], seconds[8]
+
+
+def prompt_speed(timings: Timings) -> float:
+    """Tokens per second of a pass as prompts are read in."""
+    return timings.large_tokens / timings.large_seconds
 
 
 def crash_mark(header: Header) -> CrashMark:

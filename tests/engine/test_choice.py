@@ -35,8 +35,8 @@ def header(monkeypatch, tmp_path) -> Header:
     return read_header(default_model())
 
 
-def timed(one: float, eight: float) -> Timings:
-    return Timings({16: {1: one, 8: eight}, 256: {1: 2 * one, 8: 2 * eight}}, 0.0, 512, 50 * eight)
+def timed(one: float, eight: float, prompt: float = 5.0) -> Timings:
+    return Timings({16: {1: one, 8: eight}, 256: {1: 2 * one, 8: 2 * eight}}, 0.0, 512, prompt)
 
 
 def know(header: Header, name: BackendName, timings: Timings, version: str | None = None, threads: int = 2) -> None:
@@ -78,6 +78,12 @@ def test_decoding_must_not_suffer_for_drafts():
     assert is_faster(timed(0.0305, 0.1), llama)
     assert not is_faster(timed(0.033, 0.05), llama)
     assert not is_faster(timed(0.0295, 0.196), llama)
+
+
+def test_reading_prompts_must_not_suffer_either():
+    llama = timed(0.03, 0.2, prompt=5.0)
+    assert is_faster(timed(0.025, 0.1, prompt=5.1), llama)
+    assert not is_faster(timed(0.025, 0.1, prompt=6.0), llama)
 
 
 @pytest.mark.parametrize("wish", WISHES)
