@@ -2,7 +2,7 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 ARGS ?=
-# `make setup NATIVE=1` compiles ik_llama.cpp for this very processor (10 minutes on 2 cores, once) instead of taking the
+# `make setup NATIVE=1` compiles ik_llama.cpp for this very processor (once, ten to twenty minutes on 2 cores) instead of taking the
 # prebuilt library; later set-ups keep that, NATIVE=0 goes back.
 NATIVE ?=
 
