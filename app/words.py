@@ -1,0 +1,45 @@
+"""The window's words in the user's language. Knows no Qt: the wiring brings the translator.
+
+The English text is the key. `tr` translates where the text is shown, so that another language takes effect at once;
+constants of a module are only marked, by `mark`, and translated by `tr` when they are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Translate = Callable[[str], str]
+
+
+def _as_it_is(text: str) -> str:
+    return text
+
+
+_translate: Translate = _as_it_is
+
+
+def use(translate: Translate | None) -> None:
+    """From now on translate with this; None: English as it is."""
+    global _translate
+    _translate = translate or _as_it_is
+
+
+def mark(text: str) -> str:
+    """Says that `text` will be translated by `tr` later, so that it is found for translation."""
+    return text
+
+
+def tr(text: str, **values: object) -> str:
+    """`text` in the user's language with `{names}` replaced by `values`, formatted as str.format does."""
+    translated = _translate(text)
+    if not values:
+        return translated
+    try:
+        return translated.format(**values)
+    except (KeyError, IndexError, ValueError):  # a translation with a wrong name in it must not end the program
+        return text.format(**values)
+
+
+def tr_n(one: str, many: str, n: int, **values: object) -> str:
+    """`one` for n = 1, else `many`; `{n}` in them is the number, with thousands separated."""
+    return tr(one if n == 1 else many, n=f"{n:,}", **values)
