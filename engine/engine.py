@@ -7,6 +7,7 @@ process holds is decided by the first load.
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -26,6 +27,8 @@ from engine.machine import default_threads, library_version, resident_bytes
 from engine.plan import Plan, Wish
 from engine.planner import plan_for
 from engine.protocol import (
+    Count,
+    Counted,
     Event,
     Generate,
     Load,
@@ -47,11 +50,12 @@ VERSION = "0.1.0"
 
 
 class Engine:
-    """Not thread-safe but for `stop`, which may be set from any thread, and `status`, which only reads."""
+    """Not thread-safe but for `stop`, which may be set from any thread, `count`, and `status`, which only reads."""
 
     def __init__(self) -> None:
         self.stop = StopFlag()
         self._chat: LoadedModel | None = None
+        self._counting = threading.Lock()  # a model is not freed while its vocabulary is in use
         self._saved = SavedChats(cache_folder() / "chats")
         self._crashes = CrashWatch()
 
@@ -102,7 +106,8 @@ class Engine:
     def _drop(self) -> None:
         chat, self._chat = self._chat, None
         if chat:
-            chat.close()
+            with self._counting:
+                chat.close()
 
     def generate(self, request: Generate) -> Iterator[Event]:
         """Events of one answer, the last one Finished. Raises Failure before any work if it cannot be begun."""
@@ -179,6 +184,16 @@ class Engine:
                     yield PrefillProgress(request.id, progress.done, len(prompt), progress.reused)
                 chat.memory.has_read(len(prompt) - progress.reused, time.perf_counter() - started)
         yield Prepared(request.id, len(prompt), len(chat.session.tokens))
+
+    def count(self, request: Count) -> Counted:
+        """May be called from another thread at any time. Raises Failure without a model."""
+        texts = []
+        for text in request.texts:
+            with self._counting:
+                texts.append(self._loaded().template.vocabulary.count(text))
+        with self._counting:
+            prompt = self.count_tokens(request.messages) if request.messages else 0
+        return Counted(request.id, tuple(texts), prompt)
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """Prompt tokens that these messages need."""

@@ -15,11 +15,13 @@ import threading
 from typing import TYPE_CHECKING, BinaryIO
 
 from engine.backend import OtherLibrary
+from engine.counter import Counter
 from engine.jobs import Jobs
 from engine.protocol import (
     ENDS,
     Cancel,
     Cancelled,
+    Count,
     Event,
     Failed,
     Forget,
@@ -77,7 +79,9 @@ def claim_stdout() -> BinaryIO:
 
 
 class Server:
-    """Reads requests here and does them in a second thread, so that Cancel and Status never wait for an answer."""
+    """Reads requests here and does them in a second thread, so that Cancel and Status never wait for an answer.
+
+    Nor does Count, which has a thread of its own: a book takes a second."""
 
     def __init__(self, engine: Engine, input: BinaryIO, output: BinaryIO) -> None:
         self.engine = engine
@@ -90,12 +94,14 @@ class Server:
         """Returns when a Shutdown was read, or the input ended, and the second thread is done."""
         worker = threading.Thread(target=self._work, name="jobs")
         worker.start()
+        self._counter = Counter(self._count)
         try:
             while (line := self.input.readline(MAX_LINE)) and not isinstance(self._receive(line), Shutdown):
                 pass
         finally:
             self.jobs.cancel_all()
             self.jobs.put(Shutdown(0))
+            self._counter.close()
             worker.join()
 
     def _work(self) -> None:
@@ -141,6 +147,8 @@ class Server:
             self.send(Cancelled(request.id, found=self.jobs.cancel(request.request)))
         elif isinstance(request, Status):
             self.send(self.engine.status(request.id))
+        elif isinstance(request, Count):
+            self._counter.put(request)
         elif not isinstance(request, Shutdown):
             self.jobs.put(request)
         return request
@@ -183,6 +191,16 @@ class Server:
             case Prepare():
                 for event in self.engine.prepare(request):
                     self.send(event)
+
+    def _count(self, request: Count) -> None:
+        with contextlib.suppress(BrokenPipeError):  # the window is gone, and so will be our input
+            try:
+                self.send(self.engine.count(request))
+            except Failure as failure:
+                self.send(Failed(request.id, failure.code, str(failure), failure.detail))
+            except Exception as error:
+                log.exception("bug while counting")
+                self.send(Failed(request.id, "internal", "The tokens could not be counted.", repr(error)))
 
     def _load(self, request: Load) -> Event:
         try:

@@ -27,6 +27,11 @@ class CVocabulary:
                 return list(tokens[:count])
             size = -count
 
+    def count(self, text: str) -> int:
+        """How many tokens `tokenize` makes of plain text, without making them."""
+        raw = text.encode("utf-8", errors="replace")
+        return abs(int(self.lib.llama_tokenize(self.pointer, raw, len(raw), None, 0, False, False)))
+
     def piece(self, token: int) -> bytes:
         return self._pieces(token)
 

@@ -179,6 +179,15 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
+class Counted:
+    """Ends Count: tokens of each text, and of the prompt, 0 where no messages were sent."""
+
+    id: int
+    texts: tuple[int, ...]
+    prompt: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Forgotten:
     """Ends Forget."""
 
@@ -240,6 +249,6 @@ class Failed:
 
 Event = (
     Welcome | LoadProgress | Loaded | Restart | Unloaded | PrefillProgress | Text | Trace | Finished | Prepared
-    | Forgotten | Notice | StatusReport | Cancelled | Failed
+    | Counted | Forgotten | Notice | StatusReport | Cancelled | Failed
 )  # fmt: skip
-ENDS = (Welcome, Loaded, Restart, Unloaded, Finished, Prepared, Forgotten, StatusReport, Cancelled, Failed)
+ENDS = (Welcome, Loaded, Restart, Unloaded, Finished, Prepared, Counted, Forgotten, StatusReport, Cancelled, Failed)

@@ -171,6 +171,15 @@ class Prepare:
 
 
 @dataclass(frozen=True, slots=True)
+class Count:
+    """How many tokens the loaded model makes of texts, and of messages as a prompt. Does not wait for answers."""
+
+    id: int
+    texts: tuple[str, ...] = ()
+    messages: tuple[Message, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Forget:
     """Delete what is saved of a chat, because the user deleted the chat."""
 
@@ -200,4 +209,4 @@ class Shutdown:
     id: int
 
 
-Request = Hello | Load | Unload | Generate | Prepare | Forget | Cancel | Status | Shutdown
+Request = Hello | Load | Unload | Generate | Prepare | Count | Forget | Cancel | Status | Shutdown

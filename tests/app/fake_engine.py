@@ -6,7 +6,7 @@ turns are forgotten or the context is larger · full: text until the context is 
 Cancel · else: an echo. A model path with "missing" in it fails to load, one with "slowload" loads when the file `go`
 beside it appears, one with "crash" ends the process, a file with "other" in its name asks for a new process first.
 Every Load, Prepare and Generate is noted in `requests.log` beside the model; a Prepare of a chat with "read" in it
-goes on until another request comes.
+goes on until another request comes. Count takes four characters for a token.
 """
 
 from __future__ import annotations
@@ -37,9 +37,17 @@ def listen() -> None:
         if isinstance(request, p.Cancel):
             CANCELLED.add(request.request)
             say(p.Cancelled(request.id, True))
+        elif isinstance(request, p.Count):
+            say(count(request))
         else:
             REQUESTS.put(request)
     os._exit(0)
+
+
+def count(request: p.Count) -> p.Counted:
+    """A token has four characters."""
+    texts = tuple(len(text) // 4 for text in request.texts)
+    return p.Counted(request.id, texts, sum(len(message.content) // 4 + 5 for message in request.messages))
 
 
 def info(path: str, n_ctx: int) -> p.ModelInfo:

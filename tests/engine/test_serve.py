@@ -15,6 +15,8 @@ from engine.protocol import (
     ENDS,
     Cancel,
     Cancelled,
+    Count,
+    Counted,
     Event,
     Failed,
     Finished,
@@ -137,6 +139,25 @@ def test_cancel_status_and_prepare_while_it_works(pipe):
     assert finished.statistics.stop_reason == "cancelled"
     pipe.send(Cancel(5, request=2))
     assert pipe.end(5) == Cancelled(5, found=False)
+
+
+def test_tokens_are_counted_while_it_answers(pipe):
+    pipe.send(Count(1, ("no model yet",)))
+    assert isinstance(pipe.end(1), Failed)
+    pipe.send(Load(2, str(default_model())), Generate(3, MESSAGES, Sampling(temperature=0)))
+    while not isinstance(pipe.event(), Text):
+        pass
+    pipe.send(Count(4, ("", "hello hello", "word " * 20_000), MESSAGES), Count(5, ("<|im_end|>",)))
+    counted, plain = pipe.end(4), pipe.end(5)
+    assert isinstance(counted, Counted)
+    assert counted.texts[0] == 0
+    assert 1 < counted.texts[1] < 5
+    assert 20_000 <= counted.texts[2] <= 40_002
+    assert counted.prompt > 8
+    assert isinstance(plain, Counted)
+    assert plain.texts[0] > 1  # a file's text is text, whatever it says
+    pipe.send(Cancel(6, request=3))
+    assert isinstance(pipe.end(3), Finished)
 
 
 def test_a_failing_load_is_a_sentence(pipe, tmp_path):
