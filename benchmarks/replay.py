@@ -1,7 +1,7 @@
 """Drafters and chooser on recorded answers, without a model: what they save by a table of pass costs, and could save.
 
     python -m benchmarks.replay record --model M [--threads N] --out FILE
-    python -m benchmarks.replay [--trace FILE] [--costs machine|laptop|between] [--half tuning|held-out|all]
+    python -m benchmarks.replay [--trace FILE] [--costs machine|ik|laptop|between] [--half tuning|held-out|all]
                                 [--noise SHARE] [--json]
 
 `auto` is the chooser with the history drafter. The oracle has the same candidates and knows the best lengths
@@ -31,10 +31,13 @@ MACHINE = {
     **{1: 1, 2: 1.76, 3: 2.45, 4: 2.99, 5: 3.87, 6: 4.42, 7: 5.17, 8: 6.94},
     **{12: 8.51, 16: 8.51, 24: 13.6, 32: 14.4, 48: 20.6},
 }
+# The same by ik_llama.cpp's wheel, which is what this machine chooses by itself.
+FORK = {1: 1, 2: 1.47, 4: 2.28, 8: 3.73, 16: 7.0, 32: 13.2, 48: 19.5}
 LAPTOP = {1: 1, 2: 1.03, 4: 1.15, 8: 1.5, 16: 2.3, 32: 4.2, 48: 6}
 BETWEEN = {1: 1, 2: 1.2, 4: 1.7, 8: 2.9, 16: 4.8, 32: 8.5, 48: 12.5}
 TABLES = {
     "machine": MACHINE,  # llama.cpp, Qwen2.5 1.5B Q4_K_M on two cores of a Zen 4
+    "ik": FORK,
     "laptop": LAPTOP,  # bound by memory bandwidth
     "between": BETWEEN,
 }

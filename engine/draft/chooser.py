@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
-from engine.draft.acceptance import Acceptance
+from engine.draft.acceptance import GUESS_WEIGHT, Acceptance
 from engine.draft.budget import Budget
 from engine.draft.drafter import Candidate, Drafter
 from engine.tokens import common_prefix
@@ -120,7 +120,7 @@ class Chooser:
         if drafter.cost == 0:
             return MOST_DRAFTED
         self._since.setdefault(drafter.name, PROBE_EVERY)
-        plain, rates = costs.plain(), self.acceptance.rates(typical(drafter.name))
+        plain, rates = costs.plain(), self.acceptance.rates(typical(drafter.name), GUESS_WEIGHT)
         best = best_length(rates, costs, self.budget, drafting=drafter.cost / plain)
         if best.gain > MARGIN:
             return best.length
