@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
 
+from app.attachments.attachment import Attachment
+
 Speaker = Literal["user", "assistant"]
 # What an answer ended with; None while it is written, or for ever if the window was killed meanwhile.
 Ending = Literal["end", "stop", "length", "context", "cancelled", "engine", "failed"]
@@ -23,7 +25,10 @@ def new_id() -> str:
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """One stored turn. `problem` is the sentence for the user when the answer failed, `detail` is for the curious."""
+    """One stored turn. `problem` is the sentence for the user when the answer failed, `detail` is for the curious.
+
+    `attachments` are a user message's files; `sources` is JSON of app.sources.Source: which parts of them an answer is
+    from, where it was not the whole files."""
 
     chat_id: str
     parent_id: str | None
@@ -36,6 +41,8 @@ class ChatMessage:
     detail: str = ""
     model: str = ""
     statistics: str = ""
+    sources: str = ""
+    attachments: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +50,7 @@ class Chat:
     """A chat's entry in the list. `leaf_id` is the last message of the branch that is shown; times are Unix seconds.
 
     `forget_turns`: so many of the oldest turns are left out of what the model reads, because the context was full.
+    `options`: JSON of app.chat_options.ChatOptions, what this chat has other than the settings.
     """
 
     title: str = UNTITLED
@@ -51,6 +59,7 @@ class Chat:
     updated_at: float = field(default_factory=time.time)
     leaf_id: str | None = None
     forget_turns: int = 0
+    options: str = ""
 
 
 def title_of(text: str) -> str:

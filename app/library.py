@@ -6,18 +6,19 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import update_wrapper
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from app.attachments import rows as attachment_rows
 from app.chat import Chat, ChatMessage
 from app.migrations import migrate
 from models.failures import Failure
 
 KEEP_DELETED_SECONDS = 30 * 86_400
 CHAT_FIELDS = ", ".join(field.name for field in fields(Chat))
-MESSAGE_FIELDS = ", ".join(field.name for field in fields(ChatMessage))
+MESSAGE_FIELDS = ", ".join(field.name for field in fields(ChatMessage) if field.name != "attachments")
 P = ParamSpec("P")
 R = TypeVar("R")
 LibraryMethod = Callable[Concatenate["Library", P], R]
@@ -85,6 +86,8 @@ class Library:
             self._db.execute(_upsert("chats", CHAT_FIELDS), _values(chat))
             for message in messages:
                 self._db.execute(_upsert("messages", MESSAGE_FIELDS), _values(message))
+                if message.attachments:
+                    attachment_rows.write(self._db, message.id, message.attachments)
             self._db.execute("COMMIT")
         except BaseException:
             if self._db.in_transaction:  # SQLite has rolled back by itself after some errors, e.g. a full disk
@@ -104,6 +107,8 @@ class Library:
         """The branch that is shown, first message first."""
         rows = self._db.execute(f"SELECT {MESSAGE_FIELDS} FROM messages WHERE chat_id = ?", (chat.id,))
         by_id = {message.id: message for message in (ChatMessage(*row) for row in rows)}
+        for message_id, attachments in attachment_rows.read(self._db, chat.id).items():
+            by_id[message_id] = replace(by_id[message_id], attachments=attachments)
         branch: list[ChatMessage] = []
         message = by_id.pop(chat.leaf_id or "", None)
         while message is not None:
@@ -121,6 +126,11 @@ class Library:
         self._db.execute("UPDATE chats SET deleted_at = NULL WHERE id = ?", (chat_id,))
 
     @_guarded
+    def using(self, work: Callable[[sqlite3.Connection], R]) -> R:
+        """For tables that another module knows: what `work` returns, its errors as this class's."""
+        return work(self._db)
+
+    @_guarded
     def remember_model(self, path: Path) -> None:
         self._db.execute("INSERT OR REPLACE INTO recent_models VALUES (?, ?)", (str(path), time.time()))
 
@@ -132,7 +142,7 @@ class Library:
 
 
 def _values(value: Chat | ChatMessage) -> list[Any]:
-    return [getattr(value, field.name) for field in fields(value)]
+    return [getattr(value, field.name) for field in fields(value) if field.name != "attachments"]
 
 
 def _upsert(table: str, names: str) -> str:

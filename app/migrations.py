@@ -40,10 +40,36 @@ def remember_forgotten_turns(db: sqlite3.Connection) -> None:
     db.execute("ALTER TABLE chats ADD COLUMN forget_turns INTEGER NOT NULL DEFAULT 0")
 
 
+def create_attachments(db: sqlite3.Connection) -> None:
+    """Files that go along with a message, as the text that was read of them; `parts`, `pages`, `sent` are JSON."""
+    db.execute(
+        """CREATE TABLE attachments (
+            message_id TEXT NOT NULL REFERENCES messages(id) ON DELETE CASCADE, position INTEGER NOT NULL,
+            name TEXT NOT NULL, kind TEXT NOT NULL, size INTEGER NOT NULL, text TEXT NOT NULL,
+            parts TEXT NOT NULL, pages TEXT NOT NULL, sent TEXT NOT NULL,
+            PRIMARY KEY (message_id, position)) STRICT"""
+    )
+    db.execute("ALTER TABLE messages ADD COLUMN sources TEXT NOT NULL DEFAULT ''")
+
+
+def create_chat_options_and_personas(db: sqlite3.Connection) -> None:
+    """What a chat has other than the settings, and such options saved under a name; both as JSON."""
+    db.execute("ALTER TABLE chats ADD COLUMN options TEXT NOT NULL DEFAULT ''")
+    db.execute("CREATE TABLE personas (name TEXT PRIMARY KEY, options TEXT NOT NULL) STRICT")
+
+
+def create_unsent(db: sqlite3.Connection) -> None:
+    """What stands in the composer of each chat; the chat that is not stored yet has the id ''."""
+    db.execute("CREATE TABLE unsent (chat_id TEXT PRIMARY KEY, text TEXT NOT NULL, attachments TEXT NOT NULL) STRICT")
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     create_chats_and_messages,
     create_recent_models,
     remember_forgotten_turns,
+    create_attachments,
+    create_chat_options_and_personas,
+    create_unsent,
 )
 
 

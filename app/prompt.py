@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from app.attachments.block import with_attachments
 from app.chat import ChatMessage
 from engine.protocol import Message
 
@@ -11,19 +12,20 @@ KEPT_SHARE = 0.75  # of a full context's text; the rest is room for the next ans
 
 
 def prompt_of(messages: Iterable[ChatMessage]) -> tuple[Message, ...]:
-    """The branch as the model sees it: answers without text left out, neighbours of one role joined.
+    """The branch as the model sees it: files before what is asked about them, answers without text left out,
+    neighbours of one role joined.
 
     Some models' templates refuse two turns of one role in a row, which a failed answer would leave behind.
     """
     turns: list[Message] = []
     for message in messages:
-        if not message.content:
+        text = with_attachments(message.attachments, message.content)
+        if not text:
             continue
         if turns and turns[-1].role == message.role:
-            joined = f"{turns[-1].content}\n\n{message.content}"
-            turns[-1] = Message(message.role, joined)
+            turns[-1] = Message(message.role, f"{turns[-1].content}\n\n{text}")
         else:
-            turns.append(Message(message.role, message.content))
+            turns.append(Message(message.role, text))
     return tuple(turns)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from app.attachments.attachment import Attachment
 from app.chat import Chat, ChatMessage
 from app.library import Library
 from app.migrations import MIGRATIONS, migrate
@@ -36,6 +37,27 @@ def test_what_goes_in_comes_out_after_a_restart(path: Path) -> None:
     library = Library(path)
     assert library.chats() == [chat]
     assert library.messages(chat) == messages
+    library.close()
+
+
+def test_attachments_stay_with_their_message(path: Path) -> None:
+    files = (
+        Attachment("a.pdf", "pdf", 5, "first second", ((0, 6), (5, 12)), (0, 6), sent=(1,)),
+        Attachment("ü '\"; DROP.txt", "text", 0, "🐦"),
+    )
+    chat = Chat("files", options='{"persona": "Plain"}')
+    question = ChatMessage(chat.id, None, "user", "q", stop_reason="end", attachments=files)
+    answer = ChatMessage(chat.id, question.id, "assistant", "a", stop_reason="end", sources="[]")
+    chat = replace(chat, leaf_id=answer.id)
+    library = Library(path)
+    library.save(chat, [question, answer])
+    library.save(chat, [question])  # again, as an unfinished write is
+    library.close()
+    library = Library(path)
+    assert library.chats() == [chat]
+    assert library.messages(chat) == [question, answer]
+    library.using(lambda db: db.execute("DELETE FROM chats"))
+    assert library.using(lambda db: db.execute("SELECT count(*) FROM attachments").fetchone()) == (0,)
     library.close()
 
 
