@@ -28,7 +28,7 @@ class ChatMessage:
     """One stored turn. `problem` is the sentence for the user when the answer failed, `detail` is for the curious.
 
     `attachments` are a user message's files; `sources` is JSON of app.sources.Source: which parts of them an answer is
-    from, where it was not the whole files."""
+    from, where it was not the whole files. `deleted_at` is a Unix time; None while the message is there."""
 
     chat_id: str
     parent_id: str | None
@@ -42,7 +42,13 @@ class ChatMessage:
     model: str = ""
     statistics: str = ""
     sources: str = ""
+    deleted_at: float | None = None
     attachments: tuple[Attachment, ...] = ()
+
+    @property
+    def unfinished(self) -> bool:
+        """Is it the beginning of an answer that could be continued?"""
+        return self.role == "assistant" and bool(self.content) and self.stop_reason not in ("end", "stop")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,7 @@ class Chat:
 
     `forget_turns`: so many of the oldest turns are left out of what the model reads, because the context was full.
     `options`: JSON of app.chat_options.ChatOptions, what this chat has other than the settings.
+    `chosen`: JSON of app.tree.Tree.chosen, which branches were looked at last.
     """
 
     title: str = UNTITLED
@@ -60,6 +67,12 @@ class Chat:
     leaf_id: str | None = None
     forget_turns: int = 0
     options: str = ""
+    chosen: str = ""
+
+
+def cleaned(text: str) -> str:
+    """A message without blanks around it. A lone surrogate (half an emoji pasted) can be neither stored nor sent."""
+    return text.encode("utf-8", "replace").decode().strip()
 
 
 def title_of(text: str) -> str:

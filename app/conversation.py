@@ -6,21 +6,21 @@ tried again with the next write, and the listeners hear the reason once.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-import msgspec
-
-from app.chat import UNTITLED, Chat, ChatMessage, Ending, title_of
+from app.chat import UNTITLED, Chat, ChatMessage, Ending, cleaned, title_of
 from app.library import Library
+from app.numbers import continued, packed, unpacked
 from app.prompt import prompt_of, turns_to_free, without_oldest
+from app.storing import Storing
+from app.tree import Tree, chosen_from
+from app.words import tr
 from engine.protocol import Message, Remedy, Statistics
 from models.failures import Failure
 
-log = logging.getLogger(__name__)
 CHECKPOINT_SECONDS = 1.0
 Phase = Literal["idle", "waiting", "reading", "answering"]
 
@@ -35,10 +35,20 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """What a listener is told. `added` and `ended` carry the message, `grew` the new text, `storage` the sentence."""
+class Deleted:
+    """What `Conversation.delete` took away: the messages' ids, and the last message shown before."""
 
-    kind: Literal["added", "grew", "ended", "replaced", "phase", "chat", "storage"]
+    ids: tuple[str, ...]
+    leaf: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a listener is told. `added` and `ended` carry the message, `grew` the new text, `storage` the sentence.
+
+    `branch`: other messages are shown now, or have other siblings; `continued`: the last answer, `message`, goes on."""
+
+    kind: Literal["added", "grew", "ended", "branch", "continued", "phase", "chat", "storage"]
     message: ChatMessage | None = None
     text: str = ""
 
@@ -46,8 +56,9 @@ class Change:
 class Conversation:
     """The state machine of one chat: idle → waiting → reading → answering → idle.
 
-    `messages` is the shown branch; while an answer is written its last entry is the answer as last checkpointed, and
-    `answer_text` the whole of it. `clock` gives monotonic seconds.
+    `tree` has all messages and `messages` is the shown branch; while an answer is written its last entry is the answer
+    as last checkpointed, and `answer_text` the whole of it. `edits`: what the user has begun to make of a message.
+    `clock` gives monotonic seconds.
     """
 
     def __init__(
@@ -59,18 +70,20 @@ class Conversation:
     ) -> None:
         self.library = library
         self.chat = chat or Chat()
-        self.messages = list(messages)
+        self.tree = Tree(messages, self.chat.leaf_id, chosen_from(self.chat.chosen))
+        self.messages = self.tree.branch()
+        self.edits: dict[str, str] = {}
         self.phase: Phase = "idle"
         self.reading: Reading | None = None
         self.remedies: tuple[Remedy, ...] = ()  # what the user may choose from, now that the context is full
-        self.stored = chat is not None
         self.listeners: list[Callable[[Change], None]] = []
         self._clock = clock
         self._pieces: list[str] = []
-        self._unsaved: dict[str, ChatMessage] = {}
+        self._storing = Storing(library, chat is not None, self._cannot_store)
+        self._continuing = False
+        self._before: str | None = None  # the end of the branch that is shown again if the next answer never begins
         self._saved_at = 0.0
         self._read_from: tuple[float, int] | None = None
-        self._storage_failed = False
 
     # --- what the user does -----------------------------------------------------------------------------------------
 
@@ -79,37 +92,108 @@ class Conversation:
         return self.phase != "idle"
 
     @property
-    def can_answer_again(self) -> bool:
-        """Is there a user message at the end of the branch, answered or not, that could be answered (again)?"""
-        return not self.busy and bool(self.messages)
+    def stored(self) -> bool:
+        return self._storing.stored
+
+    @property
+    def continuing(self) -> bool:
+        """Is the last answer going on, rather than a new one being written?"""
+        return self._continuing
+
+    @property
+    def can_continue(self) -> bool:
+        """Is the last message an answer that stopped before its end?"""
+        last = self.messages[-1] if self.messages else None
+        return not self.busy and last is not None and last.role == "assistant" and last.unfinished
 
     def send(self, text: str) -> bool:
         """Append and store the user's message; False when there is nothing to send or an answer is under way."""
-        # A lone surrogate (half an emoji pasted) can be neither stored nor sent.
-        text = text.encode("utf-8", "replace").decode().strip()
+        text = cleaned(text)
         if self.busy or not text:
             return False
-        message = ChatMessage(self.chat.id, self._leaf(), "user", text, stop_reason="end")
+        message = ChatMessage(self.chat.id, self.tree.leaf, "user", text, stop_reason="end")
         if not self.messages and self.chat.title == UNTITLED:
             self.chat = replace(self.chat, title=title_of(text))
         self._append(message)
         self._enter("waiting")
         return True
 
-    def answer_again(self) -> bool:
-        """Take the last answer off the shown branch, so that another can be written beside it."""
-        if not self.can_answer_again:
+    def edit(self, id: str, text: str) -> bool:
+        """Put another wording of a user's message beside it, to be answered; the same wording is answered again."""
+        message, text = self.tree[id], cleaned(text)
+        if self.busy or not text or message.role != "user":
             return False
-        if self.messages[-1].role == "assistant":
-            self.messages.pop()
-            self._notify(Change("replaced"))
+        self.edits.pop(id, None)
+        if text == message.content:
+            return self.answer_again(id)
+        edited = ChatMessage(
+            self.chat.id, message.parent_id, "user", text, stop_reason="end", attachments=message.attachments
+        )
+        self._put_below(message.parent_id, edited)
+        self._enter("waiting")
+        return True
+
+    def answer_again(self, id: str | None = None) -> bool:
+        """Make ready for another answer: beside the answer `id`, or to the user's message `id`; None: at the end."""
+        if self.busy or not self.messages:
+            return False
+        message = self.tree[id] if id else self.messages[-1]
+        question = message.parent_id if message.role == "assistant" else message.id
+        if question is None:
+            return False
+        self._before = self.tree.leaf
+        self.tree.stop_at(question)
+        self._show()
+        self._enter("waiting")
+        return True
+
+    def go_on(self) -> bool:
+        """Make ready for the last answer to be continued."""
+        if not self.can_continue:
+            return False
+        self._continuing = True
         self._enter("waiting")
         return True
 
     def withdraw(self) -> None:
         """The user no longer wants the answer that has not begun."""
         if self.phase == "waiting":
+            self._continuing = False
+            if self._before:
+                self.tree.show(self._before)
+                self._before = None
+                self._show()
             self._enter("idle")
+
+    def show(self, id: str) -> bool:
+        """Show the branch that goes through `id`."""
+        if self.busy or id not in self.tree:
+            return False
+        self.tree.show(id)
+        self._show(store=True)
+        return True
+
+    def step(self, id: str, by: int) -> bool:
+        """Show the sibling of `id` that is `by` places further; False where there is none."""
+        siblings = self.tree.siblings(id)
+        at = siblings.index(id) + by
+        return 0 <= at < len(siblings) and self.show(siblings[at])
+
+    def delete(self, id: str) -> Deleted | None:
+        """Take the message, and what hangs below it, off the chat; `restore` brings them back."""
+        if self.busy or id not in self.tree or not self.tree.leaf:
+            return None
+        leaf = self.tree.leaf
+        gone = self.tree.delete(id, time.time())
+        self._show(store=True, changed=gone)
+        return Deleted(tuple(message.id for message in gone), leaf)
+
+    def restore(self, deleted: Deleted) -> None:
+        """Undo `delete`. While an answer is written the messages come back, but what is shown stays."""
+        back = self.tree.restore(deleted.ids)
+        if not self.busy and deleted.leaf in self.tree:
+            self.tree.show(deleted.leaf)
+        self._show(store=True, changed=back)
 
     def rename(self, title: str) -> None:
         title = " ".join(title.split())
@@ -137,9 +221,13 @@ class Conversation:
 
     def begin(self, model: str) -> None:
         """The engine has taken the request: open the answer."""
-        self._pieces = []
         self._read_from = None
-        self._append(ChatMessage(self.chat.id, self._leaf(), "assistant", "", model=model))
+        self._before = None
+        if self._continuing:
+            self._reopen(model)
+        else:
+            self._pieces = []
+            self._append(ChatMessage(self.chat.id, self.tree.leaf, "assistant", "", model=model))
         self._enter("reading")
 
     def read(self, done: int, total: int, reused: int) -> None:
@@ -160,8 +248,9 @@ class Conversation:
         self.checkpoint()
 
     def finish(self, statistics: Statistics) -> None:
-        packed = msgspec.json.encode(statistics).decode()
-        answer = self.messages[-1] = replace(self._answer(), stop_reason=statistics.stop_reason, statistics=packed)
+        whole = continued(unpacked(self.messages[-1].statistics), statistics)
+        answer = replace(self._answer(), stop_reason=statistics.stop_reason, statistics=packed(whole))
+        self._update(answer)
         if statistics.stop_reason == "context":
             turns = turns_to_free(self.prompt(), self.chat.forget_turns)
             self.remedies = (Remedy("forget_turns", turns=turns),) if turns else ()
@@ -182,7 +271,7 @@ class Conversation:
         if at_once or self._clock() - self._saved_at >= CHECKPOINT_SECONDS:
             answer = self.messages[-1]
             if answer.role == "assistant" and self._pieces:
-                self.messages[-1] = self._answer()
+                self._update(self._answer())
                 self._save(self.messages[-1])
 
     @property
@@ -194,23 +283,55 @@ class Conversation:
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
-    def _leaf(self) -> str | None:
-        return self.messages[-1].id if self.messages else None
-
     def _answer(self) -> ChatMessage:
         return replace(self.messages[-1], content=self.answer_text)
 
     def _append(self, message: ChatMessage) -> None:
+        self.tree.put(message)
+        self.tree.stop_at(message.id)
         self.messages.append(message)
-        self.chat = replace(self.chat, leaf_id=message.id, updated_at=message.created_at)
+        self.chat = replace(self._chat_now(), updated_at=message.created_at)
         self._save(message)
         self._notify(Change("added", message))
         self._notify(Change("chat"))
 
+    def _put_below(self, parent: str | None, message: ChatMessage) -> None:
+        """Cut the shown branch behind `parent` and add the message there, in one write."""
+        path = self.tree.path(parent)
+        self.messages = [each for each in self.messages if each.id in path]
+        self._notify(Change("branch"))
+        self._append(message)
+
+    def _reopen(self, model: str) -> None:
+        """The last answer goes on: it is unfinished again, and what it was stopped by is no longer true."""
+        answer = replace(self.messages[-1], stop_reason=None, problem="", detail="", model=model)
+        self._pieces = [answer.content]
+        self._update(answer)
+        self._save(answer)
+        self._notify(Change("continued", answer))
+
+    def _update(self, message: ChatMessage) -> None:
+        self.messages[-1] = message
+        self.tree.put(message)
+
+    def _show(self, store: bool = False, changed: Iterable[ChatMessage] = ()) -> None:
+        """The tree shows another branch, or the same one with other siblings."""
+        self.messages = self.tree.branch()
+        self.remedies = ()
+        if store:
+            self.chat = self._chat_now()
+            self._save(*changed)
+        self._notify(Change("branch"))
+        self._notify(Change("chat"))
+
+    def _chat_now(self) -> Chat:
+        return replace(self.chat, leaf_id=self.tree.leaf, chosen=self.tree.chosen_text())
+
     def _end(self, answer: ChatMessage) -> None:
-        self.messages[-1] = answer
+        self._update(answer)
         self._save(answer)
         self._pieces = []
+        self._continuing = False
         self._enter("idle")
         self._notify(Change("ended", answer))
 
@@ -222,21 +343,12 @@ class Conversation:
         self._notify(Change("phase"))
 
     def _save(self, *messages: ChatMessage) -> None:
-        self._unsaved.update((message.id, message) for message in messages)
         self._saved_at = self._clock()
-        try:
-            self.library.save(self.chat, list(self._unsaved.values()))
-        except Failure as failure:
-            log.warning("not stored: %s (%s)", failure, failure.detail)
-            if not self._storage_failed:
-                self._storage_failed = True
-                self._notify(
-                    Change("storage", text=f"{failure} The chat goes on, but only until you close the window.")
-                )
-            return
-        self._unsaved.clear()
-        self._storage_failed = False
-        self.stored = True
+        self._storing.save(self.chat, messages)
+
+    def _cannot_store(self, failure: Failure) -> None:
+        sentence = tr("The chat goes on, but only until you close the window.")
+        self._notify(Change("storage", text=f"{failure} {sentence}"))
 
     def _notify(self, change: Change) -> None:
         for listener in tuple(self.listeners):

@@ -68,7 +68,8 @@ class Library:
             db.execute("PRAGMA synchronous = NORMAL")
             db.execute("PRAGMA foreign_keys = ON")
             migrate(db)
-            db.execute("DELETE FROM chats WHERE deleted_at < ?", (time.time() - KEEP_DELETED_SECONDS,))
+            for table in ("chats", "messages"):
+                db.execute(f"DELETE FROM {table} WHERE deleted_at < ?", (time.time() - KEEP_DELETED_SECONDS,))
         except BaseException:
             db.close()
             raise
@@ -104,17 +105,12 @@ class Library:
 
     @_guarded
     def messages(self, chat: Chat) -> list[ChatMessage]:
-        """The branch that is shown, first message first."""
-        rows = self._db.execute(f"SELECT {MESSAGE_FIELDS} FROM messages WHERE chat_id = ?", (chat.id,))
+        """All of them, on every branch and deleted ones too, in the order they were written."""
+        rows = self._db.execute(f"SELECT {MESSAGE_FIELDS} FROM messages WHERE chat_id = ? ORDER BY number", (chat.id,))
         by_id = {message.id: message for message in (ChatMessage(*row) for row in rows)}
         for message_id, attachments in attachment_rows.read(self._db, chat.id).items():
             by_id[message_id] = replace(by_id[message_id], attachments=attachments)
-        branch: list[ChatMessage] = []
-        message = by_id.pop(chat.leaf_id or "", None)
-        while message is not None:
-            branch.append(message)
-            message = by_id.pop(message.parent_id or "", None)
-        return branch[::-1]
+        return list(by_id.values())
 
     @_guarded
     def delete(self, chat_id: str) -> None:

@@ -63,6 +63,12 @@ def create_unsent(db: sqlite3.Connection) -> None:
     db.execute("CREATE TABLE unsent (chat_id TEXT PRIMARY KEY, text TEXT NOT NULL, attachments TEXT NOT NULL) STRICT")
 
 
+def keep_deleted_messages(db: sqlite3.Connection) -> None:
+    """Deleted messages are marked and kept for a while; a chat remembers the branches that were looked at last."""
+    db.execute("ALTER TABLE messages ADD COLUMN deleted_at REAL")
+    db.execute("ALTER TABLE chats ADD COLUMN chosen TEXT NOT NULL DEFAULT ''")
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     create_chats_and_messages,
     create_recent_models,
@@ -70,6 +76,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     create_attachments,
     create_chat_options_and_personas,
     create_unsent,
+    keep_deleted_messages,
 )
 
 

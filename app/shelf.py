@@ -74,7 +74,7 @@ class Shelf:
 
     def _changed(self, conversation: Conversation, change: Change) -> None:
         listed = conversation.chat.id in self._open
-        if change.kind == "chat" and conversation.messages and listed:
+        if change.kind == "chat" and len(conversation.tree) and listed:
             self._chats[conversation.chat.id] = conversation.chat
         for listener in tuple(self.listeners):
             listener(conversation, change)

@@ -121,10 +121,8 @@ class Transcript(QScrollArea):
         elif change.kind == "ended" and change.message and self.views:
             self.views[-1].finish(change.message)
             self._mark_last()
-        elif change.kind == "replaced" and self.views:
-            self.column.forget(self.views[-1])
-            self._mark_last()
-            self._arrange()
+        elif change.kind in ("branch", "continued"):
+            self._rebuild()
         elif change.kind == "chat" and self.views:
             self._mark_last()
 

@@ -162,7 +162,7 @@ class Chickadee(QObject):
         self.assistant.stop(self.shelf.current)
 
     def new_chat(self) -> None:
-        if self.shelf.current.messages:
+        if len(self.shelf.current.tree):
             self.shelf.new()
             self._show_current()
         self.window.close_overlay()

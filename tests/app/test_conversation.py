@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from app.chat import GROUPS, Chat, ChatMessage, group_of, title_of
 from app.conversation import Change, Conversation
 from app.library import Library
 from app.shelf import Shelf
-from engine.protocol import Message, Statistics
+from engine.protocol import Message, Statistics, StopReason
 from models.failures import Failure
 
 NUMBERS = Statistics(10, 0, 0.1, 5, 0.2, 5, "end", 15, 4096)
@@ -43,7 +45,9 @@ def conversation(library: Library, clock: Clock) -> Conversation:
 
 
 def in_file(conversation: Conversation) -> list[ChatMessage]:
-    return conversation.library.messages(conversation.chat)
+    """The shown branch as a restart would find it."""
+    chat = next(chat for chat in conversation.library.chats() if chat.id == conversation.chat.id)
+    return Conversation(conversation.library, chat, conversation.library.messages(chat)).messages
 
 
 def test_an_empty_chat_is_not_stored(conversation: Conversation) -> None:
@@ -129,6 +133,115 @@ def test_answering_again_keeps_the_first_answer_in_the_file(conversation: Conver
     assert [message.content for message in in_file(conversation)] == ["q", "second"]
     count = conversation.library._db.execute("SELECT count(*) FROM messages").fetchone()
     assert count == (3,)
+
+
+def say(conversation: Conversation, *texts: str) -> None:
+    """Questions and their answers, in turn."""
+    for question in texts:
+        conversation.send(question)
+        answer(conversation, f"answer to {question}")
+
+
+def answer(conversation: Conversation, text: str, reason: StopReason = "end") -> None:
+    conversation.begin("model")
+    conversation.grow(text)
+    conversation.finish(replace(NUMBERS, stop_reason=reason))
+
+
+def contents(conversation: Conversation) -> list[str]:
+    assert [message.id for message in conversation.messages] == [message.id for message in in_file(conversation)]
+    return [message.content for message in conversation.messages]
+
+
+def test_an_edit_is_a_sibling_and_both_are_kept(conversation: Conversation) -> None:
+    say(conversation, "one", "two")
+    first = conversation.messages[0].id
+    assert conversation.edit(first, " won ")
+    assert contents(conversation) == ["won"]
+    answer(conversation, "new")
+    assert contents(conversation) == ["won", "new"]
+    assert conversation.step(conversation.messages[0].id, -1)
+    assert contents(conversation) == ["one", "answer to one", "two", "answer to two"]
+    assert not conversation.step(first, -1)
+    assert conversation.step(first, 1)
+    assert contents(conversation) == ["won", "new"]
+
+
+def test_an_edit_of_nothing_is_another_answer(conversation: Conversation) -> None:
+    say(conversation, "one")
+    assert not conversation.edit(conversation.messages[0].id, "  ")
+    assert conversation.edit(conversation.messages[0].id, "one ")
+    answer(conversation, "another")
+    assert contents(conversation) == ["one", "another"]
+    assert len(conversation.tree.siblings(conversation.messages[0].id)) == 1
+
+
+def test_any_answer_can_be_written_again(conversation: Conversation) -> None:
+    say(conversation, "one", "two")
+    assert conversation.answer_again(conversation.messages[1].id)
+    assert [message.content for message in conversation.messages] == ["one"]
+    answer(conversation, "other")
+    assert contents(conversation) == ["one", "other"]
+    conversation.step(conversation.messages[1].id, -1)
+    assert contents(conversation)[2:] == ["two", "answer to two"]
+
+
+def test_an_answer_that_was_not_begun_gives_the_old_one_back(conversation: Conversation) -> None:
+    say(conversation, "one", "two")
+    conversation.answer_again(conversation.messages[1].id)
+    conversation.withdraw()
+    assert len(contents(conversation)) == 4
+
+
+@pytest.mark.parametrize("reason", ["length", "context", "cancelled"])
+def test_a_stopped_answer_grows_on(conversation: Conversation, reason: StopReason) -> None:
+    conversation.send("q")
+    answer(conversation, "One, two", reason)
+    assert conversation.go_on()
+    assert conversation.continuing
+    conversation.begin("model")
+    conversation.checkpoint(at_once=True)
+    assert in_file(conversation)[-1].content == "One, two"
+    conversation.grow(", three.")
+    conversation.finish(NUMBERS)
+    assert contents(conversation) == ["q", "One, two, three."]
+    assert conversation.messages[-1].stop_reason == "end"
+    assert not conversation.go_on()
+    numbers = json.loads(conversation.messages[-1].statistics)
+    assert numbers["decode_tokens"] == 2 * NUMBERS.decode_tokens
+    assert numbers["decode_seconds"] == pytest.approx(2 * NUMBERS.decode_seconds)
+
+
+def test_an_answer_that_cannot_go_on_keeps_its_text(conversation: Conversation) -> None:
+    conversation.send("q")
+    answer(conversation, "One, two", "length")
+    conversation.go_on()
+    conversation.begin("model")
+    conversation.fail("Too long.")
+    assert contents(conversation) == ["q", "One, two"]
+    assert conversation.can_continue
+
+
+def test_deleted_messages_come_back(conversation: Conversation) -> None:
+    say(conversation, "one", "two")
+    deleted = conversation.delete(conversation.messages[1].id)
+    assert deleted
+    assert contents(conversation) == ["one"]
+    conversation.restore(deleted)
+    assert len(contents(conversation)) == 4
+
+
+def test_nothing_moves_while_an_answer_is_written(conversation: Conversation) -> None:
+    say(conversation, "one")
+    first = conversation.messages[0].id
+    conversation.send("two")
+    conversation.begin("model")
+    assert not conversation.edit(first, "other")
+    assert not conversation.answer_again(first)
+    assert not conversation.show(first)
+    assert conversation.delete(first) is None
+    assert not conversation.go_on()
+    assert len(conversation.messages) == 4
 
 
 def test_a_chat_that_cannot_be_stored_goes_on_and_is_stored_later(

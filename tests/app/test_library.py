@@ -61,12 +61,24 @@ def test_attachments_stay_with_their_message(path: Path) -> None:
     library.close()
 
 
-def test_only_the_shown_branch_is_read(path: Path) -> None:
+def test_every_branch_is_read(path: Path) -> None:
     chat, (question, answer) = dialogue(Chat("title"))
     other = replace(answer, id="other", content="second answer")
     library = Library(path)
     library.save(replace(chat, leaf_id="other"), [question, answer, other])
-    assert library.messages(library.chats()[0]) == [question, other]
+    assert library.messages(library.chats()[0]) == [question, answer, other]
+    library.close()
+
+
+def test_deleted_messages_are_kept_for_a_month(path: Path) -> None:
+    now = time.time()
+    chat, (question, answer) = dialogue(Chat("title"))
+    older, newer = (replace(answer, id=str(days), deleted_at=now - days * 86_400) for days in (31, 29))
+    library = Library(path)
+    library.save(chat, [question, answer, older, newer])
+    library.close()
+    library = Library(path)
+    assert library.messages(chat) == [question, answer, newer]
     library.close()
 
 
