@@ -6,7 +6,7 @@ ARGS ?=
 # prebuilt library; later set-ups keep that, NATIVE=0 goes back.
 NATIVE ?=
 
-.PHONY: setup run chat test check bench clean
+.PHONY: setup run chat test check bench translations clean
 setup:
 	@$(PYTHON) packaging/prepare.py $(if $(NATIVE),--native $(NATIVE))
 
@@ -25,6 +25,10 @@ test: setup
 
 bench: setup
 	@$(PY) -m benchmarks.decode $(ARGS)
+
+# After a change of words: new ones get an empty place in assets/translations/*.ts, for which a test then asks.
+translations: setup
+	@$(PY) packaging/translations.py
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -13,6 +13,7 @@ from app.options import Options, options_of
 from app.settings import Settings
 from app.settings_dialog import SettingsDialog
 from app.standing import Standing
+from app.words import told, tr
 from models.failures import Failure
 
 log = logging.getLogger(__name__)
@@ -55,6 +56,14 @@ class Preferences(QObject):
         self.dialog.raise_()
         self.dialog.activateWindow()
 
+    def retranslate(self) -> None:
+        if self.dialog is not None:
+            self.dialog.retranslate()
+
+    def restyle(self) -> None:
+        if self.dialog is not None:
+            self.dialog.restyle()
+
     def close(self) -> None:
         """The window is closing; what was typed in the dialog counts."""
         self._settling.stop()
@@ -67,10 +76,10 @@ class Preferences(QObject):
         try:
             self.settings.make_file()
         except Failure as failure:
-            self._notice.tell(str(failure), kind="problem", detail=failure.detail)
+            self._notice.tell(told(str(failure)), kind="problem", detail=failure.detail)
             return
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.settings.path))):
-            self._notice.tell(f"No program opens {self.settings.path}; any text editor will do.")
+            self._notice.tell(tr("No program opens {file}; any text editor will do.", file=self.settings.path))
 
     def tell_problems(self) -> None:
         """Say what of the file is not used, once for each state of it."""
@@ -79,7 +88,7 @@ class Preferences(QObject):
             return
         if problems:
             others = "\n".join(problems[1:])
-            self._notice.tell(problems[0], "Open settings", self.open, kind="problem", detail=others)
+            self._notice.tell(problems[0], tr("Open settings"), self.open, kind="problem", detail=others)
         elif self._notice.text.text() in before:
             self._notice.dismiss()
 

@@ -7,9 +7,11 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from app.words import mark, tr
 from models.byte_sizes import exact_bytes, parse_bytes
 
 AUTO = "auto"
+WITHIN = mark("a number from {low} to {high}")
 SHOWN = 40  # characters of a wrong value that its sentence repeats
 Value = int | float | str
 
@@ -44,14 +46,15 @@ class Setting:
         """The values it takes, in words that end a sentence."""
         if self.kind == "choice":
             *first, last = [value for value, _ in self.choices]
-            return f"{', '.join(first)} or {last}"
+            return tr("{several} or {last}", several=", ".join(first), last=last)
         if self.kind == "text":
-            return f"a text of at most {self.high:,.0f} characters"
-        auto = f"{AUTO} or " if self.auto else ""
+            return tr("a text of at most {n:,.0f} characters", n=self.high)
         if self.kind == "size":
-            return f"{auto}a size like 4GiB, from {_size(int(self.low))} to {_size(int(self.high))}"
-        number = "whole number" if self.kind == "whole" else "number"
-        return f"{auto}a {number} from {self.low:,.10g} to {self.high:,.10g}"
+            words = tr("a size like 4GiB, from {low} to {high}", low=_size(int(self.low)), high=_size(int(self.high)))
+        else:
+            said = mark("a whole number from {low} to {high}") if self.kind == "whole" else WITHIN
+            words = tr(said, low=f"{self.low:,.10g}", high=f"{self.high:,.10g}")
+        return tr("{several} or {last}", several=AUTO, last=words) if self.auto else words
 
     def check(self, raw: object) -> Value:
         """The value that `raw` from a file stands for; raises ValueError with a sentence that says what is allowed."""
@@ -59,7 +62,10 @@ class Setting:
             return AUTO
         value = self._value(raw)
         if value is None:
-            raise ValueError(f"{self.name} is {_quoted(raw)}; it must be {self.allowed}")
+            wrong = tr(
+                "{name} is {value}; it must be {allowed}", name=self.name, value=_quoted(raw), allowed=self.allowed
+            )
+            raise ValueError(wrong)
         return value
 
     def parse(self, text: str) -> Value:
@@ -121,7 +127,7 @@ def _size(size: int) -> str:
 
 def _quoted(raw: object) -> str:
     if isinstance(raw, dict | list):
-        return "a table" if isinstance(raw, dict) else "a list"
+        return tr("a table") if isinstance(raw, dict) else tr("a list")
     text = str(raw).lower() if isinstance(raw, bool) else str(raw)
     text = text if len(text) <= SHOWN else text[:SHOWN] + "…"
-    return f"“{text}”" if isinstance(raw, str) else text
+    return tr("“{text}”", text=text) if isinstance(raw, str) else text

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit, QStyle, QWid
 
 from app.icons import icon
 from app.theme import SIZES, theme
+from app.words import mark, tr
 
 PAUSE_MS = 500  # who writes a text pauses before it is stored
 
@@ -45,8 +46,9 @@ class Choice(QComboBox):
     def __init__(self, choices: Sequence[tuple[str, str]], parent: QWidget) -> None:
         super().__init__(parent)
         self.setFixedWidth(SIZES.input)
+        self._choices = choices
         for value, words in choices:
-            self.addItem(words, value)
+            self.addItem(tr(words), value)
         self.activated.connect(lambda _index: self.commit())
 
     def commit(self) -> None:
@@ -57,6 +59,10 @@ class Choice(QComboBox):
 
     def show_text(self, text: str) -> None:
         self.setCurrentIndex(self.findData(text))
+
+    def retranslate(self) -> None:
+        for index, (_, words) in enumerate(self._choices):
+            self.setItemText(index, tr(words))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
@@ -114,7 +120,7 @@ class Words(QPlainTextEdit):
 
 
 Control = Line | Choice | Words
-AUTO_SHOWN = "Automatic"
+AUTO_SHOWN = mark("Automatic")
 
 
 def name_control(control: Control, name: str, help: str) -> None:

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QPushButton, QWidget
 from app.setting import Setting, Value
 from app.setting_controls import AUTO_SHOWN, Choice, Control, Line, Words, name_control
 from app.theme import SIZES
+from app.words import tr
 
 
 class SettingRow(QFrame):
@@ -21,21 +22,20 @@ class SettingRow(QFrame):
         self.setObjectName("settingRow")
         self.setting = setting
         self._differs = False
+        self._suggested = ""
         self.control = control_for(setting, self)
-        name_control(self.control, setting.title, setting.help)
-        self.title = self._label(setting.title, "settingTitle")
+        self.title = self._label("settingTitle")
         self.title.setBuddy(self.control)
-        self.help = self._label(setting.help, "settingHelp")
-        self.problem = self._label("", "problem")
+        self.help = self._label("settingHelp")
+        self.problem = self._label("problem")
         self.problem.hide()
-        self.back = QPushButton("Reset", self)
+        self.back = QPushButton(self)
         self.back.setProperty("kind", "quiet")
         self.back.setAutoDefault(False)
-        self.back.setAccessibleName(f"Reset {setting.title}")
-        self.back.setToolTip(f"{setting.title}: back to what the machine suggests")
         self.back.clicked.connect(self._go_back)
         self.control.edited.connect(self._edited)
         self._layout()
+        self.retranslate()
 
     def show_value(self, value: Value, differs: bool) -> None:
         self.control.show_text(self.setting.shown(value))
@@ -44,12 +44,32 @@ class SettingRow(QFrame):
 
     def suggest(self, words: str) -> None:
         """What automatic comes to at the moment."""
+        self._suggested = words
         if isinstance(self.control, Line) and self.setting.auto:
-            self.control.setPlaceholderText(f"{AUTO_SHOWN} ({words})" if words else AUTO_SHOWN)
+            automatic = tr(AUTO_SHOWN)
+            self.control.setPlaceholderText(f"{automatic} ({words})" if words else automatic)
+
+    def retranslate(self) -> None:
+        title, help = tr(self.setting.title), tr(self.setting.help)
+        self.title.setText(title)
+        self.help.setText(help)
+        name_control(self.control, title, help)
+        self.back.setText(tr("Reset"))
+        self.back.setAccessibleName(tr("Reset {setting}", setting=title))
+        self.back.setToolTip(tr("{setting}: back to what the machine suggests", setting=title))
+        if isinstance(self.control, Choice):
+            self.control.retranslate()
+        self.suggest(self._suggested)
+
+    def restyle(self) -> None:
+        if isinstance(self.control, Words):
+            self.control.setFixedHeight(SIZES.words)
+        else:
+            self.control.setFixedWidth(SIZES.input)
 
     def matches(self, words: str, section: str) -> bool:
         """Do all of `words` occur in what the row says?"""
-        said = " ".join((section, self.setting.title, self.setting.name, self.setting.help)).casefold()
+        said = " ".join((section, self.title.text(), self.setting.name, self.help.text())).casefold()
         return all(word in said for word in words.casefold().split())
 
     def _go_back(self) -> None:
@@ -61,7 +81,7 @@ class SettingRow(QFrame):
         try:
             value = self.setting.parse(text)
         except ValueError:
-            self._complain(f"This must be {self.setting.allowed}.")
+            self._complain(tr("This must be {allowed}.", allowed=self.setting.allowed))
             return
         self._settle()
         self.changed.emit(self.setting.name, value)
@@ -78,8 +98,8 @@ class SettingRow(QFrame):
         self.control.style().unpolish(self.control)
         self.control.style().polish(self.control)
 
-    def _label(self, text: str, name: str) -> QLabel:
-        label = QLabel(text, self)
+    def _label(self, name: str) -> QLabel:
+        label = QLabel(self)
         label.setObjectName(name)
         label.setWordWrap(True)
         label.setTextFormat(Qt.TextFormat.PlainText)
@@ -111,6 +131,4 @@ def control_for(setting: Setting, parent: QWidget) -> Control:
         return Choice(setting.choices, parent)
     if setting.kind == "text":
         return Words(parent)
-    line = Line(parent)
-    line.setPlaceholderText(AUTO_SHOWN if setting.auto else "")
-    return line
+    return Line(parent)

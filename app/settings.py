@@ -8,6 +8,7 @@ from pathlib import Path
 from app.schema import SECTIONS, SETTINGS
 from app.setting import Value
 from app.settings_file import Contents, SettingsFile
+from app.words import mark, tr
 
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 
@@ -59,7 +60,9 @@ class Settings:
     def _write(self, changes: Mapping[tuple[str, str], object]) -> str:
         aside = self._file.write(changes)
         self.refresh()
-        return f"The old {self.path.name} was not TOML; it is kept as {aside.name}." if aside else ""
+        if not aside:
+            return ""
+        return tr("The old {file} was not TOML; it is kept as {kept}.", file=self.path.name, kept=aside.name)
 
     def _take(self, contents: Contents) -> None:
         values = {setting.name: setting.default for setting in SETTINGS}
@@ -68,9 +71,8 @@ class Settings:
         tables = {section: contents.tables.get(section, {}) for section in SECTIONS}
         for section, table in tables.items():
             if not isinstance(table, dict):
-                problems.append(
-                    f"In {self.path.name}, {section} must be a section, [{section}]. Its defaults are used."
-                )
+                said = mark("In {file}, {section} must be a section, [{section}]. Its defaults are used.")
+                problems.append(tr(said, file=self.path.name, section=section))
                 tables[section] = {}
         for setting in SETTINGS:
             table = tables[setting.section]
@@ -80,5 +82,5 @@ class Settings:
                 values[setting.name] = setting.check(table[setting.key])
             except ValueError as error:
                 self._invalid.add(setting.name)
-                problems.append(f"In {self.path.name}, {error}. The default is used.")
+                problems.append(tr("In {file}, {error}. The default is used.", file=self.path.name, error=error))
         self.values, self.problems = values, tuple(problems)

@@ -22,10 +22,11 @@ from app.setting import Value
 from app.setting_row import SettingRow
 from app.settings import Settings
 from app.theme import SIZES
+from app.words import mark, told, tr
 from models.failures import Failure
 
-RESET_ALL = "Reset all to what the machine suggests"
-UNDO_RESET = "Undo the reset"
+RESET_ALL = mark("Reset all to what the machine suggests")
+UNDO_RESET = mark("Undo the reset")
 
 
 class SettingsDialog(QDialog):
@@ -36,34 +37,49 @@ class SettingsDialog(QDialog):
     def __init__(self, settings: Settings, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("settings")
-        self.setWindowTitle("Settings")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.settings = settings
         self._before_reset: Mapping[str, Value] = {}
         self.search = QLineEdit(self)
-        self.search.setPlaceholderText("Search settings")
-        self.search.setAccessibleName("Search settings")
         self.search.setClearButtonEnabled(True)
         self.search.textChanged.connect(self._filter)
         self.problem = self._label("problem")
         self.note = self._label("settingHelp")
-        self.nothing = self._label("nothingFound", "No setting has these words.")
+        self.nothing = self._label("nothingFound")
         self.rows = {setting.name: SettingRow(setting, self) for setting in SETTINGS}
-        self._headings = {section: self._label("settingsSection", title) for section, title in SECTIONS.items()}
+        self._headings = {section: self._label("settingsSection") for section in SECTIONS}
         for row in self.rows.values():
             row.changed.connect(self._change)
             row.reset.connect(lambda name: self._do(lambda: self.settings.reset([name])))
         self._layout()
         settings.listeners.append(self.show_values)
-        self.show_values()
-        self._filter("")
+        self.retranslate()
         self.search.setFocus()
+
+    def retranslate(self) -> None:
+        self.setWindowTitle(tr("Settings"))
+        self.search.setPlaceholderText(tr("Search settings"))
+        self.search.setAccessibleName(tr("Search settings"))
+        self.nothing.setText(tr("No setting has these words."))
+        self.open_file.setText(tr("Open file"))
+        self.close_button.setText(tr("Close"))
+        for section, heading in self._headings.items():
+            heading.setText(tr(SECTIONS[section]))
+        for row in self.rows.values():
+            row.retranslate()
+        self.show_values()
+        self._filter(self.search.text())
+
+    def restyle(self) -> None:
+        """Other colours or sizes."""
+        for row in self.rows.values():
+            row.restyle()
 
     def show_values(self) -> None:
         for name, row in self.rows.items():
             row.show_value(self.settings.values[name], self.settings.differs(name))
         self._tell(self.problem, " ".join(self.settings.problems))
-        self.reset_all.setText(UNDO_RESET if self._before_reset else RESET_ALL)
+        self.reset_all.setText(tr(UNDO_RESET if self._before_reset else RESET_ALL))
         self.reset_all.setEnabled(bool(self._before_reset) or any(map(self.settings.differs, self.rows)))
 
     def suggest(self, words: Mapping[str, str]) -> None:
@@ -100,11 +116,11 @@ class SettingsDialog(QDialog):
             self._tell(self.note, work())
         except Failure as failure:
             self._before_reset = kept
-            self._tell(self.note, str(failure))
+            self._tell(self.note, told(str(failure)))
         self.show_values()
 
     def _filter(self, words: str) -> None:
-        found = {name for name, row in self.rows.items() if row.matches(words, SECTIONS[row.setting.section])}
+        found = {name for name, row in self.rows.items() if row.matches(words, tr(SECTIONS[row.setting.section]))}
         for name, row in self.rows.items():
             row.setVisible(name in found)
         for section, heading in self._headings.items():
@@ -115,8 +131,8 @@ class SettingsDialog(QDialog):
         label.setText(sentence)
         label.setVisible(bool(sentence))
 
-    def _label(self, name: str, text: str = "") -> QLabel:
-        label = QLabel(text, self)
+    def _label(self, name: str) -> QLabel:
+        label = QLabel(self)
         label.setObjectName(name)
         label.setWordWrap(True)
         label.setTextFormat(Qt.TextFormat.PlainText)
@@ -165,10 +181,10 @@ class SettingsDialog(QDialog):
         return area
 
     def _below(self) -> QHBoxLayout:
-        self.open_file = self._button("Open file", self.file.emit)
+        self.open_file = self._button(self.file.emit)
         self.open_file.setToolTip(str(self.settings.path))
-        self.reset_all = self._button(RESET_ALL, self._reset_all)
-        self.close_button = self._button("Close", self.accept)
+        self.reset_all = self._button(self._reset_all)
+        self.close_button = self._button(self.accept)
         row = QHBoxLayout()
         row.setContentsMargins(SIZES.gap_xl, 0, SIZES.gap_xl, 0)
         row.setSpacing(SIZES.gap)
@@ -178,8 +194,8 @@ class SettingsDialog(QDialog):
         row.addWidget(self.close_button)
         return row
 
-    def _button(self, text: str, work: Callable[[], object]) -> QPushButton:
-        button = QPushButton(text, self)
+    def _button(self, work: Callable[[], object]) -> QPushButton:
+        button = QPushButton(self)
         button.setProperty("kind", "step")
         button.setAutoDefault(False)  # Enter confirms the value that is typed
         button.clicked.connect(lambda: work())

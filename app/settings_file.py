@@ -9,6 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from app.words import mark, tr
 from models.failures import Failure
 from models.files import write_atomically
 
@@ -19,6 +20,9 @@ HEADER = (
     "Chickadee's settings: Ctrl+, in the window lists them all.",
     "What is not named here is as this computer suggests. Comments and order stay as they are.",
 )
+UNREADABLE = mark("{file} cannot be read: {why}. The defaults are used.")
+NO_TOML = mark("{file} is not TOML: {why}. The defaults are used.")
+UNWRITABLE = mark("The settings cannot be stored: {file} cannot be written ({why}).")
 
 
 class NotToml(Exception):
@@ -45,9 +49,9 @@ class SettingsFile:
             raw = self._raw()
             return Contents(_parse(raw).unwrap()) if raw else Contents()
         except OSError as error:
-            return Contents(problem=f"{self.path.name} cannot be read: {error.strerror}. The defaults are used.")
+            return Contents(problem=tr(UNREADABLE, file=self.path.name, why=error.strerror))
         except NotToml as error:
-            return Contents(problem=f"{self.path.name} is not TOML: {error}. The defaults are used.")
+            return Contents(problem=tr(NO_TOML, file=self.path.name, why=error))
 
     def write(self, changes: Mapping[tuple[str, str], object]) -> Path | None:
         """Set keys of sections, where None takes a key out; everything else in the file stays as it is.
@@ -66,7 +70,7 @@ class SettingsFile:
             if not changes or document.as_string() != before:
                 write_atomically(self._real, document.as_string().encode())
         except OSError as error:
-            sentence = f"The settings cannot be stored: {self.path} cannot be written ({error.strerror})."
+            sentence = tr(UNWRITABLE, file=self.path, why=error.strerror)
             raise Failure("settings", sentence, str(error)) from error
         return aside
 
@@ -101,7 +105,7 @@ def _parse(raw: bytes) -> TOMLDocument:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise NotToml(f"line {line} is not UTF-8 text") from error
+        raise NotToml(tr("line {line} is not UTF-8 text", line=line)) from error
     try:
         # tomlkit would put what is added right behind a last line that does not end.
         return tomlkit.parse(text if text.endswith("\n") else text + "\n")

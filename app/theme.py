@@ -13,9 +13,11 @@ from PySide6.QtWidgets import QApplication
 from app.resources import asset
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Sizes:
-    """Pixels on a grid of 4; type sizes in pixels, line heights in percent."""
+    """Pixels on a grid of 4; type sizes in pixels, line heights in percent. `scale` changes what holds text.
+
+    There is one, SIZES: its numbers are read when something is laid out, not kept."""
 
     gap_s: int = 4
     gap: int = 8
@@ -43,13 +45,29 @@ class Sizes:
     body: int = 15
     small: int = 12
     label: int = 13
+    example: int = 14
     title: int = 22
+    button: int = 22
     line_height: int = 150
     tight_height: int = 130
     code_scale: float = 0.92
     heading_scales: tuple[float, ...] = (1.25, 1.15, 1.05, 1.0, 1.0, 1.0)
     user_width: float = 0.8
     caret: int = 8
+    percent: int = 100
+
+    def scale(self, percent: int) -> None:
+        """Text of `percent` of its first size, and whatever holds text with it; gaps, lines and corners stay."""
+        usual = Sizes()
+        for name in SCALED:
+            setattr(self, name, round(getattr(usual, name) * percent / 100))
+        self.percent = percent
+
+
+SCALED = (
+    "control", "icon", "bird", "sidebar", "column", "narrow", "row", "indent", "digit", "header", "dialog",
+    "dialog_height", "input", "words", "body", "small", "label", "example", "title", "button", "caret",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +117,11 @@ SIZES = Sizes()
 def system_theme() -> Theme:
     dark = QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
     return DARK if dark else LIGHT
+
+
+def named(name: str) -> Theme:
+    """The theme of a setting's value: light, dark, or else as the system has it."""
+    return {"light": LIGHT, "dark": DARK}.get(name) or system_theme()
 
 
 _current = LIGHT

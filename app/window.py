@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QSettings, QSize, Qt, Signal
-from PySide6.QtGui import QAction, QCloseEvent, QGuiApplication, QKeySequence, QMouseEvent
+from PySide6.QtGui import QCloseEvent, QGuiApplication, QMouseEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QLabel,
     QMainWindow,
-    QMenu,
     QStackedWidget,
     QToolButton,
     QVBoxLayout,
     QWidget,
 )  # fmt: skip
 
+from app.command_set import CommandSet, with_keys
 from app.composer import Composer
 from app.icons import icon
 from app.notice import Notice
@@ -27,9 +26,11 @@ from app.status_line import StatusLine
 from app.theme import SIZES, theme
 from app.transcript import Transcript
 from app.welcome import Welcome
+from app.words import tr
 
 FIRST_SIZE = QSize(1120, 760)
 SMALLEST = QSize(420, 400)
+NAME = "Chickadee"
 
 
 class Scrim(QFrame):
@@ -48,10 +49,7 @@ class Header(QWidget):
         super().__init__(parent)
         self.setObjectName("header")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self.setFixedHeight(SIZES.header)
-        self.toggle = self._button("Show or hide the chats (Ctrl+B)", "Show or hide the chats")
-        self.new = self._button("New chat (Ctrl+N)", "New chat")
-        self.settings = self._button("Settings (Ctrl+,)", "Settings")
+        self.toggle, self.new, self.settings = (QToolButton(self) for _ in range(3))
         self.title = QLabel(self)
         self.title.setObjectName("chatTitle")
         self.title.setTextFormat(Qt.TextFormat.PlainText)
@@ -64,15 +62,23 @@ class Header(QWidget):
         row.addWidget(self.title, 1)
         row.addWidget(self.settings)
         self.restyle()
+        self.retranslate()
 
     def show_title(self, title: str) -> None:
         self._full = title
         self._elide()
 
     def restyle(self) -> None:
-        self.toggle.setIcon(icon("sidebar", theme().soft))
-        self.new.setIcon(icon("new", theme().soft))
-        self.settings.setIcon(icon("settings", theme().soft))
+        self.setFixedHeight(SIZES.header)
+        for button, name in ((self.toggle, "sidebar"), (self.new, "new"), (self.settings, "settings")):
+            button.setIcon(icon(name, theme().soft))
+            button.setIconSize(QSize(SIZES.icon, SIZES.icon))
+        self._elide()
+
+    def retranslate(self) -> None:
+        self._name(self.toggle, tr("Show or hide the chats"), "sidebar")
+        self._name(self.new, tr("New chat"), "new_chat")
+        self._name(self.settings, tr("Settings"), "settings")
 
     def resizeEvent(self, _event: object) -> None:
         self._elide()
@@ -82,29 +88,19 @@ class Header(QWidget):
         self.title.setText(self.title.fontMetrics().elidedText(self._full, Qt.TextElideMode.ElideRight, room))
         self.title.setMinimumWidth(1)
 
-    def _button(self, tip: str, name: str) -> QToolButton:
-        button = QToolButton(self)
-        button.setToolTip(tip)
+    def _name(self, button: QToolButton, name: str, command: str) -> None:
         button.setAccessibleName(name)
-        button.setIconSize(QSize(SIZES.icon, SIZES.icon))
-        return button
+        button.setToolTip(with_keys(name, command))
 
 
 class Window(QMainWindow):
-    """Signals carry what menus and shortcuts ask for; `closing` comes before the window is gone."""
+    """`commands` are what menus and shortcuts ask for; `closing` comes before the window is gone."""
 
-    new_chat = Signal()
-    open_model = Signal()
-    open_settings = Signal()
-    stop = Signal()
-    rename_chat = Signal()
-    delete_chat = Signal()
-    about = Signal()
     closing = Signal()
 
     def __init__(self, geometry: Path | None = None) -> None:
         super().__init__()
-        self.setWindowTitle("Chickadee")
+        self.setWindowTitle(NAME)
         self.setMinimumSize(SMALLEST)
         self.sidebar = Sidebar()
         self.header = Header(self)
@@ -114,8 +110,9 @@ class Window(QMainWindow):
         self.composer = Composer()
         self.status = StatusLine()
         self._wanted = True
+        self.commands = CommandSet(self)
         self._build()
-        self._menus()
+        self._bind()
         self._settings = QSettings(str(geometry), QSettings.Format.IniFormat) if geometry else None
         self._restore()
         self.composer.setFocus()
@@ -146,8 +143,8 @@ class Window(QMainWindow):
         self._scrim.clicked.connect(self.toggle_sidebar)
         self._scrim.hide()
         self.header.toggle.clicked.connect(self.toggle_sidebar)
-        self.header.new.clicked.connect(self.new_chat)
-        self.header.settings.clicked.connect(self.open_settings)
+        self.header.new.clicked.connect(lambda: self.commands.run("new_chat"))
+        self.header.settings.clicked.connect(lambda: self.commands.run("settings"))
 
     def _below(self) -> QHBoxLayout:
         stack = QVBoxLayout()
@@ -208,38 +205,33 @@ class Window(QMainWindow):
         else:
             self._place_sidebar(self._wanted)
 
-    # --- menus ------------------------------------------------------------------------------------------------------
+    # --- commands ---------------------------------------------------------------------------------------------------
 
-    def _menus(self) -> None:
-        bar = self.menuBar()
-        file = bar.addMenu("&File")
-        self._action(file, "&New chat", "Ctrl+N", self.new_chat.emit)
-        self._action(file, "&Open model…", "Ctrl+O", self.open_model.emit)
-        self._action(file, "&Settings…", "Ctrl+,", self.open_settings.emit)
-        file.addSeparator()
-        self._action(file, "&Quit", "Ctrl+Q", self.close)
-        edit = bar.addMenu("&Edit")
-        self._action(edit, "&Stop answer", "Esc", self.stop.emit)
-        self._action(edit, "&Rename chat", "", self.rename_chat.emit)
-        self._action(edit, "&Delete chat", "", self.delete_chat.emit)
-        view = bar.addMenu("&View")
-        self._action(view, "&Chats", "Ctrl+B", self.toggle_sidebar)
-        self._action(view, "&To the end", "Ctrl+End", self.transcript.to_end)
-        self._action(bar.addMenu("&Help"), "&About Chickadee", "", self.about.emit)
+    def _bind(self) -> None:
+        """What the window can do without knowing of anything else."""
+        self.commands.bind("quit", self.close)
+        self.commands.bind("write", self.composer.setFocus)
+        self.commands.bind("sidebar", self.toggle_sidebar)
+        self.commands.bind("to_end", self.transcript.to_end)
+        self.commands.bind("full_screen", self._full_screen)
 
-    def _action(self, menu: QMenu, text: str, keys: str, work: Callable[[], object]) -> None:
-        action = QAction(text, self)
-        if keys:
-            action.setShortcut(QKeySequence(keys))
-        action.triggered.connect(lambda: work())
-        menu.addAction(action)
+    def _full_screen(self) -> None:
+        self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)
 
     # --- beginning and end ------------------------------------------------------------------------------------------
 
     def restyle(self) -> None:
-        """The theme has changed."""
+        """The theme or the sizes have changed."""
         for part in (self.sidebar, self.header, self.transcript, self.notice, self.composer):
             part.restyle()
+
+    def retranslate(self) -> None:
+        """The language has changed."""
+        self.commands.retranslate()
+        for part in (self.sidebar, self.header, self.welcome, self.transcript, self.notice, self.composer, self.status):
+            retranslate = getattr(part, "retranslate", None)
+            if retranslate is not None:
+                retranslate()
 
     def _restore(self) -> None:
         geometry = self._settings.value("geometry") if self._settings else None

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, QTimer
-from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QFileDialog
 
-from app import theme
+from app.appearance import Appearance
 from app.assistant import Assistant
 from app.choices import forgotten_line
 from app.conversation import Change, Conversation
@@ -51,13 +50,14 @@ class Chickadee(QObject):
         application = QApplication.instance()
         assert isinstance(application, QApplication)
         self.application = application
-        theme.apply(application, theme.system_theme())
         application.setWindowIcon(application_icon())
+        settings = Settings(folders.settings)
+        self.appearance = Appearance(application, settings)
         self.library = Library(folders.library)
         self.client = EngineClient(command, self)
         self.shelf = Shelf(self.library)
         self.window = Window(folders.geometry)
-        self.preferences = Preferences(Settings(folders.settings), self.window, self.window.notice, max_tokens)
+        self.preferences = Preferences(settings, self.window, self.window.notice, max_tokens)
         self.assistant = Assistant(self.client, self.preferences.options)
         self._problems = ProblemNotice(self.window.notice, self.choose_model, self.assistant.start_engine)
         self._first_model = model
@@ -67,6 +67,7 @@ class Chickadee(QObject):
         self._opened = QTimer(self)
         self._was_ready = False
         self._connect()
+        self._bind()
         self._list_chats()
         self._show_current()
 
@@ -84,6 +85,7 @@ class Chickadee(QObject):
         self._tick.stop()
         self._opened.stop()
         self._listing.cancel()
+        self.appearance.close()
         self.preferences.close()
         conversation = self.assistant.active
         if conversation is not None:
@@ -115,23 +117,30 @@ class Chickadee(QObject):
         window.sidebar.renamed.connect(self.rename_chat)
         window.status.choose.connect(self.choose_model)
         window.status.chosen.connect(self.use_model)
-        window.new_chat.connect(self.new_chat)
-        window.open_settings.connect(self.preferences.open)
         self.preferences.changed.connect(self.assistant.use_options)
         self.preferences.settled.connect(self._settle)
         self.application.applicationStateChanged.connect(self.preferences.activated)
-        window.open_model.connect(self.choose_model)
-        window.stop.connect(self.stop_answer)
-        window.rename_chat.connect(lambda: self._edit_title())
-        window.delete_chat.connect(lambda: self.delete_chat(self.shelf.current.chat.id))
-        window.about.connect(self.tell_about)
         window.closing.connect(self.stop)
-        QGuiApplication.styleHints().colorSchemeChanged.connect(self._restyle)
+        self.appearance.shown += [window, self.preferences]
         self._tick.timeout.connect(self.assistant.tick)
         self._tick.start(TICK_MS)
         self._opened.setSingleShot(True)
         self._opened.setInterval(OPENED_MS)
         self._opened.timeout.connect(lambda: self.assistant.opened(self.shelf.current))
+
+    def _bind(self) -> None:
+        bind = self.window.commands.bind
+        bind("new_chat", self.new_chat)
+        bind("settings", self.preferences.open)
+        bind("open_model", self.choose_model)
+        bind("stop", self.stop_answer)
+        bind("again", self.answer_again)
+        bind("rename_chat", self._edit_title)
+        bind("delete_chat", lambda: self.delete_chat(self.shelf.current.chat.id))
+        bind("about", self.tell_about)
+        bind("larger", self.appearance.larger)
+        bind("smaller", self.appearance.smaller)
+        bind("normal", self.appearance.normal)
 
     # --- what the user does -----------------------------------------------------------------------------------------
 
@@ -292,7 +301,3 @@ class Chickadee(QObject):
         if self.window.sidebar.isHidden():
             self.window.toggle_sidebar()
         self.window.sidebar.rename(self.shelf.current.chat.id)
-
-    def _restyle(self) -> None:
-        theme.apply(self.application, theme.system_theme())
-        self.window.restyle()

@@ -16,12 +16,14 @@ def _as_it_is(text: str) -> str:
 
 
 _translate: Translate = _as_it_is
+_tell: Translate = _as_it_is
 
 
-def use(translate: Translate | None) -> None:
-    """From now on translate with this; None: English as it is."""
-    global _translate
+def use(translate: Translate | None, tell: Translate | None = None) -> None:
+    """From now on translate words with `translate` and sentences with `tell`; None: English as it is."""
+    global _translate, _tell
     _translate = translate or _as_it_is
+    _tell = tell or _as_it_is
 
 
 def mark(text: str) -> str:
@@ -29,7 +31,7 @@ def mark(text: str) -> str:
     return text
 
 
-def tr(text: str, **values: object) -> str:
+def tr(text: str, /, **values: object) -> str:
     """`text` in the user's language with `{names}` replaced by `values`, formatted as str.format does."""
     translated = _translate(text)
     if not values:
@@ -40,6 +42,13 @@ def tr(text: str, **values: object) -> str:
         return text.format(**values)
 
 
-def tr_n(one: str, many: str, n: int, **values: object) -> str:
+def tr_n(one: str, many: str, n: int, /, **values: object) -> str:
     """`one` for n = 1, else `many`; `{n}` in them is the number, with thousands separated."""
     return tr(one if n == 1 else many, n=f"{n:,}", **values)
+
+
+def told(sentence: str) -> str:
+    """What the engine or a model file's reader said, in the user's language; it was made in English, numbers and all.
+
+    Stored in English, translated where it is shown."""
+    return _tell(sentence)

@@ -9,6 +9,8 @@ import pytest
 
 # Threads that sleep early: tests must get through beside other busy programs too, and their speed does not matter.
 os.environ.setdefault("GOMP_SPINCOUNT", "500")
+# Words are compared: whatever the system speaks, the window speaks English until a test switches.
+os.environ |= {"LANGUAGE": "en", "LC_ALL": "C.UTF-8"}
 
 
 @pytest.fixture(scope="session", autouse=True)

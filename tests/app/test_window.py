@@ -262,7 +262,7 @@ def test_delete_and_undo(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
 def test_deleting_a_chat_stops_its_answer(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     ask(chickadee, "slow")
     qtbot.waitUntil(lambda: "word5" in last_text(chickadee), timeout=SECONDS)
-    chickadee.window.delete_chat.emit()
+    chickadee.window.commands.run("delete_chat")
     qtbot.waitUntil(lambda: chickadee.assistant.active is None, timeout=SECONDS)
     assert chickadee.window.sidebar.titles() == []
 
@@ -295,7 +295,7 @@ def test_an_answer_goes_on_while_another_chat_is_open(chickadee: Chickadee, ask:
     ask(chickadee, "slow")
     qtbot.waitUntil(lambda: "word5" in last_text(chickadee), timeout=SECONDS)
     first = chickadee.shelf.current
-    chickadee.window.new_chat.emit()
+    chickadee.window.commands.run("new_chat")
     ask(chickadee, "second")
     assert chickadee.window.composer.progress.text() == "Another chat is being answered, this one is next"
     length = len(first.answer_text)

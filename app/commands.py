@@ -1,0 +1,68 @@
+"""All that can be asked of the window: one list that menus, shortcuts, palette and help sheet are made of. No Qt."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from app.words import mark
+
+MENUS = {
+    "file": mark("&File"),
+    "edit": mark("&Edit"),
+    "chat": mark("&Chat"),
+    "view": mark("&View"),
+    "help": mark("&Help"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """`title` with & before the letter that chooses it in its menu; the first of `keys` is the one that is shown.
+
+    Without a name it is the line between two groups of a menu."""
+
+    menu: str
+    name: str = ""
+    title: str = ""
+    keys: tuple[str, ...] = ()
+
+
+COMMANDS = (
+    Command("file", "new_chat", mark("&New chat"), ("Ctrl+N",)),
+    Command("file", "open_model", mark("&Open model…"), ("Ctrl+O",)),
+    Command("file"),
+    Command("file", "settings", mark("&Settings…"), ("Ctrl+,",)),
+    Command("file"),
+    Command("file", "quit", mark("&Quit"), ("Ctrl+Q",)),
+    Command("edit", "palette", mark("&Search chats and commands…"), ("Ctrl+K",)),
+    Command("edit", "write", mark("&Write a message"), ("Ctrl+L", "/")),
+    Command("edit"),
+    Command("edit", "copy_answer", mark("Copy last &answer"), ("Ctrl+Shift+A",)),
+    Command("edit", "copy_code", mark("Copy last &code"), ("Ctrl+Shift+C",)),
+    Command("chat", "stop", mark("&Stop, or close what is open"), ("Esc",)),
+    Command("chat", "again", mark("&Try again"), ("Ctrl+R",)),
+    Command("chat"),
+    Command("chat", "next_chat", mark("&Next chat"), ("Ctrl+Tab", "Ctrl+PgDown")),
+    Command("chat", "previous_chat", mark("&Previous chat"), ("Ctrl+Shift+Tab", "Ctrl+PgUp")),
+    Command("chat"),
+    Command("chat", "rename_chat", mark("&Rename chat"), ("Ctrl+Shift+R",)),
+    Command("chat", "delete_chat", mark("&Delete chat"), ("Ctrl+Shift+Backspace",)),
+    Command("view", "sidebar", mark("&Chats"), ("Ctrl+B",)),
+    Command("view", "to_start", mark("To the &beginning"), ("Ctrl+Home",)),
+    Command("view", "to_end", mark("To the &end"), ("Ctrl+End",)),
+    Command("view"),
+    Command("view", "larger", mark("&Larger text"), ("Ctrl++", "Ctrl+=")),
+    Command("view", "smaller", mark("&Smaller text"), ("Ctrl+-",)),
+    Command("view", "normal", mark("&Normal text size"), ("Ctrl+0",)),
+    Command("view"),
+    Command("view", "full_screen", mark("&Full screen"), ("F11",)),
+    Command("help", "help", mark("&Keyboard shortcuts"), ("F1", "Ctrl+/")),
+    Command("help", "about", mark("&About Chickadee"), ()),
+)
+BY_NAME = {command.name: command for command in COMMANDS if command.name}
+
+
+def plain(title: str) -> str:
+    """A menu's title without its marked letter, also without the "(&N)" that stands behind Chinese ones."""
+    return re.sub(r"\(&.\)", "", title).replace("&", "")

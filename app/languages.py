@@ -1,0 +1,68 @@
+"""Which language the window speaks, switched while it runs: our own words, and Qt's in its dialogs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from PySide6.QtCore import QLibraryInfo, QLocale, QObject, QTranslator
+from PySide6.QtWidgets import QApplication
+
+from app import words
+from app.catalogue import read_catalogue
+from app.resources import asset
+from app.setting import AUTO
+
+log = logging.getLogger(__name__)
+ENGLISH = "en"
+NAMES = {ENGLISH: "English", "zh_CN": "简体中文"}  # each as its speakers write it
+TRADITIONAL = ("Hant", "TW", "HK", "MO")
+
+
+class Languages(QObject):
+    """`use` switches; who shows words sets them again afterwards. `current` is a key of NAMES."""
+
+    def __init__(self, application: QApplication) -> None:
+        super().__init__(application)
+        self.current = ENGLISH
+        self._application = application
+        self._qt: QTranslator | None = None
+
+    def use(self, choice: str) -> bool:
+        """Speak the language of a setting's value, AUTO or a key of NAMES; was another one spoken before?"""
+        wanted = best_of(QLocale.system().uiLanguages()) if choice == AUTO else choice
+        if wanted == self.current:
+            return False
+        self.current = wanted
+        self._use_qt(wanted)
+        if wanted == ENGLISH:
+            words.use(None)
+        else:
+            catalogue = read_catalogue(asset(f"translations/{wanted}.ts"))
+            words.use(catalogue.translate, catalogue.sentence)
+        return True
+
+    def _use_qt(self, wanted: str) -> None:
+        """What Qt itself says (file dialog, context menus of text) is in files of its own."""
+        if self._qt is not None:
+            self._application.removeTranslator(self._qt)
+            self._qt = None
+        if wanted == ENGLISH:
+            return
+        translator = QTranslator(self)
+        if translator.load(f"qtbase_{wanted}", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)):
+            self._application.installTranslator(translator)
+            self._qt = translator
+        else:
+            log.warning("Qt has no words in %s here; its own dialogs stay English", wanted)
+
+
+def best_of(preferred: Iterable[str]) -> str:
+    """The first of the user's languages (like zh-Hans-CN) that there is; English if there is none."""
+    for name in preferred:
+        language, *parts = name.replace("_", "-").split("-")
+        if language == "en":
+            return ENGLISH
+        if language == "zh" and not any(part in TRADITIONAL for part in parts):
+            return "zh_CN"
+    return ENGLISH
