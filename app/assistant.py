@@ -248,7 +248,7 @@ class Assistant:
         if not self._queue:
             return
         conversation = self._active = self._queue.pop(0)
-        messages = conversation.prompt()
+        messages, continued = conversation.prompt(), conversation.continuing
         conversation.begin(self.standing.model.name if self.standing.model else "")
         self._speed.start()
         self._read_ahead.forget()
@@ -259,6 +259,7 @@ class Assistant:
                 messages=with_system(self._options.system_prompt, messages),
                 chat=conversation.chat.id,
                 forget_turns=conversation.chat.forget_turns,
+                continue_last=continued,
             )
         )
 

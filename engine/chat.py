@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 HELP = """\
 /new           start a new chat
+/continue      let the last answer go on where it stopped
 /stats         numbers of the last answer
 /system TEXT   set the system prompt and start a new chat
 /help          this list
@@ -212,6 +213,8 @@ class Conversation:
         elif command == "/system":
             self.messages = [Message("system", rest)] if rest.strip() else []
             print("A new chat with this system prompt." if rest.strip() else "A new chat without a system prompt.")
+        elif command == "/continue":
+            self._continue()
         elif command == "/stats":
             print(describe(self.last) if self.last else "There is no answer yet.")
         else:
@@ -229,12 +232,22 @@ class Conversation:
         with default_interrupt():
             if input(f"Forget the oldest {turns} of this chat's turns and answer? [y/N] ").strip().lower() != "y":
                 return None
-        self.messages = list(without_oldest(request.messages, turns))[:-1]
+        kept = list(without_oldest(request.messages, turns))
+        self.messages = kept if request.continue_last else kept[:-1]
         return self.output.stream(self.engine, replace(request, forget_turns=turns))
 
+    def _continue(self) -> None:
+        answered = bool(self.messages) and self.messages[-1].role == "assistant"
+        if not answered or not self.last or self.last.statistics.stop_reason in ("end", "stop"):
+            print("There is no answer that stopped before its end.")
+            return
+        self._run(replace(self.template, messages=tuple(self.messages), continue_last=True))
+
     def _answer(self, question: str) -> None:
+        self._run(replace(self.template, messages=(*self.messages, Message("user", question))))
+
+    def _run(self, request: Generate) -> None:
         self.engine.stop.clear()
-        request = replace(self.template, messages=(*self.messages, Message("user", question)))
         try:
             answered = self._stream(request)
         except Failure as failure:
@@ -243,7 +256,9 @@ class Conversation:
         if answered is None:
             return
         self.last = answered.end
-        self.messages = [*self.messages, request.messages[-1], Message("assistant", answered.text)]
+        before = self.messages.pop().content if request.continue_last else ""
+        asked = () if request.continue_last else request.messages[-1:]
+        self.messages = [*self.messages, *asked, Message("assistant", before + answered.text)]
         if answered.end.statistics.stop_reason == "context":
             print("(The context is full: the answer ends here. /new starts a new chat.)")
         elif answered.end.statistics.stop_reason == "cancelled":

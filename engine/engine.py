@@ -17,6 +17,7 @@ from typing import Literal
 from engine.answer import Answer
 from engine.backend import PACKAGES, Backend, OtherLibrary, backend, held
 from engine.choice import Choice, choose
+from engine.continuing import continued_prompt
 from engine.crash_mark import CrashWatch
 from engine.folders import cache_folder
 from engine.kv.ladder import ANSWER_ROOM, size_class
@@ -58,6 +59,7 @@ class Engine:
         self._counting = threading.Lock()  # a model is not freed while its vocabulary is in use
         self._saved = SavedChats(cache_folder() / "chats")
         self._crashes = CrashWatch()
+        self._last_tokens: list[int] = []  # of the last prompt and its answer, should that be continued
 
     def welcome(self, id: int, pid: int) -> Welcome:
         installed = ", ".join(f"{package} {library_version(package)}" for package in PACKAGES.values())
@@ -105,6 +107,7 @@ class Engine:
 
     def _drop(self) -> None:
         chat, self._chat = self._chat, None
+        self._last_tokens = []
         if chat:
             with self._counting:
                 chat.close()
@@ -117,7 +120,7 @@ class Engine:
         if request.draft.startswith("model") and not chat.request.draft_model:
             raise Failure("no_draft_model", "No draft model is loaded. Choose one, or draft without.")
         messages = without_oldest(request.messages, request.forget_turns)
-        prompt = chat.template.tokens(messages)
+        prompt = self._prompt(request, messages)
         if len(prompt) >= chat.info.n_ctx:
             raise self._too_long(messages, len(prompt))
         sampler = chat.target.sampler(request.sampling, prompt)
@@ -129,9 +132,16 @@ class Engine:
             stops = (*chat.template.stops, *request.stop)
             answer = Answer(chat.session, sampler, kv, stops, chat.judge.observe, drafting)
             yield from answer.events(request.id, prompt, request.max_tokens, request.trace)
+            self._last_tokens = prompt + answer.counts.tokens
             chat.memory.has_read(len(prompt) - answer.counts.reused, answer.counts.prompt_seconds)
         finally:
             sampler.close()
+
+    def _prompt(self, request: Generate, messages: Sequence[Message]) -> list[int]:
+        template = self._loaded().template
+        if request.continue_last:
+            return continued_prompt(template, messages, self._last_tokens)
+        return template.tokens(messages)
 
     def _too_long(self, messages: Sequence[Message], tokens: int) -> TooLong:
         """What to say and to offer when `messages` need more tokens than the context holds."""
@@ -232,6 +242,7 @@ class Engine:
     def forget_chat(self, chat: str) -> None:
         """The user deleted this chat: delete what is saved of it, and the cache's content if it is that chat's."""
         self._saved.delete(chat)
+        self._last_tokens = []
         if self._chat:
             self._chat.memory.delete(chat)
 

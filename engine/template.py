@@ -41,10 +41,11 @@ class ChatTemplate:
         except jinja2.TemplateError as error:
             self.notes = (f"The model's chat template is damaged ({error}); ChatML is used.",)
 
-    def tokens(self, messages: Sequence[Message]) -> list[int]:
-        """The prompt that asks for the answer to the last message. Raises Failure if the template refuses."""
+    def tokens(self, messages: Sequence[Message], open_end: bool = False) -> list[int]:
+        """The prompt that asks for the answer to the last message; with `open_end` the last message is the beginning
+        of that answer. Raises Failure if the template refuses."""
         guarded, texts = self._guard(messages)
-        prompt = self._render(guarded)
+        prompt = self._render(guarded[:-1]) + guarded[-1].content if open_end else self._render(guarded)
         add_bos = self.vocabulary.adds_bos
         if add_bos and self.vocabulary.bos_text:
             prompt = prompt.removeprefix(self.vocabulary.bos_text)

@@ -134,6 +134,8 @@ class Unload:
 class Generate:
     """Answer the last message. `max_tokens` None: until the model ends, or the context is full.
 
+    `continue_last`: the last message is an answer that goes on; the events carry only what is added to it.
+
     `chat` is the window's id of the chat: its keys and values may be saved under it, those of a chat without id never
     are. The `forget_turns` oldest turns are left out, system messages are not. `draft`: which drafters propose tokens;
     with auto, history and model only where that pays on this machine, in a published form always, by the sizes of
@@ -147,6 +149,7 @@ class Generate:
     stop: tuple[str, ...] = ()
     chat: str = ""
     forget_turns: int = 0
+    continue_last: bool = False
     kv_policy: KVPolicy = "measured"
     draft: DraftMode = "auto"
     lookup: Lookup = field(default_factory=Lookup)

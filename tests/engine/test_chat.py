@@ -109,6 +109,15 @@ def test_interactive_chat_over_lines(tmp_path):
         assert words in done.stdout
 
 
+def test_a_stopped_answer_goes_on_in_the_terminal():
+    lines = "Count from one to twenty in words.\n/continue\n/new\n/continue\n/quit\n"
+    done = run("--greedy", "--max-tokens", "6", "--threads", "2", "--ctx", "512", input=lines)
+    whole = run("--prompt", "Count from one to twenty in words.", "--greedy", "--max-tokens", "12", "--json")
+    first, second = done.stdout.split("\n> ")[1:3]
+    assert json.loads(whole.stdout)["text"] == first.strip("\n") + second.strip("\n")
+    assert "There is no answer that stopped before its end." in done.stdout
+
+
 def test_a_full_context_asks_before_it_forgets():
     question = "word " * 150
     lines = f"{question}\n{question}\n{question}\nn\n{question}\ny\n/quit\n"
