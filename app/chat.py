@@ -58,6 +58,7 @@ class Chat:
     `forget_turns`: so many of the oldest turns are left out of what the model reads, because the context was full.
     `options`: JSON of app.chat_options.ChatOptions, what this chat has other than the settings.
     `chosen`: JSON of app.tree.Tree.chosen, which branches were looked at last.
+    `pinned_at`: when it was pinned above the others; `folder_id`: the folder it lies in.
     """
 
     title: str = UNTITLED
@@ -68,6 +69,18 @@ class Chat:
     forget_turns: int = 0
     options: str = ""
     chosen: str = ""
+    pinned_at: float | None = None
+    folder_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A heading of the user's own in the list; `folded` hides its chats."""
+
+    name: str
+    id: str = field(default_factory=new_id)
+    created_at: float = field(default_factory=time.time)
+    folded: bool = False
 
 
 def cleaned(text: str) -> str:

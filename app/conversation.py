@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from app.chat import UNTITLED, Chat, ChatMessage, Ending, cleaned, title_of
 from app.library import Library
@@ -198,9 +198,13 @@ class Conversation:
     def rename(self, title: str) -> None:
         title = " ".join(title.split())
         if title and title != self.chat.title:
-            self.chat = replace(self.chat, title=title)
-            self._save()
-            self._notify(Change("chat"))
+            self.amend(title=title)
+
+    def amend(self, **values: Any) -> None:
+        """Another title, pin or folder for the chat's entry."""
+        self.chat = replace(self.chat, **values)
+        self._save()
+        self._notify(Change("chat"))
 
     def forget_oldest(self, turns: int) -> None:
         """From now on leave out so many more of the oldest turns."""

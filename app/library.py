@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from functools import update_wrapper
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from app.attachments import rows as attachment_rows
-from app.chat import Chat, ChatMessage
+from app.chat import Chat, ChatMessage, Folder
+from app.database import failures, open_database, transaction
 from app.migrations import migrate
-from models.failures import Failure
 
 KEEP_DELETED_SECONDS = 30 * 86_400
 CHAT_FIELDS = ", ".join(field.name for field in fields(Chat))
 MESSAGE_FIELDS = ", ".join(field.name for field in fields(ChatMessage) if field.name != "attachments")
+FOLDER_FIELDS = ", ".join(field.name for field in fields(Folder))
 P = ParamSpec("P")
 R = TypeVar("R")
 LibraryMethod = Callable[Concatenate["Library", P], R]
@@ -28,22 +28,10 @@ def _guarded(method: LibraryMethod[P, R]) -> LibraryMethod[P, R]:
     """SQLite's errors (disk full, file gone, file damaged) become a Failure the user can read."""
 
     def guarded(self: Library, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        try:
+        with failures(self.path):
             return method(self, *args, **kwargs)
-        except (sqlite3.OperationalError, sqlite3.DatabaseError) as error:
-            raise _failure(self.path, error) from error
 
     return update_wrapper(guarded, method)
-
-
-def _failure(path: Path, error: sqlite3.Error) -> Failure:
-    name = getattr(error, "sqlite_errorname", "")
-    if name == "SQLITE_FULL":
-        return Failure("disk_full", "The disk is full, so this chat cannot be stored. Free some space.", str(error))
-    if name in ("SQLITE_CORRUPT", "SQLITE_NOTADB"):
-        sentence = f"The file with your chats, {path}, is damaged and cannot be read."
-        return Failure("library_damaged", sentence, str(error))
-    return Failure("library", f"Your chats cannot be stored in {path}: {error}.", str(error))
 
 
 class Library:
@@ -51,29 +39,16 @@ class Library:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-            self._db = self._connect()
-        except OSError as error:
-            raise Failure("library", f"Your chats cannot be stored in {path}: {error.strerror}.", str(error)) from error
-        except sqlite3.Error as error:
-            raise _failure(path, error) from error
-
-    def _connect(self) -> sqlite3.Connection:
-        # One writer per data folder, so a lock is someone's backup: wait briefly rather than freeze the window.
-        db = sqlite3.connect(self.path, timeout=0.2, isolation_level=None)
-        try:
-            db.execute("PRAGMA journal_mode = WAL")
-            # Survives the end of the process; only the end of the power can lose the last commits, never the file.
-            db.execute("PRAGMA synchronous = NORMAL")
-            db.execute("PRAGMA foreign_keys = ON")
-            migrate(db)
-            for table in ("chats", "messages"):
-                db.execute(f"DELETE FROM {table} WHERE deleted_at < ?", (time.time() - KEEP_DELETED_SECONDS,))
-        except BaseException:
-            db.close()
-            raise
-        return db
+        with failures(path):
+            self._db = open_database(path)
+            try:
+                migrate(self._db)
+                # A chat "deleted" before 1970 is half of an import that was killed.
+                for table in ("chats", "messages"):
+                    self._db.execute(f"DELETE FROM {table} WHERE deleted_at < ?", (time.time() - KEEP_DELETED_SECONDS,))
+            except BaseException:
+                self._db.close()
+                raise
 
     @_guarded
     def close(self) -> None:
@@ -82,18 +57,18 @@ class Library:
     @_guarded
     def save(self, chat: Chat, messages: Sequence[ChatMessage] = ()) -> None:
         """Insert or replace the chat's entry and these of its messages, all or nothing."""
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
+        with transaction(self._db):
             self._db.execute(_upsert("chats", CHAT_FIELDS), _values(chat))
             for message in messages:
                 self._db.execute(_upsert("messages", MESSAGE_FIELDS), _values(message))
                 if message.attachments:
                     attachment_rows.write(self._db, message.id, message.attachments)
-            self._db.execute("COMMIT")
-        except BaseException:
-            if self._db.in_transaction:  # SQLite has rolled back by itself after some errors, e.g. a full disk
-                self._db.execute("ROLLBACK")
-            raise
+
+    @_guarded
+    def save_chats(self, chats: Iterable[Chat]) -> None:
+        """Insert or replace the entries, all or nothing."""
+        with transaction(self._db):
+            self._db.executemany(_upsert("chats", CHAT_FIELDS), [_values(chat) for chat in chats])
 
     @_guarded
     def chats(self) -> list[Chat]:
@@ -113,13 +88,46 @@ class Library:
         return list(by_id.values())
 
     @_guarded
-    def delete(self, chat_id: str) -> None:
-        """Hide the chat; it can be restored for 30 days."""
-        self._db.execute("UPDATE chats SET deleted_at = ? WHERE id = ?", (time.time(), chat_id))
+    def delete(self, *chat_ids: str) -> None:
+        """Hide the chats; they can be restored for 30 days."""
+        self._mark_deleted(time.time(), chat_ids)
 
     @_guarded
-    def restore(self, chat_id: str) -> None:
-        self._db.execute("UPDATE chats SET deleted_at = NULL WHERE id = ?", (chat_id,))
+    def restore(self, *chat_ids: str) -> None:
+        self._mark_deleted(None, chat_ids)
+
+    @_guarded
+    def deleted_chats(self) -> list[tuple[Chat, float]]:
+        """The chats that can be restored and when they were deleted, the latest first."""
+        rows = self._db.execute(
+            f"SELECT deleted_at, {CHAT_FIELDS} FROM chats WHERE deleted_at > 0 ORDER BY deleted_at DESC, rowid DESC"
+        )
+        return [(Chat(*row), moment) for moment, *row in rows]
+
+    @_guarded
+    def delete_for_good(self, *chat_ids: str) -> None:
+        """Nothing of these chats stays in the file; only deleted ones go."""
+        with transaction(self._db):
+            self._db.executemany(
+                "DELETE FROM chats WHERE id = ? AND deleted_at IS NOT NULL", [(chat_id,) for chat_id in chat_ids]
+            )
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # or it would stay readable in the write-ahead log
+
+    @_guarded
+    def folders(self) -> list[Folder]:
+        """All folders, by name."""
+        rows = self._db.execute(f"SELECT {FOLDER_FIELDS} FROM folders")
+        folders = [Folder(name, id_, created, bool(folded)) for name, id_, created, folded in rows]
+        return sorted(folders, key=lambda folder: (folder.name.casefold(), folder.created_at))
+
+    @_guarded
+    def save_folder(self, folder: Folder) -> None:
+        self._db.execute(_upsert("folders", FOLDER_FIELDS), _values(folder))
+
+    @_guarded
+    def delete_folder(self, folder_id: str) -> None:
+        """The folder goes, its chats stay."""
+        self._db.execute("DELETE FROM folders WHERE id = ?", (folder_id,))
 
     @_guarded
     def using(self, work: Callable[[sqlite3.Connection], R]) -> R:
@@ -136,8 +144,14 @@ class Library:
         rows = self._db.execute("SELECT path FROM recent_models ORDER BY opened_at DESC LIMIT ?", (limit,))
         return [Path(path) for (path,) in rows]
 
+    def _mark_deleted(self, moment: float | None, chat_ids: Iterable[str]) -> None:
+        with transaction(self._db):
+            self._db.executemany(
+                "UPDATE chats SET deleted_at = ? WHERE id = ?", [(moment, chat_id) for chat_id in chat_ids]
+            )
 
-def _values(value: Chat | ChatMessage) -> list[Any]:
+
+def _values(value: Chat | ChatMessage | Folder) -> list[Any]:
     return [getattr(value, field.name) for field in fields(value) if field.name != "attachments"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 
+from app.search_words import spaced
 from models.failures import Failure
 
 
@@ -69,6 +70,43 @@ def keep_deleted_messages(db: sqlite3.Connection) -> None:
     db.execute("ALTER TABLE chats ADD COLUMN chosen TEXT NOT NULL DEFAULT ''")
 
 
+def create_folders_and_pins(db: sqlite3.Connection) -> None:
+    """A chat lies in at most one folder; pinned chats stand above all others, the latest pinned first."""
+    db.execute(
+        """CREATE TABLE folders (
+            id TEXT PRIMARY KEY, name TEXT NOT NULL, created_at REAL NOT NULL,
+            folded INTEGER NOT NULL DEFAULT 0) STRICT"""
+    )
+    db.execute("ALTER TABLE chats ADD COLUMN pinned_at REAL")
+    db.execute("ALTER TABLE chats ADD COLUMN folder_id TEXT REFERENCES folders(id) ON DELETE SET NULL")
+    db.execute("CREATE INDEX chats_of_folder ON chats(folder_id)")
+
+
+def know_spaced(db: sqlite3.Connection) -> None:
+    """The triggers of the message index call this function: without it a connection cannot write messages."""
+    db.create_function("spaced", 1, spaced, deterministic=True)
+
+
+def create_message_index(db: sqlite3.Connection) -> None:
+    """The words of all messages. It holds no text of its own, so triggers name what is to be taken out of it."""
+    know_spaced(db)
+    db.execute(
+        """CREATE VIRTUAL TABLE message_index USING fts5(
+            words, content = '', columnsize = 0, prefix = '1 2 3', tokenize = 'unicode61 remove_diacritics 2')"""
+    )
+    take_in = "INSERT INTO message_index (rowid, words) VALUES (new.number, spaced(new.content));"
+    take_out = (
+        "INSERT INTO message_index (message_index, rowid, words) VALUES ('delete', old.number, spaced(old.content));"
+    )
+    db.execute(f"CREATE TRIGGER message_added AFTER INSERT ON messages BEGIN {take_in} END")
+    db.execute(f"CREATE TRIGGER message_gone AFTER DELETE ON messages BEGIN {take_out} END")
+    db.execute(
+        f"""CREATE TRIGGER message_changed AFTER UPDATE OF content, number ON messages
+        WHEN old.content IS NOT new.content OR old.number IS NOT new.number BEGIN {take_out} {take_in} END"""
+    )
+    db.execute("INSERT INTO message_index (rowid, words) SELECT number, spaced(content) FROM messages")
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     create_chats_and_messages,
     create_recent_models,
@@ -77,11 +115,14 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     create_chat_options_and_personas,
     create_unsent,
     keep_deleted_messages,
+    create_folders_and_pins,
+    create_message_index,
 )
 
 
 def migrate(db: sqlite3.Connection) -> None:
     """Take the steps the file has not taken yet, each in its own transaction; raises Failure for a newer file."""
+    know_spaced(db)
     (version,) = db.execute("PRAGMA user_version").fetchone()
     if version > len(MIGRATIONS):
         raise Failure(

@@ -201,7 +201,7 @@ class Chickadee(QObject):
         if chat_id not in [chat.id for chat in self.shelf.chats()]:
             return
         try:
-            chat = self.shelf.delete(chat_id)
+            (chat,) = self.shelf.delete([chat_id])
         except Failure as failure:
             self._problems.complain(failure)
             return
@@ -209,7 +209,7 @@ class Chickadee(QObject):
         self.assistant.forget(chat_id)
 
         def undo() -> None:
-            self.shelf.restore(chat)
+            self.shelf.restore([chat])
             self._list_chats()
             self.open_chat(chat.id)
 

@@ -281,10 +281,10 @@ def test_the_shelf_finds_chats_again(library: Library) -> None:
 def test_a_deleted_chat_comes_back(library: Library) -> None:
     shelf = Shelf(library)
     shelf.current.send("hello")
-    chat = shelf.delete(shelf.current.chat.id)
+    (chat,) = shelf.delete([shelf.current.chat.id])
     assert shelf.chats() == []
     assert not shelf.current.messages
-    shelf.restore(chat)
+    shelf.restore([chat])
     assert shelf.chats() == [chat]
 
 

@@ -1,0 +1,84 @@
+"""How every part opens the library's file, and the sentence for each way in which SQLite can fail."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from app.words import tr
+from models.failures import Failure
+
+WAIT_SECONDS = 0.2  # one writer per data folder, so a lock is someone's backup: wait briefly, never freeze the window
+
+
+def open_database(path: Path) -> sqlite3.Connection:
+    """A connection for reading and writing; the file is created, private to the user, when there is none.
+
+    Raises OSError and sqlite3.Error: `failures` turns them into what the user reads.
+    """
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    db = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None)
+    try:
+        db.execute("PRAGMA journal_mode = WAL")
+        # Survives the end of the process; only the end of the power can lose the last commits, never the file.
+        db.execute("PRAGMA synchronous = NORMAL")
+        db.execute("PRAGMA foreign_keys = ON")
+        db.execute("PRAGMA secure_delete = ON")  # what is deleted for good is overwritten, not just let go
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def open_for_reading(path: Path) -> sqlite3.Connection:
+    """A second connection that cannot write; it sees what is committed, and may be interrupted from another thread."""
+    db = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False)
+    db.execute("PRAGMA query_only = ON")
+    return db
+
+
+@contextlib.contextmanager
+def transaction(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """All of the block's writes or none."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield db
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:  # SQLite has rolled back by itself after some errors, e.g. a full disk
+            db.execute("ROLLBACK")
+        raise
+
+
+@contextlib.contextmanager
+def failures(path: Path) -> Iterator[None]:
+    """SQLite's errors (disk full, file gone, file damaged, locked) become a Failure the user can read."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise failure_of(path, error) from error
+    except OSError as error:
+        sentence = tr("Your chats cannot be stored in {path}: {reason}.", path=path, reason=error.strerror)
+        raise Failure("library", sentence, str(error)) from error
+
+
+def failure_of(path: Path, error: sqlite3.Error) -> Failure:
+    name = getattr(error, "sqlite_errorname", "") or ""
+    if name == "SQLITE_FULL":
+        return Failure("disk_full", tr("The disk is full, so this chat cannot be stored. Free some space."), str(error))
+    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+        sentence = tr("The file with your chats, {path}, is damaged and cannot be read.", path=path)
+        return Failure("library_damaged", sentence, str(error))
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        sentence = tr("Another program is using the file with your chats, {path}. Close it and try again.", path=path)
+        return Failure("library_locked", sentence, str(error))
+    if name.startswith("SQLITE_READONLY"):
+        sentence = tr(
+            "The file with your chats, {path}, may only be read. Allow writing to it and its folder.", path=path
+        )
+        return Failure("library_readonly", sentence, str(error))
+    sentence = tr("Your chats cannot be stored in {path}: {reason}.", path=path, reason=error)
+    return Failure("library", sentence, str(error))

@@ -1,0 +1,111 @@
+"""How long the library takes with many chats: search, listing, and filling the index of an older file.
+
+    python -m benchmarks.library [--chats N] [--messages N] [--json]
+
+The library is a new one in a temporary folder: chats of random words, a tenth of the messages in Chinese. Every query
+is timed from the text to the marked snippets; the worst of its kind is what counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from app.chat import Chat, ChatMessage
+from app.library import Library
+from app.search import Search
+from app.search_words import spaced
+
+WORDS = 20_000
+TARGET_MS = 100
+QUERIES = {
+    "a common word": "the",
+    "a rare word": "w19999",
+    "its first letter": "w",
+    "two letters": "th",
+    "two words": "the w1",
+    "a phrase": '"the the"',
+    "two Chinese characters": "电脑",
+    "one Chinese character": "电",
+    "nothing": "qqqqqq",
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.library", description=__doc__.splitlines()[0])
+    parser.add_argument("--chats", type=int, default=1000)
+    parser.add_argument("--messages", type=int, default=20_000)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        rows = measure(Path(folder) / "library.sqlite3", options.chats, options.messages)
+    if options.json:
+        print(json.dumps(rows))
+        return
+    print(f"{options.chats:,} chats, {options.messages:,} messages; milliseconds\n")
+    for name, milliseconds in rows.items():
+        print(f"{name:36}{milliseconds:9.1f}")
+
+
+def measure(path: Path, chats: int, messages: int) -> dict[str, float]:
+    library = Library(path)
+    rows = {"store (per message)": timed(lambda: fill(library, chats, messages)) / messages}
+    rows["list all chats"] = timed(library.chats)
+    search = Search(path)
+    search.search("warm")
+    for name, query in QUERIES.items():
+        rows[f"search: {name}"] = max(timed(lambda query=query: search.search(query)) for _ in range(5))  # type: ignore[misc]
+    rows["index all messages anew"] = timed(lambda: index_anew(library))
+    rows["MB"] = path.stat().st_size / 1e6
+    search.close()
+    library.close()
+    return rows
+
+
+def fill(library: Library, chats: int, messages: int) -> None:
+    dice = random.Random(6)
+    for number in range(chats):
+        chat = Chat(f"chat {number} {word(dice)}", created_at=number, updated_at=number)
+        parent: str | None = None
+        branch: list[ChatMessage] = []
+        for turn in range(messages // chats):
+            message = ChatMessage(chat.id, parent, "assistant" if turn % 2 else "user", text(dice), stop_reason="end")
+            parent = message.id
+            branch.append(message)
+        library.save(replace(chat, leaf_id=parent), branch)
+
+
+def word(dice: random.Random) -> str:
+    """Words as rare as in a language: the n-th most frequent one stands 1/n as often."""
+    rank = int(WORDS ** dice.random())
+    return "the" if rank == 1 else f"w{rank}"
+
+
+def text(dice: random.Random) -> str:
+    if dice.random() < 0.1:
+        return "".join(chr(0x4E00 + int(3000 ** dice.random())) for _ in range(200)) + dice.choice(("电脑", ""))
+    return " ".join(word(dice) for _ in range(100))
+
+
+def index_anew(library: Library) -> None:
+    db = library._db
+    db.execute("INSERT INTO message_index (message_index) VALUES ('delete-all')")
+    db.create_function("spaced", 1, spaced, deterministic=True)
+    db.execute("INSERT INTO message_index (rowid, words) SELECT number, spaced(content) FROM messages")
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Milliseconds."""
+    started = time.perf_counter()
+    work()
+    return (time.perf_counter() - started) * 1000
+
+
+if __name__ == "__main__":
+    main()
