@@ -21,6 +21,11 @@ NO_DISPLAY = "There is no display to open a window on. `make chat` chats in the 
 def main(arguments: list[str] | None = None) -> int:
     """Exit code: 0 closed or handed to a running window, 1 the environment failed, 2 a bad model was named."""
     options = _parser().parse_args(arguments)
+    if options.draw_formulas:
+        from app import math_worker
+
+        math_worker.main()
+        return 0
     if not _has_display():
         return _fail(NO_DISPLAY)
     try:
@@ -38,6 +43,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--model", type=Path, metavar="PATH", help="a GGUF model file (default: the built-in one)")
     parser.add_argument("--data-dir", type=Path, metavar="PATH", help="where chats are stored")
     parser.add_argument("--self-test", action="store_true", help="ask one question, check the answer is stored, end")
+    # How a packaged app starts the worker of app.math_service.
+    parser.add_argument("--draw-formulas", action="store_true", help=argparse.SUPPRESS)
     return parser
 
 

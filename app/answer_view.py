@@ -123,9 +123,9 @@ class AnswerView(QWidget):
 
     def _put(self, number: int, block: Block) -> None:
         part = self.parts[number] if number < len(self.parts) else None
-        if part is None or isinstance(part, CodeView) != block.code:
+        if part is None or isinstance(part, CodeView) != (block.kind == "code"):
             self._clear(number)
-            part = self._code() if block.code else self._prose()
+            part = self._code() if block.kind == "code" else self._prose()
             self.parts.append(part)
             part.show()
         if isinstance(part, CodeView):
@@ -136,7 +136,12 @@ class AnswerView(QWidget):
     def _prose(self) -> ProseView:
         view = ProseView(self)
         view.link.connect(self.link)
+        view.grown.connect(self._grown)
         return view
+
+    def _grown(self) -> None:
+        self._place()
+        self.resized.emit()
 
     def _code(self) -> CodeView:
         return CodeView(self)

@@ -1,12 +1,16 @@
-"""Turns markdown into a formatted QTextDocument. The text is hostile: no HTML, no image, nothing is ever fetched."""
+"""Turns markdown into a formatted QTextDocument. The text is hostile: no HTML, no image, nothing is ever fetched.
+
+Formulas and images are taken out before Qt reads the markdown, one character standing for each, and put in afterwards.
+"""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QUrl
+from PySide6.QtCore import QObject, Qt, QUrl
 from PySide6.QtGui import (
     QBrush,
     QColor,
     QFont,
+    QFontMetricsF,
     QTextBlock,
     QTextBlockFormat,
     QTextCharFormat,
@@ -21,7 +25,11 @@ from PySide6.QtGui import (
     QTextTableCell,
 )  # fmt: skip
 
+from app.guard import IMAGE, plain_direction, without_images
+from app.math_object import CHARACTER, DISPLAY, OBJECT, MathObject, show_formula
+from app.math_text import Formula, put_back, take_formulas
 from app.theme import SIZES, Theme, body_font, code_font
+from app.words import tr
 
 FEATURES = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML
 RULE = QTextFormat.Property.BlockTrailingHorizontalRulerWidth
@@ -30,15 +38,20 @@ RULE = QTextFormat.Property.BlockTrailingHorizontalRulerWidth
 class MarkdownDocument(QTextDocument):
     """A document that loads nothing. QTextDocument by itself would read local files that an answer names."""
 
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.documentLayout().registerHandler(OBJECT, MathObject(self))
+
     def loadResource(self, _kind: int, _name: QUrl | str) -> object:
         return None
 
 
-def render(document: QTextDocument, markdown: str, theme: Theme) -> None:
-    """Fill the document with `markdown` in the theme's formats."""
+def render(document: QTextDocument, markdown: str, theme: Theme) -> bool:
+    """Fill the document with `markdown` in the theme's formats; are there formulas that are not drawn yet?"""
     document.setDocumentMargin(0)
     document.setDefaultFont(body_font())
-    document.setMarkdown(markdown, FEATURES)
+    markdown, formulas = take_formulas(plain_direction(markdown))
+    document.setMarkdown(without_images(markdown), FEATURES)
     cursor = QTextCursor(document)
     cursor.beginEditBlock()
     lists = _lists(document)
@@ -52,11 +65,81 @@ def render(document: QTextDocument, markdown: str, theme: Theme) -> None:
     block = document.begin()
     while block.isValid():
         in_table = any(first <= block.position() <= last for first, last in spans)
-        _format_block(block, in_table, theme)
+        _format_block(block, in_table, theme, formulas)
         block = block.next()
     for table in tables:
         _format_table(table, theme)
+    if IMAGE in document.toRawText():
+        _name_images(document, theme)
+    pending = _show_formulas(document, formulas) if formulas else False
     cursor.endEditBlock()
+    if formulas:
+        format_formulas(document)
+    return pending
+
+
+def _name_images(document: QTextDocument, theme: Theme) -> None:
+    """Say what an image is called; it is neither loaded nor linked to."""
+    cursor = document.find(IMAGE)
+    while not cursor.isNull():
+        code = cursor.charFormat().fontFixedPitch()
+        alt = "" if code else _anchor_behind(cursor)
+        if cursor.selectedText() == IMAGE and not alt:
+            cursor.insertText("!", QTextCharFormat(cursor.charFormat()))
+        else:
+            format = QTextCharFormat()
+            format.setForeground(QColor(theme.soft))
+            cursor.insertText(tr("[image: {name}]", name=alt.strip() or tr("image")), format)
+        cursor = document.find(IMAGE, cursor)
+
+
+def _anchor_behind(cursor: QTextCursor) -> str:
+    """The text of the link behind the selected sign, which is then selected with it; "" if there is none."""
+    end = cursor.selectionEnd()
+    probe = QTextCursor(cursor.document())
+    probe.setPosition(end)
+    href, text = None, ""
+    while not probe.atBlockEnd():
+        probe.movePosition(QTextCursor.MoveOperation.NextCharacter, QTextCursor.MoveMode.KeepAnchor)
+        format = probe.charFormat()
+        href = format.anchorHref() if href is None else href
+        if not format.isAnchor() or format.anchorHref() != href:
+            break
+        text += probe.selectedText()
+        probe.setPosition(probe.selectionEnd())
+        cursor.setPosition(probe.position(), QTextCursor.MoveMode.KeepAnchor)
+    return text
+
+
+def _show_formulas(document: QTextDocument, formulas: dict[str, Formula]) -> bool:
+    pending = False
+    cursor = QTextCursor(document)
+    for standin, formula in formulas.items():
+        found = document.find(standin, cursor)
+        if found.isNull():
+            found = document.find(standin)  # markdown put it elsewhere, or, in an address, nowhere
+        if not found.isNull():
+            pending = show_formula(found, formula) or pending
+            cursor = found
+    return pending
+
+
+def format_formulas(document: QTextDocument) -> None:
+    """Lines with formulas get the same space between them as others; one that is alone stands in the middle."""
+    line = QFontMetricsF(body_font()).height() / 100
+    cursor = document.find(CHARACTER)
+    while not cursor.isNull():
+        block = cursor.block()
+        format = QTextBlockFormat()
+        if block.blockFormat().lineHeightType() != QTextBlockFormat.LineHeightTypes.LineDistanceHeight.value:
+            distance = (block.blockFormat().lineHeight() - 100) * line
+            format.setLineHeight(distance, QTextBlockFormat.LineHeightTypes.LineDistanceHeight.value)
+        if block.text() == CHARACTER and cursor.charFormat().boolProperty(DISPLAY) and not _in_list(block):
+            format.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        cursor.setPosition(block.position())
+        cursor.mergeBlockFormat(format)
+        cursor.setPosition(block.position() + block.length() - 1)
+        cursor = document.find(CHARACTER, cursor)
 
 
 def _in_list(block: QTextBlock) -> bool:
@@ -88,7 +171,7 @@ def _digits_above_two(lists: list[QTextList]) -> int:
     return max(0, len(str(last)) - 2)
 
 
-def _format_block(block: QTextBlock, in_table: bool, theme: Theme) -> None:
+def _format_block(block: QTextBlock, in_table: bool, theme: Theme, formulas: dict[str, Formula]) -> None:
     cursor = QTextCursor(block)
     format = QTextBlockFormat()
     format.setLineHeight(SIZES.line_height, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
@@ -106,7 +189,7 @@ def _format_block(block: QTextBlock, in_table: bool, theme: Theme) -> None:
         format.setLeftMargin(SIZES.gap_l)
         format.setForeground(QBrush(QColor(theme.soft)))
     cursor.mergeBlockFormat(format)
-    _format_fragments(block, level, theme)
+    _format_fragments(block, level, theme, formulas)
 
 
 def _gap_below(block: QTextBlock, in_list: bool, in_table: bool) -> int:
@@ -122,7 +205,7 @@ def _is_filler(block: QTextBlock) -> bool:
     return not (block.text() or alone or _in_list(block) or block.blockFormat().hasProperty(RULE))
 
 
-def _format_fragments(block: QTextBlock, level: int, theme: Theme) -> None:
+def _format_fragments(block: QTextBlock, level: int, theme: Theme, formulas: dict[str, Formula]) -> None:
     spans = []
     at = block.begin()
     while not at.atEnd():
@@ -132,12 +215,13 @@ def _format_fragments(block: QTextBlock, level: int, theme: Theme) -> None:
     quoted = bool(block.blockFormat().intProperty(QTextFormat.Property.BlockQuoteLevel.value))
     for position, length, old in reversed(spans):  # from the end: replacing an image moves what follows
         format = _char_format(old, level, quoted, theme)
+        if formulas and old.isAnchor():
+            format.setAnchorHref(put_back(old.anchorHref(), formulas))
         cursor = QTextCursor(block.document())
         cursor.setPosition(position)
         cursor.setPosition(position + length, QTextCursor.MoveMode.KeepAnchor)
-        if old.isImageFormat():
-            name = str(old.property(QTextFormat.Property.ImageAltText.value) or "") or "image"
-            cursor.insertText(f"[image: {name}]" * length, format)
+        if old.isImageFormat():  # Qt found one where `without_images` did not
+            cursor.insertText(f"[{tr('image')}]" * length, format)
         elif format.propertyCount():
             cursor.mergeCharFormat(format)
 

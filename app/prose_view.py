@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, Qt, QUrl, Signal
+from PySide6.QtCore import QMimeData, QRectF, Qt, QUrl, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QTextBlockFormat, QTextCursor, QWheelEvent
 from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 
-from app.markdown import MarkdownDocument, render
+from app.markdown import MarkdownDocument, format_formulas, render
+from app.math_object import CHARACTER, show_ready, with_sources
+from app.math_service import math_service
 from app.theme import SIZES, theme
 
 
 class ProseView(QTextBrowser):
-    """`link` carries an address the user clicked, as the answer wrote it."""
+    """`link` carries an address the user clicked, as the answer wrote it; `grown`: the height is another one now."""
 
     link = Signal(str)
+    grown = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -30,13 +33,14 @@ class ProseView(QTextBrowser):
         self.anchorClicked.connect(lambda url: self.link.emit(url.toString()))
         self.highlighted.connect(self._hover)
         self.markdown = ""
-        render(self.document(), "", theme())
+        self._pending = False
         self._caret = False
+        render(self.document(), "", theme())
 
     def set_markdown(self, markdown: str) -> None:
         if markdown != self.markdown:
             self.markdown = markdown
-            render(self.document(), markdown, theme())
+            self._await_formulas(render(self.document(), markdown, theme()))
 
     def set_plain(self, text: str) -> None:
         """Show `text` as it is, without markdown: what the user typed."""
@@ -52,7 +56,7 @@ class ProseView(QTextBrowser):
     def restyle(self) -> None:
         """The theme has changed."""
         if self.markdown:
-            render(self.document(), self.markdown, theme())
+            self._await_formulas(render(self.document(), self.markdown, theme()))
 
     def set_caret(self, shown: bool) -> None:
         """A soft mark behind the last character: the answer goes on."""
@@ -73,6 +77,27 @@ class ProseView(QTextBrowser):
         """How wide the text would be without a limit."""
         self.document().setTextWidth(-1)
         return int(self.document().idealWidth()) + 2
+
+    def createMimeDataFromSelection(self) -> QMimeData:
+        """What is copied has the LaTeX of its formulas."""
+        if CHARACTER not in self.textCursor().selectedText():
+            return super().createMimeDataFromSelection()
+        data = QMimeData()
+        data.setText(with_sources(self.textCursor()))
+        return data
+
+    def _await_formulas(self, pending: bool) -> None:
+        if pending != self._pending:
+            self._pending = pending
+            if pending:
+                math_service().ready.connect(self._formulas_ready)
+            else:
+                math_service().ready.disconnect(self._formulas_ready)
+
+    def _formulas_ready(self) -> None:
+        self._await_formulas(show_ready(self.document()))
+        format_formulas(self.document())
+        self.grown.emit()
 
     def loadResource(self, _kind: int, _name: QUrl | str) -> object:
         return None

@@ -11,6 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app import math_service
 from app.folders import Folders, open_folders
 from app.wiring import Chickadee
 from engine.protocol import Request, decode_request
@@ -18,6 +19,14 @@ from engine.protocol import Request, decode_request
 FAKE = [sys.executable, "-m", "tests.app.fake_engine"]
 Opener = Callable[..., Chickadee]
 Requests = Callable[[], list[Request]]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def formulas() -> Iterator[None]:
+    """No worker process outlives the tests."""
+    yield
+    if math_service._service is not None:
+        math_service._service.close()
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.blocks import Block, BlockSplitter, runs, split
+from app.blocks import LONG, Block, BlockSplitter, runs, split
 
 LINES = st.sampled_from(
     [
@@ -22,6 +22,10 @@ LINES = st.sampled_from(
         "    ```",
         "# head",
         "| a |",
+        "|---|",
+        "$$",
+        "\\[",
+        "x\\]",
         "> q",
         "`",
         "``",
@@ -35,7 +39,7 @@ def test_prose_and_code_are_told_apart() -> None:
     assert blocks == [
         Block("one\ntwo"),
         Block("three"),
-        Block("x = 1\n\ny = 2", True, "python"),
+        Block("x = 1\n\ny = 2", "code", "python"),
         Block("four"),
     ]
 
@@ -45,19 +49,70 @@ def test_a_list_goes_on_after_a_blank_line() -> None:
 
 
 def test_code_in_a_list_loses_its_indentation() -> None:
-    assert split("1. a\n   ```sh\n   ls\n     -l\n   ```\n2. b")[1] == Block("ls\n  -l", True, "sh")
+    assert split("1. a\n   ```sh\n   ls\n     -l\n   ```\n2. b")[1] == Block("ls\n  -l", "code", "sh")
 
 
 def test_a_longer_fence_holds_a_shorter_one() -> None:
-    assert split("````\n```\nx\n```\n````") == [Block("```\nx\n```", True)]
+    assert split("````\n```\nx\n```\n````") == [Block("```\nx\n```", "code")]
 
 
 def test_an_open_fence_is_code_and_its_closing_line_is_never_shown() -> None:
     splitter = BlockSplitter()
     splitter.feed("```python\nx = 1\n``")
-    assert splitter.open == Block("x = 1", True, "python")
+    assert splitter.open == Block("x = 1", "code", "python")
     splitter.feed("`\n")
-    assert [*splitter.finished, splitter.open] == [Block("x = 1", True, "python"), None]
+    assert [*splitter.finished, splitter.open] == [Block("x = 1", "code", "python"), None]
+
+
+def test_a_table_and_a_formula_are_blocks_of_their_own() -> None:
+    assert split("so:\n| a | b |\n|---|--:|\n| 1 | 2 |\nend\n$$\nx\n$$\nwhere") == [
+        Block("so:"),
+        Block("| a | b |\n|---|--:|\n| 1 | 2 |", "table"),
+        Block("end"),
+        Block("$$\nx\n$$"),
+        Block("where"),
+    ]
+    assert split("```math\nx\n\ny\n```") == [Block("$$\nx\ny\n$$")]
+
+
+def test_a_formula_that_is_none_takes_nothing_with_it() -> None:
+    assert split("$$ is money\n\ntwo\n\nthree") == [Block("$$ is money"), Block("two"), Block("three")]
+
+
+def test_a_table_is_not_shown_as_text_first() -> None:
+    splitter = BlockSplitter()
+    splitter.feed("so:\n| a | b |")
+    assert splitter.open == Block("so:")
+    splitter.feed("\n|--")
+    assert splitter.open == Block("so:")
+    splitter.feed("-|---|\n")
+    assert splitter.open == Block("| a | b |\n|---|---|", "table")
+
+
+def test_a_long_paragraph_is_cut_at_the_end_of_a_sentence() -> None:
+    text = "One sentence of many. " * 1_000
+    blocks = split(text)
+    assert len(blocks) > 5
+    assert all(block.text.endswith("many.") for block in blocks)
+    assert " ".join(block.text for block in blocks) == text.strip()
+
+
+def test_a_long_list_is_cut_between_its_items() -> None:
+    blocks = split("\n".join(f"{n}. item\n   - below" for n in range(1, 500)))
+    assert len(blocks) > 2
+    assert all(block.text.split("\n")[0].endswith("item") for block in blocks)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(20, 400), st.sampled_from(["word ", "word. ", "字。", "x"]))
+def test_the_pieces_of_a_long_text_make_no_difference(size: int, word: str) -> None:
+    text = word * 3_000
+    splitter = BlockSplitter()
+    for at in range(0, len(text), size):
+        splitter.feed(text[at : at + size])
+        assert splitter.open is None or len(splitter.open.text) <= 2 * LONG + size
+    splitter.close()
+    assert splitter.finished == split(text)
 
 
 def test_the_opening_fence_is_never_shown_as_text() -> None:
@@ -89,5 +144,5 @@ def test_no_word_is_lost(text: str) -> None:
 def test_runs_join_prose_and_keep_code(text: str) -> None:
     blocks = split(text)
     joined = list(runs(blocks))
-    assert [block for block in joined if block.code] == [block for block in blocks if block.code]
-    assert all(one.code or other.code for one, other in pairwise(joined))
+    assert [block for block in joined if block.kind != "prose"] == [block for block in blocks if block.kind != "prose"]
+    assert all(one.kind != "prose" or other.kind != "prose" for one, other in pairwise(joined))

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
+import sys
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PySide6.QtCore import Qt, QUrl
-from PySide6.QtGui import QDesktopServices, QFontMetricsF, QGuiApplication, QTextListFormat, QTextTable
+from PySide6.QtGui import QDesktopServices, QFontMetricsF, QGuiApplication, QImage, QTextListFormat, QTextTable
 from pytestqt.qtbot import QtBot
 
 from app import theme
@@ -58,8 +63,58 @@ def test_html_is_shown_as_text(qapp: object) -> None:
     assert "<think>" in shown("<think>hm</think> yes").toPlainText()
 
 
-def test_an_image_is_named_not_shown(qapp: object) -> None:
-    assert shown("![a photo](x.png)").toPlainText() == "[image: a photo]"
+@pytest.mark.parametrize(
+    ("markdown", "text"),
+    [
+        ("![a photo](x.png)", "[image: a photo]"),
+        ("![](x.png) b", "[image: image] b"),
+        ("![*one* `two`](x.png)!", "[image: one two]!"),
+        ("![a][ref] b\n\n[ref]: /etc/passwd", "[image: a] b"),
+        (r"\![a](https://example.org)", "!a"),
+        ("`![a](b)` wow![1]", "![a](b) wow![1]"),
+    ],
+)
+def test_an_image_is_named_not_shown(qapp: object, markdown: str, text: str) -> None:
+    assert shown(markdown).toPlainText() == text
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="who opens a file is asked of Linux")
+@pytest.mark.parametrize(
+    "image", ["![x]({})", "![x](file://{})", "![x]( <{}> 't')", "![x][a]\n\n[a]: {}", "\\\\![x]({})"]
+)
+def test_no_local_image_is_opened(qtbot: QtBot, tmp_path: Path, image: str) -> None:
+    path = tmp_path / "a.png"
+    picture = QImage(20, 20, QImage.Format.Format_RGB32)
+    picture.fill(0)
+    assert picture.save(str(path))
+    opened = OpenedFiles(tmp_path)
+    view = ProseView()
+    qtbot.addWidget(view)
+    view.set_markdown(image.format(path))
+    view.grab()
+    assert not opened.any()
+    path.read_bytes()
+    assert opened.any()  # it would have been noticed
+
+
+class OpenedFiles:
+    """Whether a file in the folder was opened, by inotify."""
+
+    def __init__(self, folder: Path) -> None:
+        libc = ctypes.CDLL(None)
+        self._file = libc.inotify_init1(os.O_NONBLOCK)
+        assert libc.inotify_add_watch(self._file, bytes(folder), 0x20) >= 0
+
+    def any(self) -> bool:
+        try:
+            return bool(os.read(self._file, 4096))
+        except BlockingIOError:
+            return False
+
+
+@pytest.mark.parametrize("sign", "\u202a\u202e\u2066\u2069")
+def test_no_sign_turns_the_direction_of_the_text(qapp: object, sign: str) -> None:
+    assert shown(f"a{sign}b").toPlainText() == f"a⟨U+{ord(sign):04X}⟩b"
 
 
 @pytest.mark.parametrize("before", ["", "> quote\n\n", "- item\n\n", "text\n\n"])

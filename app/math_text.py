@@ -1,0 +1,144 @@
+"""Finds the LaTeX in a piece of markdown and takes it out before markdown can mangle it. Knows no Qt.
+
+`$x$` is a formula by pandoc's rules: no space inside next to the dollars, no digit behind the closing one; and, as on
+GitHub, no letter or digit before the opening one. So "$5 and $10" stays money, and so does "$20 or 30$", which begins
+with a number and has words but nothing mathematical in it. Nothing is taken out of code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+INLINE_LIMIT = 1_000  # characters: what is longer was not meant as a formula in a line, and looking on costs time
+DISPLAY_LIMIT = 4_000
+STANDINS = range(0xE100, 0xF700)  # private use, apart from the engine's two and the icons of common fonts
+
+_SIGN = re.compile(r"\\[\\`]|\\[(\[$]|`+|\$\$?")
+_CLOSING_DOLLAR = re.compile(r"(?<![\s\\])\$(?!\d)")
+_MONEY = re.compile(r"\d[^\\^_=+<>{}*/-]*\s[A-Za-z]{2}[^\\^_=+<>{}*/-]*")
+_MATHEMATICAL = re.compile(r"[\\^_=+<>{}]")
+_BLANK_LINE = re.compile(r"\n[ \t>]*\n")
+_QUOTE_MARK = re.compile(r"\n[ \t]*(?:>[ \t]?)+")
+_LINE_HEAD = re.compile(r"[ \t>]*")
+_LINE_TAIL = re.compile(r"[ \t]*(?=\n|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """`source` as the text has it, dollars included; `tex` what is between them; `display`: on a line of its own."""
+
+    source: str
+    tex: str
+    display: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    start: int
+    end: int
+    formula: Formula
+
+
+def take_formulas(markdown: str) -> tuple[str, dict[str, Formula]]:
+    """The markdown with one private-use character in each formula's place, and what each of these stands for."""
+    if "$" not in markdown and "\\(" not in markdown and "\\[" not in markdown:
+        return markdown, {}
+    free = (chr(code) for code in STANDINS if chr(code) not in markdown)
+    pieces: list[str] = []
+    formulas: dict[str, Formula] = {}
+    at = 0
+    for found in _find(markdown):
+        standin = next(free, None)
+        if standin is None:
+            break
+        formulas[standin] = found.formula
+        pieces.append(markdown[at : found.start])
+        pieces.append(_set_apart(markdown, found, standin))
+        at = found.end
+    return "".join([*pieces, markdown[at:]]), formulas
+
+
+def put_back(text: str, formulas: dict[str, Formula]) -> str:
+    """The text with the formulas' sources in place of what stands for them."""
+    for standin, formula in formulas.items():
+        text = text.replace(standin, formula.source)
+    return text
+
+
+def _find(text: str) -> Iterator[_Found]:
+    at = 0
+    while sign := _SIGN.search(text, at):
+        found = None
+        mark = sign[0]
+        if mark[0] == "`":
+            at = _behind_code(text, sign.end(), mark)
+            continue
+        if mark == "$$":
+            found = _until(text, sign, "$$", True)
+        elif mark == "$":
+            found = _dollars(text, sign)
+        elif mark == "\\[":
+            found = _brackets(text, sign)
+        elif mark == "\\(":
+            found = _until(text, sign, "\\)", False)
+        if found:
+            yield found
+        at = found.end if found else sign.end()
+
+
+def _behind_code(text: str, at: int, ticks: str) -> int:
+    """Behind the code span that `ticks` open, or behind the ticks if nothing closes it."""
+    closing = re.compile(rf"(?<!`){ticks}(?!`)").search(text, at)
+    return closing.end() if closing else at
+
+
+def _until(text: str, sign: re.Match[str], closing: str, display: bool) -> _Found | None:
+    limit = DISPLAY_LIMIT if display else INLINE_LIMIT
+    end = text.find(closing, sign.end(), sign.end() + limit)
+    return _found(text, sign.start(), sign.end(), end, end + len(closing), display) if end >= 0 else None
+
+
+def _dollars(text: str, sign: re.Match[str]) -> _Found | None:
+    start, inside = sign.start(), sign.end()
+    if text[inside : inside + 1].isspace() or text[max(0, start - 1) : start].isalnum():
+        return None
+    closing = _CLOSING_DOLLAR.search(text, inside, inside + INLINE_LIMIT)
+    if closing is None or _MONEY.fullmatch(text, inside, closing.start()):
+        return None
+    return _found(text, start, inside, closing.start(), closing.end(), False)
+
+
+def _brackets(text: str, sign: re.Match[str]) -> _Found | None:
+    """`\\[` is also how markdown escapes a bracket, so within a line only what looks mathematical is a formula."""
+    found = _until(text, sign, "\\]", True)
+    if found and not _MATHEMATICAL.search(found.formula.tex) and not _alone(text, found):
+        return None
+    return found
+
+
+def _found(text: str, start: int, inside: int, end: int, behind: int, display: bool) -> _Found | None:
+    tex = text[inside:end]
+    if not tex.strip() or _BLANK_LINE.search(tex):
+        return None
+    return _Found(start, behind, Formula(text[start:behind], _QUOTE_MARK.sub("\n", tex).strip(), display))
+
+
+def _alone(text: str, found: _Found) -> str | None:
+    """What stands before the formula in its line if it has that line for itself."""
+    line = text.rfind("\n", 0, found.start) + 1
+    head = _LINE_HEAD.match(text, line, found.start)
+    if head is None or head.end() != found.start or not _LINE_TAIL.match(text, found.end):
+        return None
+    return head[0]
+
+
+def _set_apart(text: str, found: _Found, standin: str) -> str:
+    """A formula with a line for itself becomes a paragraph, in the list or quotation that it stands in."""
+    if not found.formula.display or (head := _alone(text, found)) is None:
+        return standin
+    between = head.rstrip() if ">" in head else ""
+    before = f"\n{between}\n{head}" if text[: found.start].strip() else ""
+    after = f"\n{between}" if text[found.end :].strip() else ""
+    return f"{before}{standin}{after}"
