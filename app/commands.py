@@ -60,6 +60,15 @@ COMMANDS = (
     Command("help", "help", mark("&Keyboard shortcuts"), ("F1", "Ctrl+/")),
     Command("help", "about", mark("&About Chickadee"), ()),
 )
+# Keys that mean something only where the focus is; the widgets there know them.
+IN_PLACE = (
+    (mark("Send the message"), ("Return",)),
+    (mark("New line in the message"), ("Shift+Return",)),
+    (mark("Another version of the message"), ("Alt+Left", "Alt+Right")),
+    (mark("Rename the chat in the list"), ("F2",)),
+    (mark("Delete the chat in the list"), ("Del",)),
+    (mark("What can be done with it: its menu"), ("Menu", "Shift+F10")),
+)
 BY_NAME = {command.name: command for command in COMMANDS if command.name}
 
 

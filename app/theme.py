@@ -185,6 +185,12 @@ def body_font() -> QFont:
     return font
 
 
+def label_font() -> QFont:
+    font = QFont(QGuiApplication.font())
+    font.setPixelSize(SIZES.label)
+    return font
+
+
 @cache
 def _fixed_family() -> str:
     return QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()

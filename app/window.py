@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QSettings, QSize, Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QGuiApplication, QMouseEvent
 from PySide6.QtWidgets import (
     QFrame,
@@ -26,6 +26,7 @@ from app.status_line import StatusLine
 from app.theme import SIZES, theme
 from app.transcript import Transcript
 from app.welcome import Welcome
+from app.window_state import WindowState
 from app.words import tr
 
 FIRST_SIZE = QSize(1120, 760)
@@ -109,11 +110,11 @@ class Window(QMainWindow):
         self.notice = Notice()
         self.composer = Composer()
         self.status = StatusLine()
-        self._wanted = True
+        self.state = WindowState(geometry)
+        self._wanted = self.state.sidebar
         self.commands = CommandSet(self)
         self._build()
         self._bind()
-        self._settings = QSettings(str(geometry), QSettings.Format.IniFormat) if geometry else None
         self._restore()
         self.composer.setFocus()
 
@@ -131,14 +132,14 @@ class Window(QMainWindow):
         column.addWidget(self.header)
         column.addWidget(self.pages, 1)
         column.addLayout(self._below())
-        self._ground = QWidget()
-        row = self._row = QHBoxLayout(self._ground)
+        self.ground = QWidget()
+        row = self._row = QHBoxLayout(self.ground)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
         row.addWidget(self.sidebar)
         row.addWidget(page, 1)
-        self.setCentralWidget(self._ground)
-        self._scrim = Scrim(self._ground)
+        self.setCentralWidget(self.ground)
+        self._scrim = Scrim(self.ground)
         self._scrim.setObjectName("scrim")
         self._scrim.clicked.connect(self.toggle_sidebar)
         self._scrim.hide()
@@ -151,14 +152,14 @@ class Window(QMainWindow):
         stack.setSpacing(SIZES.gap)
         for widget in (self.notice, self.composer, self.status):
             stack.addWidget(widget)
-        holder = QWidget()
-        holder.setLayout(stack)
+        self._column = QWidget()
+        self._column.setLayout(stack)
         stack.setContentsMargins(0, SIZES.gap, 0, 0)
-        holder.setMaximumWidth(SIZES.column)
+        self._column.setMaximumWidth(SIZES.column)
         row = QHBoxLayout()
         row.setContentsMargins(SIZES.gap_xl, 0, SIZES.gap_xl, 0)
         row.addStretch(0)
-        row.addWidget(holder, 1)
+        row.addWidget(self._column, 1)
         row.addStretch(0)
         return row
 
@@ -172,10 +173,12 @@ class Window(QMainWindow):
     def toggle_sidebar(self) -> None:
         self._set_sidebar(self.sidebar.isHidden())
 
-    def close_overlay(self) -> None:
-        """A chat was chosen: in a narrow window the list makes room for it."""
-        if self.narrow:
+    def close_overlay(self) -> bool:
+        """A chat was chosen: in a narrow window the list makes room for it. Was it there?"""
+        over = self.narrow and not self.sidebar.isHidden()
+        if over:
             self._set_sidebar(False)
+        return over
 
     def _set_sidebar(self, shown: bool) -> None:
         if not self.narrow:
@@ -192,13 +195,16 @@ class Window(QMainWindow):
         self._scrim.setVisible(shown and over)
         self.header.new.setVisible(not shown or over)
         if over:
-            self._scrim.setGeometry(self._ground.rect())
-            self.sidebar.setGeometry(0, 0, SIZES.sidebar, self._ground.height())
+            self._scrim.setGeometry(self.ground.rect())
+            self.sidebar.setGeometry(0, 0, SIZES.sidebar, self.ground.height())
             self._scrim.raise_()
             self.sidebar.raise_()
 
     def resizeEvent(self, event: object) -> None:
         super().resizeEvent(event)  # type: ignore[arg-type]
+        self._place_for_width()
+
+    def _place_for_width(self) -> None:
         was_over = self._row.indexOf(self.sidebar) < 0
         if self.narrow:
             self._place_sidebar(was_over and not self.sidebar.isHidden())
@@ -212,6 +218,7 @@ class Window(QMainWindow):
         self.commands.bind("quit", self.close)
         self.commands.bind("write", self.composer.setFocus)
         self.commands.bind("sidebar", self.toggle_sidebar)
+        self.commands.bind("to_start", lambda: self.transcript.verticalScrollBar().setValue(0))
         self.commands.bind("to_end", self.transcript.to_end)
         self.commands.bind("full_screen", self._full_screen)
 
@@ -222,8 +229,10 @@ class Window(QMainWindow):
 
     def restyle(self) -> None:
         """The theme or the sizes have changed."""
-        for part in (self.sidebar, self.header, self.transcript, self.notice, self.composer):
+        for part in (self.sidebar, self.header, self.welcome, self.transcript, self.notice, self.composer):
             part.restyle()
+        self._column.setMaximumWidth(SIZES.column)
+        self._place_for_width()
 
     def retranslate(self) -> None:
         """The language has changed."""
@@ -234,7 +243,7 @@ class Window(QMainWindow):
                 retranslate()
 
     def _restore(self) -> None:
-        geometry = self._settings.value("geometry") if self._settings else None
+        geometry = self.state.geometry
         if geometry is None or not self.restoreGeometry(geometry):
             self.resize(FIRST_SIZE.boundedTo(QGuiApplication.primaryScreen().availableSize()))
 
@@ -245,9 +254,7 @@ class Window(QMainWindow):
         self.activateWindow()
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        if self._settings:
-            self._settings.setValue("geometry", self.saveGeometry())
-            self._settings.sync()
+        self.state.keep(self.saveGeometry(), self._wanted)
         self.hide()  # at once, however long the engine takes to end
         self.closing.emit()
         super().closeEvent(event)

@@ -11,6 +11,8 @@ from PySide6.QtWidgets import QApplication, QFileDialog
 
 from app.appearance import Appearance
 from app.assistant import Assistant
+from app.beginning import Beginning
+from app.chat_commands import ChatCommands, Deeds
 from app.choices import forgotten_line
 from app.conversation import Change, Conversation
 from app.engine_client import EngineClient
@@ -20,6 +22,7 @@ from app.library import Library
 from app.preferences import Preferences
 from app.problem_notice import ProblemNotice
 from app.settings import Settings
+from app.sheets import Sheets
 from app.shelf import Shelf
 from app.standing import Standing
 from app.throttle import Throttle
@@ -70,6 +73,7 @@ class Chickadee(QObject):
         self._bind()
         self._list_chats()
         self._show_current()
+        self.beginning.show()
 
     def start(self) -> None:
         """Load the model; the window may be shown before or after."""
@@ -82,6 +86,7 @@ class Chickadee(QObject):
 
     def stop(self) -> None:
         """Keep what is written, end the engine, close the library."""
+        self.beginning.keep()
         self._tick.stop()
         self._opened.stop()
         self._listing.cancel()
@@ -121,7 +126,6 @@ class Chickadee(QObject):
         self.preferences.settled.connect(self._settle)
         self.application.applicationStateChanged.connect(self.preferences.activated)
         window.closing.connect(self.stop)
-        self.appearance.shown += [window, self.preferences]
         self._tick.timeout.connect(self.assistant.tick)
         self._tick.start(TICK_MS)
         self._opened.setSingleShot(True)
@@ -130,21 +134,31 @@ class Chickadee(QObject):
 
     def _bind(self) -> None:
         bind = self.window.commands.bind
-        bind("new_chat", self.new_chat)
         bind("settings", self.preferences.open)
         bind("open_model", self.choose_model)
-        bind("stop", self.stop_answer)
-        bind("again", self.answer_again)
-        bind("rename_chat", self._edit_title)
-        bind("delete_chat", lambda: self.delete_chat(self.shelf.current.chat.id))
-        bind("about", self.tell_about)
         bind("larger", self.appearance.larger)
         bind("smaller", self.appearance.smaller)
         bind("normal", self.appearance.normal)
+        self.sheets = Sheets(self.window, self.shelf.chats)
+        self.sheets.open_chat.connect(lambda chat_id, _message_id: self.open_chat(chat_id))
+        deeds = Deeds(
+            self.new_chat,
+            self.open_chat,
+            self.delete_chat,
+            self._edit_title,
+            self.answer_again,
+            self.stop_answer,
+            self.sheets.dismiss,
+        )
+        ChatCommands(self.window, self.shelf, deeds)
+        self.beginning = Beginning(self.window, self.shelf, self.open_chat)
+        self.assistant.listeners.append(self.beginning.stands)
+        self.appearance.shown += [self.window, self.preferences, self.sheets]
 
     # --- what the user does -----------------------------------------------------------------------------------------
 
     def send(self, text: str) -> None:
+        self.beginning.asked()
         if self.shelf.current.send(text):
             self.assistant.submit(self.shelf.current)
         else:
@@ -232,11 +246,6 @@ class Chickadee(QObject):
         self.window.raise_window()
         if model:
             self.use_model(model)
-
-    def tell_about(self) -> None:
-        self.window.notice.tell(
-            "Chickadee: private chat on the laptop you already have. Nothing you write leaves this computer."
-        )
 
     # --- what the parts say -----------------------------------------------------------------------------------------
 

@@ -1,0 +1,84 @@
+"""What comes up over the window on demand: the palette, the help sheet, the about box. At most one of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from PySide6.QtCore import QObject, Signal
+
+from app.about import About
+from app.chat import Chat
+from app.command_set import keys_of
+from app.commands import BY_NAME
+from app.finder import Entry, command_entries, matching
+from app.help_sheet import HelpSheet
+from app.palette import Palette
+from app.window import Window
+
+RECENT = 5  # chats that the empty palette offers
+MOST = 30
+
+
+class Sheets(QObject):
+    """`open_chat` carries the id of a chat and of a message in it, or "". `chats` gives all of them, latest first."""
+
+    open_chat = Signal(str, str)
+
+    def __init__(self, window: Window, chats: Callable[[], Iterable[Chat]]) -> None:
+        super().__init__(window)
+        self._window, self._chats = window, chats
+        self.palette = Palette(window.ground, self._search)
+        self.palette.chosen.connect(self._chosen)
+        self.help: HelpSheet | None = None
+        self.about: About | None = None
+        window.commands.bind("palette", self.palette.open)
+        window.commands.bind("help", self.open_help)
+        window.commands.bind("about", self.open_about)
+
+    def open_help(self) -> None:
+        if self.help is None:
+            self.help = HelpSheet(self._window)
+            self.help.finished.connect(lambda: setattr(self, "help", None))
+        self._show(self.help)
+
+    def open_about(self) -> None:
+        if self.about is None:
+            self.about = About(self._window)
+            self.about.finished.connect(lambda: setattr(self, "about", None))
+        self._show(self.about)
+
+    def dismiss(self) -> bool:
+        """Esc: close the palette; was it open?"""
+        was_open = not self.palette.isHidden()
+        self.palette.dismiss()
+        return was_open
+
+    def retranslate(self) -> None:
+        for part in (self.palette, self.help, self.about):
+            if part is not None:
+                part.retranslate()
+
+    def restyle(self) -> None:
+        for part in (self.palette, self.help, self.about):
+            if part is not None:
+                part.restyle()
+
+    def _show(self, sheet: HelpSheet | About) -> None:
+        sheet.show()
+        sheet.raise_()
+        sheet.activateWindow()
+
+    def _search(self, query: str) -> list[Entry]:
+        chats = [Entry("chat", chat.id, chat.title) for chat in self._chats()]
+        keys = {name: ", ".join(keys_of(name)[:1]) for name in BY_NAME}
+        usable = [name for name, action in self._window.commands.actions.items() if action.isEnabled()]
+        commands = command_entries(usable, keys)
+        if not query.strip():
+            return chats[:RECENT] + commands
+        return (matching(query, commands) + matching(query, chats))[:MOST]
+
+    def _chosen(self, entry: Entry) -> None:
+        if entry.kind == "chat":
+            self.open_chat.emit(entry.id, entry.message_id)
+        else:
+            self._window.commands.run(entry.id)

@@ -1,0 +1,60 @@
+"""The first start says what this is, once; later ones bring back what was open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from app.folders import Folders
+from app.wiring import Chickadee
+from tests.app.conftest import Opener
+
+Ask = Callable[[Chickadee, str], None]
+
+
+def test_the_first_page_is_three_sentences_and_seen_once(open_window: Opener, qtbot: QtBot) -> None:
+    first = open_window()
+    welcome = first.window.welcome
+    assert [label.isVisible() for label in welcome.sentences] == [True] * 3
+    assert "SmolLM2" in welcome.sentences[2].text()
+    assert not welcome.examples[0].isVisible()
+    qtbot.mouseClick(welcome.begin, Qt.MouseButton.LeftButton)
+    assert not welcome.sentences[0].isVisible()
+    assert welcome.examples[0].isVisible()
+    assert first.window.composer.text.hasFocus()
+    first.window.close()
+    assert not open_window().window.welcome.sentences[0].isVisible()
+
+
+def test_who_writes_at_once_has_read_enough(chickadee: Chickadee, qtbot: QtBot, ask: Ask) -> None:
+    ask(chickadee, "Hello")
+    qtbot.waitUntil(lambda: not chickadee.shelf.current.busy)
+    chickadee.window.commands.run("new_chat")
+    assert chickadee.window.welcome.examples[0].isVisible()
+    assert chickadee.window.state.introduced
+
+
+def test_the_next_start_shows_what_was_open(open_window: Opener, qtbot: QtBot, ask: Ask) -> None:
+    first = open_window()
+    for text in ("older", "newer"):
+        first.window.commands.run("new_chat")
+        ask(first, text)
+        qtbot.waitUntil(lambda: not first.shelf.current.busy)
+    first.window.commands.run("next_chat")
+    first.window.commands.run("sidebar")
+    first.window.commands.run("larger")
+    first.window.resize(905, 655)
+    first.window.close()
+    second = open_window()
+    assert second.shelf.current.chat.title == "older"
+    assert second.window.sidebar.isHidden()
+    assert second.preferences.settings.values["window.text_size"] == 110
+
+
+def test_a_chat_that_is_gone_is_no_reason_to_stumble(open_window: Opener, folders: Folders) -> None:
+    folders.geometry.write_text("[General]\nchat=nosuchchat\nsidebar=perhaps\ngeometry=17\n")
+    chickadee = open_window()
+    assert not chickadee.shelf.current.messages
+    assert chickadee.window.sidebar.isVisible()
