@@ -29,11 +29,13 @@ class Counts:
     decode_seconds: float = 0.0
     recompute_seconds: float = 0.0
     drafts: Tally = field(default_factory=Tally)
+    batch: int = 0  # tokens of the last pass
 
     def add(self, step: Step) -> None:
         self.tokens.extend(step.tokens)
         if step.source:
             self.passes += 1
+            self.batch = step.source.inputs + step.source.drafted
             self.recomputed += step.source.recomputed
             self.recompute_seconds += step.source.seconds * step.source.recomputed / step.source.inputs
             self.drafts.add(step.source.draft, step.source.accepted, step.source.seconds)

@@ -31,6 +31,7 @@ from engine.protocol import (
     Count,
     Counted,
     Event,
+    Finished,
     Generate,
     Load,
     Loaded,
@@ -38,10 +39,12 @@ from engine.protocol import (
     PrefillProgress,
     Prepare,
     Prepared,
+    Pulse,
     Remedy,
     StatusReport,
     Welcome,
 )
+from engine.pulse import Pulses
 from engine.stop import StopFlag, Stopped
 from engine.turns import TooLong, turns_to_forget, without_oldest
 from models.failures import Failure
@@ -59,6 +62,7 @@ class Engine:
         self._counting = threading.Lock()  # a model is not freed while its vocabulary is in use
         self._saved = SavedChats(cache_folder() / "chats")
         self._crashes = CrashWatch()
+        self.pulses = Pulses()
         self._last_tokens: list[int] = []  # of the last prompt and its answer, should that be continued
 
     def welcome(self, id: int, pid: int) -> Welcome:
@@ -131,7 +135,10 @@ class Engine:
             chat.memory.open(request.chat, prompt)
             stops = (*chat.template.stops, *request.stop)
             answer = Answer(chat.session, sampler, kv, stops, chat.judge.observe, drafting)
-            yield from answer.events(request.id, prompt, request.max_tokens, request.trace)
+            for event in answer.events(request.id, prompt, request.max_tokens, request.trace):
+                if self.pulses.due(last=isinstance(event, Finished)):
+                    yield self.pulses.of(chat, answer)
+                yield event
             self._last_tokens = prompt + answer.counts.tokens
             chat.memory.has_read(len(prompt) - answer.counts.reused, answer.counts.prompt_seconds)
         finally:
@@ -213,6 +220,14 @@ class Engine:
         chat = self._chat
         cached = len(chat.session.tokens) if chat else 0
         return StatusReport(id, chat.info if chat else None, cached, resident_bytes())
+
+    def watch(self, on: bool) -> None:
+        """Tell what is done, or no longer. May be called from any thread."""
+        self.pulses.on = on
+
+    def pulse(self) -> Pulse | None:
+        """How things stand, if somebody watches. May be called from any thread: it only reads."""
+        return self.pulses.of(self._chat) if self.pulses.on else None
 
     def idle(self) -> bool:
         """Do what is useful while nobody waits; False when nothing is left. Raises Failure and Stopped."""

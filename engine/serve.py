@@ -39,6 +39,8 @@ from engine.protocol import (
     Status,
     Unload,
     Unloaded,
+    Watch,
+    Watching,
     decode_request,
     encode,
 )
@@ -113,6 +115,7 @@ class Server:
                     patience = IDLE_AFTER
                 elif not self._idle():
                     patience = None
+                self._pulse()
 
     def _idle(self) -> bool:
         """Use idle time; False when nothing is left to do in it."""
@@ -136,6 +139,10 @@ class Server:
             self.output.write(encode(event))
             self.output.flush()
 
+    def _pulse(self) -> None:
+        if pulse := self.engine.pulse():
+            self.send(pulse)
+
     def _receive(self, line: bytes) -> Request | None:
         try:
             request = decode_request(line)
@@ -149,6 +156,10 @@ class Server:
             self.send(self.engine.status(request.id))
         elif isinstance(request, Count):
             self._counter.put(request)
+        elif isinstance(request, Watch):
+            self.engine.watch(request.on)
+            self.send(Watching(request.id, request.on))
+            self._pulse()
         elif not isinstance(request, Shutdown):
             self.jobs.put(request)
         return request

@@ -23,12 +23,12 @@ class ChatMemory:
         self.guard = guard
         self.chat = ""
         self.prefill_rate = 0.0  # tokens per second, of the last prompts that were long enough to tell
-        self._saved_tokens = 0  # how many of the session's tokens are on the disk
+        self.saved_tokens = 0  # how many of the session's tokens are on the disk
 
     def open(self, chat: str, prompt: Sequence[int]) -> None:
         """Before `prompt` of `chat` is read: fetch the chat's saved keys and values if they spare much reading."""
         if chat != self.chat:
-            self.chat, self._saved_tokens = chat, 0
+            self.chat, self.saved_tokens = chat, 0
         record = self.saved.find(chat, self.guard) if chat else None
         if record is None or len(record.tokens) > self.session.limit:
             return
@@ -40,7 +40,7 @@ class ChatMemory:
             whole = pool.submit(self.saved.is_whole, chat)  # while the cache is made large enough
             try:
                 self.session.restore(record.tokens, lambda: self.saved.load(chat, record, target, whole.result()))
-                self._saved_tokens = len(record.tokens)
+                self.saved_tokens = len(record.tokens)
             except Failure as failure:
                 log.warning("%s %s", failure, failure.detail)
 
@@ -53,7 +53,7 @@ class ChatMemory:
     def save(self, disk_bytes_per_s: float) -> bool:
         """Save the chat if that pays, anything is new and the quota allows it; Failure where the disk takes nothing."""
         tokens = self.session.tokens
-        new = len(tokens) - self._saved_tokens
+        new = len(tokens) - self.saved_tokens
         if not self.chat or not self.prefill_rate or new < SHORTEST // 4:
             return False
         seconds = len(tokens) / self.prefill_rate
@@ -62,12 +62,12 @@ class ChatMemory:
         if size > self.saved.quota or not worth_saving(len(tokens), size, seconds, disk_bytes_per_s):
             return False
         self.saved.save(self.chat, self.guard, self.session.target, tokens, seconds)
-        self._saved_tokens = len(tokens)
+        self.saved_tokens = len(tokens)
         return True
 
     def delete(self, chat: str) -> None:
         """Forget a chat on the disk; if it is in the cache, it is not saved again."""
         self.saved.delete(chat)
         if chat == self.chat:
-            self.chat, self._saved_tokens = "", 0
+            self.chat, self.saved_tokens = "", 0
             self.session.forget()

@@ -19,6 +19,7 @@ from engine.protocol.events import (
     Notice,
     PrefillProgress,
     Prepared,
+    Pulse,
     Remedy,
     Restart,
     Statistics,
@@ -26,6 +27,7 @@ from engine.protocol.events import (
     Text,
     Trace,
     Unloaded,
+    Watching,
     Welcome,
 )
 from engine.protocol.lines import (
@@ -60,6 +62,7 @@ from engine.protocol.requests import (
     Status,
     StopReason,
     Unload,
+    Watch,
 )
 
 __all__ = [
@@ -95,6 +98,7 @@ __all__ = [
     "Prepare",
     "Prepared",
     "ProtocolError",
+    "Pulse",
     "Remedy",
     "Request",
     "Restart",
@@ -109,6 +113,8 @@ __all__ = [
     "Trace",
     "Unload",
     "Unloaded",
+    "Watch",
+    "Watching",
     "Welcome",
     "decode_event",
     "decode_request",

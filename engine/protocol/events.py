@@ -214,6 +214,43 @@ class StatusReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Watching:
+    """Ends Watch."""
+
+    id: int
+    on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """What the engine does right now; answers no request (`id` is 0) and comes only while it is watched.
+
+    Memory in bytes: the engine's own, what the computer has free and has at all. Tokens of the chat in the KV cache:
+    `fixed` are cached, `pending` run again with the next pass, `saved` of the fixed ones are on the disk too, and the
+    cache has room for `capacity` now. Of the answer under way or the last one: tokens that came in `steps` passes and
+    `decode_seconds`, what each drafter did, `estimated_speedup` against plain decoding; `prompt_rate` in tokens per
+    second. `costs`: (tokens, c) of passes at the present depth, none where they were not measured; `batch`: tokens of
+    the last pass."""
+
+    id: int
+    rss_bytes: int
+    free_bytes: int
+    total_bytes: int
+    fixed: int = 0
+    pending: int = 0
+    saved: int = 0
+    capacity: int = 0
+    steps: int = 0
+    tokens: int = 0
+    decode_seconds: float = 0.0
+    drafters: tuple[DrafterStatistics, ...] = ()
+    estimated_speedup: float = 1.0
+    prompt_rate: float = 0.0
+    costs: tuple[tuple[int, float], ...] = ()
+    batch: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Cancelled:
     """Ends Cancel; `found` is false when the request had already ended."""
 
@@ -249,6 +286,10 @@ class Failed:
 
 Event = (
     Welcome | LoadProgress | Loaded | Restart | Unloaded | PrefillProgress | Text | Trace | Finished | Prepared
-    | Counted | Forgotten | Notice | StatusReport | Cancelled | Failed
+    | Counted | Forgotten | Notice | StatusReport | Watching | Pulse
+    | Cancelled | Failed
 )  # fmt: skip
-ENDS = (Welcome, Loaded, Restart, Unloaded, Finished, Prepared, Counted, Forgotten, StatusReport, Cancelled, Failed)
+ENDS = (
+    Welcome, Loaded, Restart, Unloaded, Finished, Prepared, Counted, Forgotten, StatusReport, Watching, Cancelled,
+    Failed,
+)  # fmt: skip

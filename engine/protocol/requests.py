@@ -206,10 +206,18 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
+class Watch:
+    """From now on tell, or no longer tell, what the engine does: Pulse events, a few a second while it works."""
+
+    id: int
+    on: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Shutdown:
     """Free everything and end the process."""
 
     id: int
 
 
-Request = Hello | Load | Unload | Generate | Prepare | Count | Forget | Cancel | Status | Shutdown
+Request = Hello | Load | Unload | Generate | Prepare | Count | Forget | Cancel | Status | Watch | Shutdown

@@ -28,6 +28,7 @@ from engine.protocol import (
     Message,
     Prepare,
     Prepared,
+    Pulse,
     Request,
     Restart,
     Sampling,
@@ -37,6 +38,8 @@ from engine.protocol import (
     Text,
     Unload,
     Unloaded,
+    Watch,
+    Watching,
     Welcome,
     decode_event,
     encode,
@@ -158,6 +161,25 @@ def test_tokens_are_counted_while_it_answers(pipe):
     assert plain.texts[0] > 1  # a file's text is text, whatever it says
     pipe.send(Cancel(6, request=3))
     assert isinstance(pipe.end(3), Finished)
+
+
+def test_what_it_does_is_told_while_somebody_watches(pipe):
+    pipe.send(Load(1, str(default_model()), n_ctx=512), Watch(2, True))
+    assert pipe.end(2) == Watching(2, True)
+    assert isinstance(pipe.end(1), Loaded)
+    pipe.send(Generate(3, (Message("user", "Count to fifty."),), Sampling(temperature=0), 60, chat="a" * 32))
+    pulses = []
+    while not isinstance(event := pipe.event(), Finished):
+        pulses += [event] if isinstance(event, Pulse) else []
+    assert pulses[-1].tokens == event.statistics.decode_tokens
+    assert pulses[-1].steps == event.statistics.steps
+    assert pulses[-1].fixed + pulses[-1].pending == event.statistics.context_tokens
+    assert pulses[-1].fixed <= pulses[-1].capacity <= 512
+    assert 0 < pulses[-1].rss_bytes < pulses[-1].total_bytes
+    pipe.send(Watch(4, False), Generate(5, (Message("user", "Hi."),), Sampling(temperature=0), 20))
+    assert pipe.end(4) == Watching(4, False)
+    while not isinstance(event := pipe.event(), Finished):
+        assert not isinstance(event, Pulse)
 
 
 def test_a_failing_load_is_a_sentence(pipe, tmp_path):

@@ -1,0 +1,68 @@
+"""What the engine tells of its work while somebody looks: gathered a few times a second, and nothing otherwise.
+
+Knows how the parts of a loaded model are read, and changes none of them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from engine.machine import memory, resident_bytes
+from engine.protocol import Pulse
+
+if TYPE_CHECKING:
+    from engine.answer import Answer
+    from engine.costs import CostTable
+    from engine.loader import LoadedModel
+
+EVERY_SECONDS = 0.25  # one takes about 0.3 ms, so a thousandth of the time
+
+
+class Pulses:
+    """`on`: somebody looks. `clock` gives monotonic seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.on = False
+        self._clock = clock
+        self._told = -EVERY_SECONDS
+        self._answer: Answer | None = None  # the last one, whose numbers stay on show
+
+    def due(self, last: bool = False) -> bool:
+        """Is it time for another one? In any case for the `last` one of an answer."""
+        return self.on and (last or self._clock() - self._told >= EVERY_SECONDS)
+
+    def of(self, chat: LoadedModel | None, answer: Answer | None = None) -> Pulse:
+        """How things stand. `answer`: the one under way; None: show the last one."""
+        self._told = self._clock()
+        self._answer = answer or self._answer
+        if self._answer and (chat is None or self._answer.session is not chat.session):
+            self._answer = None  # of a model that is no longer loaded
+        computer = memory()
+        counts = self._answer.counts if self._answer else None
+        pending = len(self._answer.kv.pending) if self._answer else 0
+        cached = len(chat.session.tokens) if chat else 0
+        return Pulse(
+            id=0,
+            rss_bytes=resident_bytes(),
+            free_bytes=computer.available,
+            total_bytes=computer.total,
+            fixed=cached,
+            pending=pending,
+            saved=min(cached, chat.memory.saved_tokens) if chat else 0,
+            capacity=chat.target.n_ctx if chat else 0,
+            steps=counts.passes if counts else 0,
+            tokens=len(counts.tokens) if counts else 0,
+            decode_seconds=counts.decode_seconds if counts else 0.0,
+            drafters=counts.drafts.drafters if counts else (),
+            estimated_speedup=counts.drafts.estimated_speedup if counts else 1.0,
+            prompt_rate=chat.memory.prefill_rate if chat else 0.0,
+            costs=cost_curve(chat.judge.table, cached) if chat else (),
+            batch=counts.batch if counts else 0,
+        )
+
+
+def cost_curve(table: CostTable | None, depth: int) -> tuple[tuple[int, float], ...]:
+    """(tokens, c) of passes at `depth`; nothing where they were not measured."""
+    return tuple((k, table.c(k, depth)) for k in table.timings.ks) if table else ()
