@@ -1,18 +1,14 @@
-"""An answer's text as a stack of prose and code. Finished blocks are laid out once, the open one anew."""
+"""An answer: its thoughts, each folded under a line, and its text between and below them."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
-from app.blocks import Block, BlockSplitter, runs, split
-from app.code_view import CodeView
-from app.prose_view import ProseView
+from app.block_stack import BlockStack, Part
 from app.theme import SIZES
-from app.throttle import Throttle
-
-FRAME_MS = 33
-JOINED_CHARACTERS = 8_000  # laid out within a frame
+from app.thought import Section, ThoughtSplitter
+from app.thought_view import ThoughtView
 
 
 class AnswerView(QWidget):
@@ -23,152 +19,154 @@ class AnswerView(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.parts: list[ProseView | CodeView] = []
-        self._splitter: BlockSplitter | None = None
-        self._shown = 0  # how many of the splitter's finished blocks are drawn for good
-        self._throttle = Throttle(self._draw, FRAME_MS, self)
-        self._joiner = QTimer(self)
-        self._joiner.setSingleShot(True)
-        self._joiner.timeout.connect(self._join)
+        self.sections: list[ThoughtView | BlockStack] = []
+        self._splitter = ThoughtSplitter()
+        self._shown: list[int] = []  # how many of each section's characters its view has
+        self._ended: list[bool] = []
+        self._seconds: float | None = None
+        self._live = False
 
-    def set_text(self, text: str) -> None:
-        """Show a finished text."""
-        self._splitter = None
-        self._clear(0)
-        for number, block in enumerate(runs(split(text))):
-            self._put(number, block)
-        self._place()
-        self.resized.emit()
+    @property
+    def parts(self) -> list[Part]:
+        """What the answer's text consists of, thoughts left out."""
+        return [part for section in self.sections if isinstance(section, BlockStack) for part in section.parts]
 
-    def start(self, text: str) -> None:
+    @property
+    def thoughts(self) -> list[ThoughtView]:
+        return [section for section in self.sections if isinstance(section, ThoughtView)]
+
+    def set_text(self, text: str, seconds: float | None = None) -> None:
+        """Show a finished text; its thoughts took so many seconds."""
+        self._begin(text, seconds, live=False)
+        self._splitter.close()
+        self._draw()
+
+    def start(self, text: str, seconds: float | None = None) -> None:
         """Show a text that `grow` will add to."""
-        self._splitter = BlockSplitter()
-        self._shown = 0
-        self._clear(0)
-        self._splitter.feed(text)
+        self._begin(text, seconds, live=True)
         self._draw()
 
     def grow(self, piece: str) -> None:
-        if self._splitter is not None:
+        if self._live:
             self._splitter.feed(piece)
-            self._throttle.request()
+            self._draw()
 
-    def finish(self) -> None:
-        """The text is complete: join prose so that a selection can run over paragraphs."""
-        if self._splitter is None:
+    def finish(self, seconds: float | None = None) -> None:
+        """The text is complete; its thoughts took so many seconds, None where nobody has measured it."""
+        if not self._live:
             return
-        self._throttle.cancel()
         self._splitter.close()
         self._draw()
-        self._splitter = None
-        for part in self.parts:
-            if isinstance(part, ProseView):
-                part.set_caret(False)
-        self._joiner.start(0)
+        self._live = False
+        for section in self.sections:
+            section.finish()
+        if seconds is not None:
+            self.set_seconds(seconds)
+
+    def set_seconds(self, seconds: float) -> None:
+        for thought in self.thoughts[:1]:
+            thought.set_seconds(seconds)
+
+    def text_to_copy(self) -> str:
+        """The answer as it was written, without the thoughts that are folded."""
+        if not self.thoughts:
+            return "".join(section.text for section in self._splitter.sections)
+        kept = [
+            section.text.strip()
+            for section, view in zip(self._splitter.sections, self.sections, strict=True)
+            if not isinstance(view, ThoughtView) or view.open
+        ]
+        return "\n\n".join(filter(None, kept))
 
     def restyle(self) -> None:
-        for part in self.parts:
-            part.restyle()
+        for section in self.sections:
+            section.restyle()
         self.resized.emit()
 
+    def retranslate(self) -> None:
+        for section in self.sections:
+            section.retranslate()
+
     def heightForWidth(self, width: int) -> int:
-        heights = [part.heightForWidth(width) for part in self.parts]
-        return sum(heights) + sum(map(_gap_below, self.parts[:-1]))
+        heights = [section.heightForWidth(width) for section in self._visible()]
+        return sum(heights) + SIZES.gap * max(0, len(heights) - 1)
 
     def resizeEvent(self, _event: object) -> None:
         self._place()
 
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _begin(self, text: str, seconds: float | None, live: bool) -> None:
+        self._clear(0)
+        self._live, self._seconds = live, seconds
+        self._splitter = ThoughtSplitter()
+        self._splitter.feed(text)
+
     def _draw(self) -> None:
-        assert self._splitter
-        finished, open_block = self._splitter.finished, self._splitter.open
-        for number in range(self._shown, len(finished)):
-            self._put(number, finished[number])
-        self._shown = len(finished)
-        if open_block is None and not finished:
-            open_block = Block("")  # an empty line for the caret: the answer is on its way
-        if open_block is not None:
-            self._put(self._shown, open_block)
-        self._clear(self._shown + (open_block is not None))
-        self._move_caret()
-        self._place()
-        self.resized.emit()
+        changed = False
+        for number, section in enumerate(self._splitter.sections):
+            if number == len(self.sections) or isinstance(self.sections[number], ThoughtView) != section.thought:
+                self._clear(number)
+                self._add(section)
+                changed = True
+            else:
+                self._feed(number, section)
+            if section.closed and self._live and not self._ended[number]:
+                self._ended[number] = True
+                self.sections[number].finish()
+        if self._live and not self.sections:
+            self._add(Section(False))  # an empty line for the caret: the answer is on its way
+            changed = True
+        if changed or not self._live:
+            self._place()
+            self.resized.emit()
 
-    def _join(self) -> None:
-        """Join the next group of neighbouring prose, one a turn of the event loop."""
-        group = self._next_group()
-        if not group:
-            return
-        first = self.parts.index(group[0])
-        joined = self._prose()
-        joined.set_markdown("\n\n".join(part.markdown for part in group))
-        self.parts[first : first + len(group)] = [joined]
-        self._place()
-        joined.show()
-        for part in group:
-            _discard(part)
-        self.resized.emit()
-        self._joiner.start(0)
+    def _feed(self, number: int, section: Section) -> None:
+        shown = self._shown[number]
+        if len(section.text) > shown:
+            self._shown[number] = len(section.text)
+            self.sections[number].grow(section.text[shown:])
 
-    def _next_group(self) -> list[ProseView]:
-        group: list[ProseView] = []
-        for part in [*self.parts, None]:
-            size = sum(len(member.markdown) for member in group)
-            if isinstance(part, ProseView) and size + len(part.markdown) <= JOINED_CHARACTERS:
-                group.append(part)
-                continue
-            if len(group) > 1 and not any(member.has_selection() for member in group):
-                return group
-            group = [part] if isinstance(part, ProseView) else []
-        return []
-
-    def _put(self, number: int, block: Block) -> None:
-        part = self.parts[number] if number < len(self.parts) else None
-        if part is None or isinstance(part, CodeView) != (block.kind == "code"):
-            self._clear(number)
-            part = self._code() if block.kind == "code" else self._prose()
-            self.parts.append(part)
-            part.show()
-        if isinstance(part, CodeView):
-            part.set_code(block.text, block.language)
-        else:
-            part.set_markdown(block.text)
-
-    def _prose(self) -> ProseView:
-        view = ProseView(self)
+    def _add(self, section: Section) -> None:
+        view = ThoughtView(self) if section.thought else BlockStack(self)
+        view.resized.connect(self._resized)
         view.link.connect(self.link)
-        view.grown.connect(self._grown)
-        return view
+        self.sections.append(view)
+        self._shown.append(len(section.text))
+        self._ended.append(False)
+        if not self._live:
+            view.set_text(section.text)
+        elif isinstance(view, ThoughtView):
+            view.start(section.text, self._seconds)
+        else:
+            view.start(section.text)
+        if isinstance(view, ThoughtView) and len(self.thoughts) == 1 and not self._live:
+            view.set_seconds(self._seconds)
+        view.setVisible(self._is_shown(view))
 
-    def _grown(self) -> None:
+    def _is_shown(self, view: ThoughtView | BlockStack) -> bool:
+        """Some models write an empty thought when they are told not to think."""
+        return not isinstance(view, ThoughtView) or self._live or bool(view.text.strip())
+
+    def _visible(self) -> list[ThoughtView | BlockStack]:
+        return [view for view in self.sections if self._is_shown(view)]
+
+    def _resized(self) -> None:
         self._place()
         self.resized.emit()
-
-    def _code(self) -> CodeView:
-        return CodeView(self)
 
     def _clear(self, first: int) -> None:
-        for part in self.parts[first:]:
-            _discard(part)
-        del self.parts[first:]
-
-    def _move_caret(self) -> None:
-        for part in self.parts[-2:]:
-            if isinstance(part, ProseView):
-                part.set_caret(part is self.parts[-1])
+        for view in self.sections[first:]:
+            view.hide()
+            view.deleteLater()
+        for each in (self.sections, self._shown, self._ended):
+            del each[first:]
 
     def _place(self) -> None:
         top = 0
-        for part in self.parts:
-            height = part.heightForWidth(self.width())
-            part.setGeometry(0, top, self.width(), height)
-            top += height + _gap_below(part)
-
-
-def _gap_below(part: ProseView | CodeView) -> int:
-    # A line of prose has its leading below it, so what follows code would stand closer than what comes before.
-    return SIZES.gap_m + (SIZES.gap if isinstance(part, CodeView) else 0)
-
-
-def _discard(part: QWidget) -> None:
-    part.hide()
-    part.deleteLater()
+        for view in self.sections:
+            view.setVisible(self._is_shown(view))
+        for view in self._visible():
+            height = view.heightForWidth(self.width())
+            view.setGeometry(0, top, self.width(), height)
+            top += height + SIZES.gap

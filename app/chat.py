@@ -28,7 +28,8 @@ class ChatMessage:
     """One stored turn. `problem` is the sentence for the user when the answer failed, `detail` is for the curious.
 
     `attachments` are a user message's files; `sources` is JSON of app.sources.Source: which parts of them an answer is
-    from, where it was not the whole files. `deleted_at` is a Unix time; None while the message is there."""
+    from, where it was not the whole files. `deleted_at` is a Unix time; None while the message is there.
+    `thought_seconds`: how long the model thought before it answered; None where it did not, or nobody measured it."""
 
     chat_id: str
     parent_id: str | None
@@ -43,6 +44,7 @@ class ChatMessage:
     statistics: str = ""
     sources: str = ""
     deleted_at: float | None = None
+    thought_seconds: float | None = None
     attachments: tuple[Attachment, ...] = ()
 
     @property

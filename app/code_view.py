@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QPushButton, QWidg
 from app.code_colours import CodeColours
 from app.icons import icon
 from app.theme import SIZES, code_font, theme
+from app.words import tr
 
 COPIED_MS = 1500
 
@@ -19,7 +20,6 @@ class CodeText(QPlainTextEdit):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setReadOnly(True)
-        self.setAccessibleName("Code")
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFont(code_font())
         self.setStyleSheet(f"font-family: '{code_font().family()}'; font-size: {code_font().pixelSize()}px;")
@@ -51,20 +51,20 @@ class CodeView(QFrame):
         self.language = ""
         self._label = QLabel(self)
         self._label.setObjectName("codeLabel")
-        self._copy = QPushButton("Copy", self)
+        self._copy = QPushButton(self)
         self._copy.setProperty("kind", "quiet")
-        self._copy.setAccessibleName("Copy code")
         self._copy.clicked.connect(self.copy)
         self.text = CodeText(self)
         self.colours = CodeColours(self.text.document())
         self._longest = 0
         self._character = QFontMetricsF(code_font()).horizontalAdvance("0")
         self.restyle()
+        self.retranslate()
 
     def set_code(self, code: str, language: str) -> None:
         if language != self.language or not self._label.text():
             self.language = language
-            self._label.setText(language[:40] or "code")
+            self._label.setText(language[:40] or tr("code"))
             self.colours.set_language(language)
         if code == self.code:
             return
@@ -81,13 +81,19 @@ class CodeView(QFrame):
 
     def copy(self) -> None:
         QGuiApplication.clipboard().setText(self.code)
-        self._copy.setText("Copied")
+        self._copy.setText(tr("Copied"))
         self._copy.setIcon(icon("done", theme().soft))
         QTimer.singleShot(COPIED_MS, self, self._copy_again)
 
     def restyle(self) -> None:
         self._copy_again()
         self.colours.restyle()
+
+    def retranslate(self) -> None:
+        self.text.setAccessibleName(tr("Code"))
+        self._copy.setAccessibleName(tr("Copy code"))
+        self._label.setText(self.language[:40] or tr("code"))
+        self._copy_again()
 
     def has_selection(self) -> bool:
         return self.text.textCursor().hasSelection()
@@ -111,5 +117,5 @@ class CodeView(QFrame):
         self.text.setGeometry(SIZES.gap_m, top, width - 2 * SIZES.gap_m, height - top - SIZES.gap)
 
     def _copy_again(self) -> None:
-        self._copy.setText("Copy")
+        self._copy.setText(tr("Copy"))
         self._copy.setIcon(icon("copy", theme().soft))

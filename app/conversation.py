@@ -16,6 +16,7 @@ from app.library import Library
 from app.numbers import continued, packed, unpacked
 from app.prompt import prompt_of, turns_to_free, without_oldest
 from app.storing import Storing
+from app.thought import ThoughtTimer
 from app.tree import Tree, chosen_from
 from app.words import tr
 from engine.protocol import Message, Remedy, Statistics
@@ -78,6 +79,7 @@ class Conversation:
         self.remedies: tuple[Remedy, ...] = ()  # what the user may choose from, now that the context is full
         self.listeners: list[Callable[[Change], None]] = []
         self._clock = clock
+        self._thinking = ThoughtTimer(clock)
         self._pieces: list[str] = []
         self._storing = Storing(library, chat is not None, self._cannot_store)
         self._continuing = False
@@ -217,7 +219,7 @@ class Conversation:
 
     def prompt(self) -> tuple[Message, ...]:
         """The branch as the model sees it, the turns to forget included."""
-        return prompt_of(self.messages)
+        return prompt_of(self.messages, self._continuing)
 
     def history(self) -> tuple[Message, ...]:
         """What the model is certain to read with the next message."""
@@ -231,6 +233,7 @@ class Conversation:
             self._reopen(model)
         else:
             self._pieces = []
+            self._thinking.resume("", None)
             self._append(ChatMessage(self.chat.id, self.tree.leaf, "assistant", "", model=model))
         self._enter("reading")
 
@@ -246,6 +249,7 @@ class Conversation:
     def grow(self, text: str) -> None:
         """A piece of the answer."""
         self._pieces.append(text)
+        self._thinking.feed(text)
         if self.phase == "reading":
             self._enter("answering")
         self._notify(Change("grew", text=text))
@@ -288,7 +292,7 @@ class Conversation:
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _answer(self) -> ChatMessage:
-        return replace(self.messages[-1], content=self.answer_text)
+        return replace(self.messages[-1], content=self.answer_text, thought_seconds=self._thinking.seconds)
 
     def _append(self, message: ChatMessage) -> None:
         self.tree.put(message)
@@ -310,6 +314,7 @@ class Conversation:
         """The last answer goes on: it is unfinished again, and what it was stopped by is no longer true."""
         answer = replace(self.messages[-1], stop_reason=None, problem="", detail="", model=model)
         self._pieces = [answer.content]
+        self._thinking.resume(answer.content, answer.thought_seconds)
         self._update(answer)
         self._save(answer)
         self._notify(Change("continued", answer))

@@ -30,6 +30,7 @@ from app.theme import body_font, theme
 OBJECT = QTextFormat.ObjectTypes.UserObject.value + 1
 _PROPERTY = QTextFormat.Property.UserProperty.value
 SOURCE, TEX, DISPLAY, WIDTH, ASCENT, DESCENT, EM, PENDING = range(_PROPERTY + 1, _PROPERTY + 9)
+SOFT = "soft"  # a document's property: its text is in the quieter colour
 CHARACTER = "\ufffc"
 LARGEST_PIXELS = 16 << 20
 _numbers = count(1)  # keeps two formulas side by side apart
@@ -47,10 +48,10 @@ class MathObject(QPyTextObject):
         return QSizeF(ceil(width * scale), ceil(height * scale))
 
     def drawObject(
-        self, painter: QPainter, rect: QRectF | QRect, _document: QTextDocument, _position: int, format: QTextFormat
+        self, painter: QPainter, rect: QRectF | QRect, document: QTextDocument, _position: int, format: QTextFormat
     ) -> None:
         ratio = painter.device().devicePixelRatio()
-        colour = format.foreground().color() if format.hasProperty(_FOREGROUND) else QColor(theme().ink)
+        colour = format.foreground().color() if format.hasProperty(_FOREGROUND) else QColor(_ink(document))
         wanted = QSizeF(rect.size()) * ratio
         if not 0 < wanted.width() * wanted.height() < LARGEST_PIXELS:
             return
@@ -64,6 +65,10 @@ class MathObject(QPyTextObject):
             pixmap = _pixmap(drawing, wanted, _descent(format) / max(format.doubleProperty(EM), 1), colour)
             QPixmapCache.insert(key, pixmap)
         painter.drawPixmap(QRectF(rect), pixmap, QRectF(pixmap.rect()))
+
+
+def _ink(document: QTextDocument) -> str:
+    return theme().soft if document.property(SOFT) else theme().ink
 
 
 _FOREGROUND = QTextFormat.Property.ForegroundBrush.value

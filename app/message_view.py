@@ -65,7 +65,7 @@ class MessageView(QWidget):
     def finish(self, message: ChatMessage) -> None:
         self.message, self._text = message, message.content
         if isinstance(self.body, AnswerView):
-            self.body.finish()
+            self.body.finish(message.thought_seconds)
         self._tell(message, False)
         self.resized.emit()
 
@@ -79,7 +79,8 @@ class MessageView(QWidget):
         self._show_actions(self.underMouse() or self._has_focus())
 
     def copy(self) -> None:
-        QGuiApplication.clipboard().setText(self._text)
+        text = self.body.text_to_copy() if isinstance(self.body, AnswerView) else ""
+        QGuiApplication.clipboard().setText(text or self._text)
 
     def restyle(self) -> None:
         for button, name in zip(self._buttons, ("copy", "again"), strict=True):
@@ -111,9 +112,9 @@ class MessageView(QWidget):
         self.body.resized.connect(self.resized)
         self.body.link.connect(self.link)
         if streaming:
-            self.body.start(message.content)
+            self.body.start(message.content, message.thought_seconds)
         else:
-            self.body.set_text(message.content)
+            self.body.set_text(message.content, message.thought_seconds)
 
     def _tell(self, message: ChatMessage, streaming: bool) -> None:
         answer = message.role == "assistant" and not streaming

@@ -107,6 +107,11 @@ def create_message_index(db: sqlite3.Connection) -> None:
     db.execute("INSERT INTO message_index (rowid, words) SELECT number, spaced(content) FROM messages")
 
 
+def measure_thoughts(db: sqlite3.Connection) -> None:
+    """How long the model thought before it answered."""
+    db.execute("ALTER TABLE messages ADD COLUMN thought_seconds REAL")
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     create_chats_and_messages,
     create_recent_models,
@@ -117,6 +122,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     keep_deleted_messages,
     create_folders_and_pins,
     create_message_index,
+    measure_thoughts,
 )
 
 

@@ -6,20 +6,24 @@ from collections.abc import Iterable, Sequence
 
 from app.attachments.block import with_attachments
 from app.chat import ChatMessage
+from app.thought import without_thoughts
 from engine.protocol import Message
 
 KEPT_SHARE = 0.75  # of a full context's text; the rest is room for the next answers, as the engine would leave it
 
 
-def prompt_of(messages: Iterable[ChatMessage]) -> tuple[Message, ...]:
-    """The branch as the model sees it: files before what is asked about them, answers without text left out,
-    neighbours of one role joined.
+def prompt_of(messages: Sequence[ChatMessage], continuing: bool = False) -> tuple[Message, ...]:
+    """The branch as the model sees it: files before what is asked about them, answers without their thoughts, those
+    without text left out, neighbours of one role joined. An answer that goes on keeps its thought.
 
     Some models' templates refuse two turns of one role in a row, which a failed answer would leave behind.
     """
     turns: list[Message] = []
     for message in messages:
-        text = with_attachments(message.attachments, message.content)
+        content = message.content
+        if message.role == "assistant" and not (continuing and message is messages[-1]):
+            content = without_thoughts(content)
+        text = with_attachments(message.attachments, content)
         if not text:
             continue
         if turns and turns[-1].role == message.role:

@@ -7,9 +7,10 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QTextBlockFormat, QText
 from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 
 from app.markdown import MarkdownDocument, format_formulas, render
-from app.math_object import CHARACTER, show_ready, with_sources
+from app.math_object import CHARACTER, SOFT, show_ready, with_sources
 from app.math_service import math_service
 from app.theme import SIZES, theme
+from app.words import mark, tr
 
 
 class ProseView(QTextBrowser):
@@ -18,11 +19,12 @@ class ProseView(QTextBrowser):
     link = Signal(str)
     grown = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, soft: bool = False) -> None:
         super().__init__(parent)
-        self.setObjectName("prose")
-        self.setAccessibleName("Answer")
+        self.setObjectName("softProse" if soft else "prose")
+        self._name = mark("Answer")
         self.setDocument(MarkdownDocument(self))
+        self.document().setProperty(SOFT, soft)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -36,6 +38,7 @@ class ProseView(QTextBrowser):
         self._pending = False
         self._caret = False
         render(self.document(), "", theme())
+        self.retranslate()
 
     def set_markdown(self, markdown: str) -> None:
         if markdown != self.markdown:
@@ -44,7 +47,8 @@ class ProseView(QTextBrowser):
 
     def set_plain(self, text: str) -> None:
         """Show `text` as it is, without markdown: what the user typed."""
-        self.setAccessibleName("Your message")
+        self._name = mark("Your message")
+        self.retranslate()
         render(self.document(), "", theme())
         self.setPlainText(text)
         cursor = QTextCursor(self.document())
@@ -57,6 +61,9 @@ class ProseView(QTextBrowser):
         """The theme has changed."""
         if self.markdown:
             self._await_formulas(render(self.document(), self.markdown, theme()))
+
+    def retranslate(self) -> None:
+        self.setAccessibleName(tr(self._name))
 
     def set_caret(self, shown: bool) -> None:
         """A soft mark behind the last character: the answer goes on."""

@@ -1,0 +1,180 @@
+"""A text as a stack of prose, tables and code. Finished blocks are laid out once, the open one anew."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtWidgets import QWidget
+
+from app.blocks import Block, BlockSplitter, runs, split
+from app.code_view import CodeView
+from app.prose_view import ProseView
+from app.theme import SIZES
+from app.throttle import Throttle
+
+Part = ProseView | CodeView
+FRAME_MS = 33
+JOINED_CHARACTERS = 8_000  # laid out within a frame
+
+
+class BlockStack(QWidget):
+    """`resized` says that the height for the present width has changed; `link` carries a clicked address."""
+
+    resized = Signal()
+    link = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None, soft: bool = False) -> None:
+        super().__init__(parent)
+        self._soft = soft
+        self.parts: list[Part] = []
+        self._splitter: BlockSplitter | None = None
+        self._shown = 0  # how many of the splitter's finished blocks are drawn for good
+        self._throttle = Throttle(self._draw, FRAME_MS, self)
+        self._joiner = QTimer(self)
+        self._joiner.setSingleShot(True)
+        self._joiner.timeout.connect(self._join)
+
+    def set_text(self, text: str) -> None:
+        """Show a finished text."""
+        self._splitter = None
+        self._clear(0)
+        for number, block in enumerate(runs(split(text))):
+            self._put(number, block)
+        self._place()
+        self.resized.emit()
+
+    def start(self, text: str) -> None:
+        """Show a text that `grow` will add to."""
+        self._splitter = BlockSplitter()
+        self._shown = 0
+        self._clear(0)
+        self._splitter.feed(text)
+        self._draw()
+
+    def grow(self, piece: str) -> None:
+        if self._splitter is not None:
+            self._splitter.feed(piece)
+            self._throttle.request()
+
+    def finish(self) -> None:
+        """The text is complete: join prose so that a selection can run over paragraphs."""
+        if self._splitter is None:
+            return
+        self._throttle.cancel()
+        self._splitter.close()
+        self._draw()
+        self._splitter = None
+        for part in self.parts:
+            if isinstance(part, ProseView):
+                part.set_caret(False)
+        self._joiner.start(0)
+
+    def restyle(self) -> None:
+        for part in self.parts:
+            part.restyle()
+        self.resized.emit()
+
+    def retranslate(self) -> None:
+        for part in self.parts:
+            part.retranslate()
+
+    def heightForWidth(self, width: int) -> int:
+        heights = [part.heightForWidth(width) for part in self.parts]
+        return sum(heights) + sum(map(_gap_below, self.parts[:-1]))
+
+    def resizeEvent(self, _event: object) -> None:
+        self._place()
+
+    def _draw(self) -> None:
+        assert self._splitter
+        finished, open_block = self._splitter.finished, self._splitter.open
+        for number in range(self._shown, len(finished)):
+            self._put(number, finished[number])
+        self._shown = len(finished)
+        if open_block is None and not finished:
+            open_block = Block("")  # an empty line for the caret: the answer is on its way
+        if open_block is not None:
+            self._put(self._shown, open_block)
+        self._clear(self._shown + (open_block is not None))
+        self._move_caret()
+        self._place()
+        self.resized.emit()
+
+    def _join(self) -> None:
+        """Join the next group of neighbouring prose, one a turn of the event loop."""
+        group = self._next_group()
+        if not group:
+            return
+        first = self.parts.index(group[0])
+        joined = self._prose()
+        joined.set_markdown("\n\n".join(part.markdown for part in group))
+        self.parts[first : first + len(group)] = [joined]
+        self._place()
+        joined.show()
+        for part in group:
+            _discard(part)
+        self.resized.emit()
+        self._joiner.start(0)
+
+    def _next_group(self) -> list[ProseView]:
+        group: list[ProseView] = []
+        for part in [*self.parts, None]:
+            size = sum(len(member.markdown) for member in group)
+            if isinstance(part, ProseView) and size + len(part.markdown) <= JOINED_CHARACTERS:
+                group.append(part)
+                continue
+            if len(group) > 1 and not any(member.has_selection() for member in group):
+                return group
+            group = [part] if isinstance(part, ProseView) else []
+        return []
+
+    def _put(self, number: int, block: Block) -> None:
+        part = self.parts[number] if number < len(self.parts) else None
+        if part is None or isinstance(part, CodeView) != (block.kind == "code"):
+            self._clear(number)
+            part = self._code() if block.kind == "code" else self._prose()
+            self.parts.append(part)
+            part.show()
+        if isinstance(part, CodeView):
+            part.set_code(block.text, block.language)
+        else:
+            part.set_markdown(block.text)
+
+    def _prose(self) -> ProseView:
+        view = ProseView(self, self._soft)
+        view.link.connect(self.link)
+        view.grown.connect(self._grown)
+        return view
+
+    def _grown(self) -> None:
+        self._place()
+        self.resized.emit()
+
+    def _code(self) -> CodeView:
+        return CodeView(self)
+
+    def _clear(self, first: int) -> None:
+        for part in self.parts[first:]:
+            _discard(part)
+        del self.parts[first:]
+
+    def _move_caret(self) -> None:
+        for part in self.parts[-2:]:
+            if isinstance(part, ProseView):
+                part.set_caret(part is self.parts[-1])
+
+    def _place(self) -> None:
+        top = 0
+        for part in self.parts:
+            height = part.heightForWidth(self.width())
+            part.setGeometry(0, top, self.width(), height)
+            top += height + _gap_below(part)
+
+
+def _gap_below(part: Part) -> int:
+    # A line of prose has its leading below it, so what follows code would stand closer than what comes before.
+    return SIZES.gap_m + (SIZES.gap if isinstance(part, CodeView) else 0)
+
+
+def _discard(part: QWidget) -> None:
+    part.hide()
+    part.deleteLater()
