@@ -9,9 +9,7 @@ from pathlib import Path
 import platformdirs
 
 from models.failures import Failure
-
-NAME = "chickadee"
-DATA_DIR_VARIABLE = "CHICKADEE_DATA_DIR"
+from models.folders import DATA_DIR_VARIABLE, NAME, data_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,7 @@ def open_folders(data: Path | None = None) -> Folders:
     """Create the folders where they are missing; raises Failure when the data folder cannot be written."""
     chosen = data or _from_environment()
     logs = chosen / "logs" if chosen else Path(platformdirs.user_log_path(NAME, appauthor=False))
-    folders = Folders(chosen or Path(platformdirs.user_data_path(NAME, appauthor=False)), logs)
+    folders = Folders(chosen or data_folder(), logs)
     _make_private(folders.data)
     _make_private(folders.logs)
     return folders

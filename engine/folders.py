@@ -2,15 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
+from models.folders import CACHE_DIR_VARIABLE, cache_folder
 
-import platformdirs
-
-CACHE_DIR_VARIABLE = "CHICKADEE_CACHE_DIR"
-
-
-def cache_folder() -> Path:
-    """The user's cache folder for Chickadee; it may not exist yet (`models.files.make_private_folder`)."""
-    chosen = os.environ.get(CACHE_DIR_VARIABLE)
-    return Path(chosen) if chosen else Path(platformdirs.user_cache_path("chickadee", appauthor=False))
+__all__ = ["CACHE_DIR_VARIABLE", "cache_folder"]

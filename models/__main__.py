@@ -1,0 +1,31 @@
+"""`python -m models`: the models on this computer and how to get more; one module each in `models.commands`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from models.commands import add, info, list_, pull, remove, search
+from models.failures import Failure
+
+COMMANDS = (list_, info, search, pull, add, remove)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    top = argparse.ArgumentParser(prog="python -m models", description="The models on this computer.")
+    commands = top.add_subparsers(dest="command", required=True)
+    for command in COMMANDS:
+        command.register(commands)
+    options = top.parse_args(arguments)
+    try:
+        return int(options.run(options))
+    except Failure as failure:
+        print(f"chickadee: {failure}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""The folders and files that the user added to the places where models are looked for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from models.failures import Failure
+from models.files import write_atomically
+from models.folders import data_folder
+
+MOST = 200
+
+
+class Added:
+    """The list, stored at `path`. A damaged list is set aside, not lost."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path or data_folder() / "model-folders.json"
+
+    def read(self) -> tuple[Path, ...]:
+        """Never raises: without a usable list nothing was added."""
+        try:
+            listed = json.loads(self.path.read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return ()
+        if not isinstance(listed, list):
+            return ()
+        return tuple(Path(entry) for entry in listed[:MOST] if isinstance(entry, str) and "\0" not in entry)
+
+    def add(self, path: Path) -> None:
+        """Raises Failure when there is no such file or folder, or the list cannot be stored."""
+        path = path.expanduser().absolute()
+        if not path.exists():
+            raise Failure("no_such_file", f"There is no file or folder {path}. Was it moved or renamed?")
+        if not path.is_dir() and path.suffix.lower() != ".gguf":
+            raise Failure("not_a_model", f"{path.name} is not a GGUF model file. Choose a file that ends in .gguf.")
+        listed = self.read()
+        if path in listed:
+            return
+        if len(listed) >= MOST:
+            raise Failure("too_many", f"{MOST} folders and files are in the list already. Remove some first.")
+        self._write((*listed, path))
+
+    def drop(self, path: Path) -> bool:
+        """Take a file or folder off the list; the files stay. False if it was not on it."""
+        listed = self.read()
+        left = tuple(entry for entry in listed if entry != path)
+        if left != listed:
+            self._write(left)
+        return left != listed
+
+    def _write(self, listed: tuple[Path, ...]) -> None:
+        try:
+            if self.path.exists() and not self._whole():
+                self.path.rename(self.path.with_suffix(".broken.json"))
+            write_atomically(self.path, json.dumps([str(path) for path in listed], indent=1).encode())
+        except OSError as error:
+            sentence = f"The list of model folders cannot be stored: {self.path} cannot be written ({error.strerror})."
+            raise Failure("unwritable", sentence, str(error)) from error
+
+    def _whole(self) -> bool:
+        try:
+            return isinstance(json.loads(self.path.read_bytes()), list)
+        except (ValueError, RecursionError):
+            return False

@@ -1,0 +1,36 @@
+"""`python -m models add`: look for models in one more folder, or list one more file. Nothing is copied."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from models.added import Added
+from models.collection import LocalModel, describe, scan
+from models.commands import shown
+from models.failures import Failure
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("add", help="look for models in one more folder, or list one more file")
+    parser.add_argument("path", type=Path, metavar="PATH", help="a folder or a GGUF file; it stays where it is")
+    parser.add_argument("--json", action="store_true", help="print the models that were found")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    path = options.path.expanduser().absolute()
+    if path.is_file():
+        model = describe(path)
+        if model.facts is None:  # what cannot be used at all is better told now
+            raise Failure("bad_model", model.problem)
+    Added().add(path)
+    found = [model for model in scan(Added().read()) if _is_there(model, path)]
+    if options.json:
+        return shown.print_json([shown.local(model) for model in found])
+    print(f"{path} was added: {len(found)} {'model' if len(found) == 1 else 'models'} in it.")
+    return 0
+
+
+def _is_there(model: LocalModel, path: Path) -> bool:
+    return model.path == path or model.path.is_relative_to(path)

@@ -1,0 +1,64 @@
+"""`python -m models info`: what a model file says of itself, whether it fits, and which models can draft for it."""
+
+from __future__ import annotations
+
+import argparse
+
+from models.added import Added
+from models.byte_sizes import show_bytes
+from models.collection import LocalModel, scan
+from models.commands import shown
+from models.commands.find import find
+from models.verdict import Ask, Verdict, verdicts
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("info", help="what a model is, and whether it fits")
+    parser.add_argument("model", metavar="MODEL", help="its name in the list, or a GGUF file")
+    parser.add_argument("--no-plan", action="store_true", help="leave out whether it fits")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """1 when the file is there but cannot be used."""
+    model = find(options.model)
+    drafters = drafters_for(model)
+    asked = {"this": Ask(path=str(model.path))} if model.usable and not options.no_plan else {}
+    verdict = dict(verdicts(asked)).get("this")
+    if options.json:
+        names = [drafter.name for drafter in drafters]
+        shown.print_json(shown.local(model, verdict) | {"drafters": names})
+    else:
+        print("\n".join(lines(model, verdict, drafters)))
+    return 0 if model.usable else 1
+
+
+def drafters_for(model: LocalModel) -> list[LocalModel]:
+    """Models here that have the same vocabulary and fewer weights."""
+    facts = model.facts
+    if facts is None:
+        return []
+    return [other for other in scan(Added().read()) if other.facts and other.facts.can_draft_for(facts)]
+
+
+def lines(model: LocalModel, verdict: Verdict | None, drafters: list[LocalModel]) -> list[str]:
+    rows = [("file", str(model.path)), ("size", show_bytes(model.size))]
+    if len(model.files) > 1:
+        rows.append(("parts", str(len(model.files))))
+    if model.facts:
+        facts = model.facts
+        rows += [
+            ("title", facts.name),
+            ("architecture", facts.architecture),
+            ("weights", f"{facts.parameters:,}"),
+            ("quantisation", facts.quantisation),
+            ("context", f"{facts.n_ctx_train:,} tokens" if facts.n_ctx_train else "not said"),
+            ("licence", facts.licence or "not said"),
+            ("chat template", "yes" if facts.has_template else "no"),
+            ("vocabulary", f"{facts.tokens:,} tokens"),
+            ("can draft for it", ", ".join(drafter.name for drafter in drafters) or "no model here"),
+        ]
+    said = [f"  {name:18}{value}" for name, value in rows]
+    reasons = list(verdict.reasons) if verdict else []
+    return [f"{model.name}: {verdict.sentence if verdict else model.problem}", "", *said, "", *reasons]

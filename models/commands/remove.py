@@ -1,0 +1,48 @@
+"""`python -m models remove`: delete a downloaded model, or take one that was added off the list."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from models.added import Added
+from models.byte_sizes import show_bytes
+from models.commands import shown
+from models.commands.find import find
+from models.failures import Failure
+from models.removal import remove
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("remove", help="delete a downloaded model, or take an added one off the list")
+    parser.add_argument("model", metavar="MODEL", help="its name in the list, or the folder or file that was added")
+    parser.add_argument("--yes", action="store_true", help="delete without asking")
+    parser.add_argument("--json", action="store_true", help="print what was removed")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    path = Path(options.model).expanduser().absolute()
+    if Added().drop(path):
+        return _told(options, path, deleted=False)
+    model = find(options.model)
+    if model.place.is_ours and not options.yes and not _agreed(f"Delete {model.path}, {show_bytes(model.size)}?"):
+        raise Failure("kept", f"{model.name} was kept. To delete it without being asked: --yes.")
+    removal = remove(model)
+    removal.finish()
+    return _told(options, model.path, removal.deletes)
+
+
+def _agreed(question: str) -> bool:
+    """Without a terminal nobody agrees."""
+    if not sys.stdin.isatty():
+        return False
+    return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+
+
+def _told(options: argparse.Namespace, path: Path, deleted: bool) -> int:
+    if options.json:
+        return shown.print_json({"path": str(path), "deleted": deleted})
+    print(f"{path} was deleted." if deleted else f"{path} is no longer listed; the files stay.")
+    return 0

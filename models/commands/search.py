@@ -1,0 +1,45 @@
+"""`python -m models search`: asks the Hugging Face hub. Connects to it."""
+
+from __future__ import annotations
+
+import argparse
+
+from models.byte_sizes import show_bytes
+from models.commands import shown
+from models.hub import REPO, Hub
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("search", help="search the Hugging Face hub (connects to it)")
+    parser.add_argument("words", nargs="+", metavar="WORD", help="words, or OWNER/NAME to list that model's files")
+    parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    hub, words = Hub(), " ".join(options.words)
+    if REPO.fullmatch(words):
+        models = hub.models(words)
+        if options.json:
+            return shown.print_json([shown.remote(model) for model in models])
+        files = [(model.name, model.quantisation, show_bytes(model.size)) for model in models]
+        print(shown.table(files, ("file", "kind", "size")))
+        return 0
+    found = hub.search(words)
+    if options.json:
+        return shown.print_json([shown.result(result) for result in found])
+    if not found:
+        print("The hub has no GGUF model with these words.")
+        return 0
+    rows = [
+        (
+            one.repo,
+            shown.count(one.parameters),
+            one.licence,
+            f"{one.downloads:,}",
+            "needs an account" if one.gated else "",
+        )
+        for one in found
+    ]
+    print(shown.table(rows, ("model", "weights", "licence", "downloads", "")))
+    return 0

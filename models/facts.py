@@ -1,0 +1,149 @@
+"""What a model file says about itself, small enough to keep: from its header alone, no weights are read."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from models.failures import Failure
+from models.header import Header
+from models.token_list import PADDING, read_token_list
+
+Kind = Literal["chat", "base", "embedding", "adapter", "image", "vocabulary", "encoder"]
+KIND_SENTENCES: dict[Kind, str] = {
+    "chat": "",
+    "base": "It has no chat template, so it continues texts rather than answering.",
+    "embedding": "It is an embedding model: it compares texts and cannot answer.",
+    "adapter": "It is an adapter (LoRA), an addition to a model. Choose the model itself.",
+    "image": "It is the image part of a model. Choose the model itself.",
+    "vocabulary": "It holds a vocabulary only, no model.",
+    "encoder": "It translates text to text only and cannot chat.",
+}
+TEMPLATE, TOKENIZER = "tokenizer.chat_template", "tokenizer.ggml.model"
+SPECIAL = ("bos", "eos", "eot")
+ENCODERS = {"t5", "t5encoder", "bert", "nomic-bert", "jina-bert-v2", "modern-bert"}
+SHOWN = 200  # characters of a text from a file
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """`parameters` are counted from the tensors; `quantisation` as 'Q4_K_M'; `n_ctx_train` in tokens, 0 if not said.
+
+    `vocabulary` is a digest that is the same for two models whose tokens mean the same, whatever padding follows;
+    `special` are the token ids of beginning, end and end of turn, -1 where the file names none."""
+
+    name: str
+    architecture: str
+    parameters: int
+    quantisation: str
+    n_ctx_train: int
+    licence: str
+    kind: Kind
+    vocabulary: str = ""
+    tokens: int = 0
+    special: tuple[int, ...] = (-1, -1, -1)
+
+    @property
+    def has_template(self) -> bool:
+        return self.kind == "chat"
+
+    @property
+    def can_answer(self) -> bool:
+        return self.kind in ("chat", "base")
+
+    def can_draft_for(self, target: Facts) -> bool:
+        """Is it a smaller model with the same tokens? (`engine.draft.same_vocabulary` has the last word.)"""
+        same = bool(self.vocabulary) and self.vocabulary == target.vocabulary
+        agree = all(a == b or -1 in (a, b) for a, b in zip(self.special, target.special, strict=True))
+        return same and agree and self.can_answer and self.parameters < target.parameters
+
+
+def facts_of(headers: Sequence[Header]) -> Facts:
+    """Of a model in one file or several, its first part first. Raises Failure if its vocabulary cannot be read."""
+    first = headers[0]
+    vocabulary, tokens = _vocabulary(first)
+    return Facts(
+        name=_text(first.name),
+        architecture=_text(first.architecture),
+        parameters=sum(header.parameters for header in headers),
+        quantisation=_quantisation(headers),
+        n_ctx_train=max(0, first.n_ctx_train),
+        licence=_text(str(first.metadata.get("general.license", ""))),
+        kind=_kind(first),
+        vocabulary=vocabulary,
+        tokens=tokens,
+        special=tuple(_number(first, f"tokenizer.ggml.{name}_token_id") for name in SPECIAL),
+    )
+
+
+def _kind(header: Header) -> Kind:
+    metadata, architecture = header.metadata, header.architecture
+    if metadata.get("general.type") == "adapter":
+        return "adapter"
+    if metadata.get("general.type") == "mmproj" or architecture == "clip":
+        return "image"
+    causal, pooling = metadata.get(f"{architecture}.attention.causal"), metadata.get(f"{architecture}.pooling_type", 0)
+    if causal is False or pooling != 0:
+        return "embedding"
+    if architecture in ENCODERS:
+        return "encoder"
+    if not header.tensors:
+        return "vocabulary"
+    return "chat" if metadata.get(TEMPLATE) else "base"
+
+
+def _quantisation(headers: Sequence[Header]) -> str:
+    """As the file says, else the type of most weights."""
+    from gguf import GGMLQuantizationType, LlamaFileType  # 0.1 s, and only this needs it
+
+    number = _number(headers[0], "general.file_type")
+    if number in {kind.value for kind in LlamaFileType}:
+        return str(LlamaFileType(number).name).removeprefix("MOSTLY_").removeprefix("ALL_")
+    weights: Counter[int] = Counter()
+    for header in headers:
+        for tensor in header.tensors:
+            weights[tensor.type] += tensor.offset >= 0 and _elements(tensor.shape)
+    known = [type for type, _ in weights.most_common() if type in {kind.value for kind in GGMLQuantizationType}]
+    return str(GGMLQuantizationType(known[0]).name) if known else ""
+
+
+def _elements(shape: tuple[int, ...]) -> int:
+    product = 1
+    for size in shape:
+        product *= size
+    return product
+
+
+def _vocabulary(header: Header) -> tuple[str, int]:
+    """Digest and number of the tokens without the padding at their end; empty where the file has none."""
+    if not header.array_lengths.get("tokenizer.ggml.tokens"):
+        return "", 0
+    listed = read_token_list(header)
+    count = len(listed.texts)
+    while count and listed.kinds[count - 1 : count] == (PADDING,):
+        count -= 1
+    digest = hashlib.sha256(str(header.metadata.get(TOKENIZER, "")).encode())
+    for text in listed.texts[:count]:
+        digest.update(len(text).to_bytes(4, "little") + text)
+    digest.update(repr(listed.kinds[:count]).encode())
+    return digest.hexdigest()[:32], count
+
+
+def _number(header: Header, key: str) -> int:
+    value = header.metadata.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) else -1
+
+
+def _text(text: str) -> str:
+    """One line that can be shown: texts in files may hold anything."""
+    return "".join(character if character.isprintable() else " " for character in text[:SHOWN]).strip()
+
+
+def refusal(name: str, facts: Facts) -> Failure | None:
+    """Why a model cannot be chatted with; None if it can."""
+    if facts.can_answer:
+        return None
+    return Failure("not_a_chat_model", f"{name}: {KIND_SENTENCES[facts.kind]}")

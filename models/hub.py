@@ -1,0 +1,220 @@
+"""The Hugging Face hub: searching models, and the GGUF files of one with their sizes and published digests.
+
+API: https://huggingface.co/docs/hub/api. What the hub answers is hostile input: shapes and sizes are checked.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlencode, urljoin
+
+from models.failures import Failure
+from models.network import Network, failures, host_of
+from models.split import part_names
+
+HUB = "https://huggingface.co"
+HUB_VARIABLE = "CHICKADEE_HUB"  # another hub with the same API: a mirror, or the tests' server
+MOST_RESULTS, MOST_FILES, MOST_PAGES = 30, 5000, 10
+MAX_ANSWER = 32 << 20
+REPO = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
+QUANTISATION = re.compile(r"(?:^|[-._])((?:I?Q\d\w*|T?Q\d_\w+|BF16|F16|F32|MXFP4\w*))$", re.IGNORECASE)
+# Which file of a repository most people want: small enough, and hardly worse than the original.
+PREFERRED = ("Q4_K_M", "Q4_K_S", "Q5_K_M", "Q4_0", "IQ4_XS", "Q8_0", "Q6_K")
+
+
+@dataclass(frozen=True, slots=True)
+class RepoResult:
+    """A model that a search found. 0 and empty where the hub does not say; `gated`: needs an account there."""
+
+    repo: str
+    downloads: int = 0
+    licence: str = ""
+    parameters: int = 0
+    architecture: str = ""
+    n_ctx_train: int = 0
+    gated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFile:
+    """One file: `sha256` as the hub publishes it, 64 hexadecimal digits; `commit` is the version it belongs to."""
+
+    repo: str
+    path: str
+    size: int
+    sha256: str
+    commit: str = "main"
+
+    @property
+    def name(self) -> str:
+        return self.path.rsplit("/", 1)[-1]
+
+    @property
+    def quantisation(self) -> str:
+        found = QUANTISATION.search(re.sub(r"-\d{5}-of-\d{5}$", "", self.name[:-5]))
+        return found[1].upper() if found else ""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteModel:
+    """A model of a repository: one file, or the parts of it in order."""
+
+    files: tuple[RemoteFile, ...]
+
+    @property
+    def name(self) -> str:
+        return self.files[0].name
+
+    @property
+    def size(self) -> int:
+        return sum(file.size for file in self.files)
+
+    @property
+    def quantisation(self) -> str:
+        return self.files[0].quantisation
+
+
+class Hub:
+    """Asks the hub only when one of its methods is called."""
+
+    def __init__(self, network: Network | None = None, address: str | None = None) -> None:
+        self.network = network or Network()
+        self.address = (address or os.environ.get(HUB_VARIABLE) or HUB).rstrip("/")
+
+    def search(self, words: str, most: int = MOST_RESULTS) -> tuple[RepoResult, ...]:
+        """Repositories with GGUF files, the most downloaded first. Raises Failure."""
+        if not words.strip():
+            raise Failure("bad_option", "Type what to search for, like: qwen 1.5b instruct.")
+        query = [("search", " ".join(words.split())[:200]), ("filter", "gguf"), ("sort", "downloads")]
+        query += [("direction", "-1"), ("limit", str(most))]
+        query += [("expand[]", field) for field in ("downloads", "tags", "gated", "gguf")]
+        answer, _ = self._json(f"{self.address}/api/models?{urlencode(query)}")
+        found = [_result(entry) for entry in answer[:most]] if isinstance(answer, list) else []
+        return tuple(result for result in found if result is not None)
+
+    def models(self, repo: str) -> tuple[RemoteModel, ...]:
+        """The chat models among the repository's GGUF files, the best choice first. Raises Failure."""
+        files = {file.path: file for file in self._files(repo)}
+        models = []
+        for path, file in files.items():
+            folder = path[: -len(file.name)]
+            parts = [files.get(folder + name) for name in part_names(file.name)]
+            if parts[0] is file and None not in parts and "mmproj" not in file.name.lower():
+                models.append(RemoteModel(tuple(part for part in parts if part)))
+        if not models:
+            raise Failure("not_found", f"{repo} holds no GGUF model that could be downloaded.")
+        return tuple(sorted(models, key=_preference))
+
+    def model(self, repo: str, file: str = "") -> RemoteModel:
+        """The one called `file` (a name, or a quantisation like Q8_0), or the best choice. Raises Failure."""
+        models = self.models(repo)
+        wanted = file.lower()
+        for model in models:
+            if not file or wanted in (model.files[0].path.lower(), model.name.lower(), model.quantisation.lower()):
+                return model
+        listed = ", ".join(model.name for model in models[:8])
+        raise Failure("not_found", f"{repo} has no file {file}. It has {listed}.")
+
+    def licence(self, repo: str) -> str:
+        """As the repository states it, empty if it does not. Raises Failure."""
+        answer, _ = self._json(f"{self.address}/api/models/{check_repo(repo)}")
+        return _licence(answer.get("tags")) if isinstance(answer, dict) else ""
+
+    def address_of(self, file: RemoteFile) -> str:
+        return f"{self.address}/{file.repo}/resolve/{quote(file.commit)}/{quote(file.path)}"
+
+    def _files(self, repo: str) -> Iterator[RemoteFile]:
+        """Page by page. Only files with a published digest and a sensible size: others could not be checked."""
+        about, _ = self._json(f"{self.address}/api/models/{check_repo(repo)}")
+        commit = str(about.get("sha", "")) if isinstance(about, dict) else ""
+        commit = commit if re.fullmatch(r"[0-9a-f]{7,64}", commit) else "main"
+        url: str | None = f"{self.address}/api/models/{repo}/tree/{commit}?recursive=true"
+        for _ in range(MOST_PAGES):
+            if url is None:
+                return
+            listed, url = self._json(url)
+            for entry in listed[:MOST_FILES] if isinstance(listed, list) else []:
+                file = _remote_file(repo, commit, entry)
+                if file:
+                    yield file
+
+    def _json(self, url: str) -> tuple[Any, str | None]:
+        """The answer, and the address of its next page, which must be on the same hub."""
+        raw = bytearray()
+        with self.network.get(url, {"Accept": "application/json"}) as response, failures(url):
+            for piece in response.iter_content(1 << 16):
+                raw += piece
+                if len(raw) > MAX_ANSWER:
+                    raise Failure("refused", f"{host_of(url)} answers without end.")
+            following = response.links.get("next", {}).get("url")
+        try:
+            answer = json.loads(raw)
+        except (ValueError, RecursionError) as error:
+            sentence = f"{host_of(url)} gave an answer that Chickadee does not understand. Try again later."
+            raise Failure("refused", sentence, str(error)) from error
+        following = urljoin(url, following) if following else None
+        return answer, following if following and following.startswith(f"{self.address}/api/") else None
+
+
+def check_repo(repo: str) -> str:
+    """Raises Failure for a text that is no name of a repository."""
+    if not REPO.fullmatch(repo) or ".." in repo:
+        raise Failure("bad_option", f"“{repo[:80]}” is no model on the hub: write it like Qwen/Qwen3-4B-GGUF.")
+    return repo
+
+
+def _result(entry: object) -> RepoResult | None:
+    if not isinstance(entry, dict):
+        return None
+    repo = entry.get("id") or entry.get("modelId")
+    if not isinstance(repo, str) or not REPO.fullmatch(repo):
+        return None
+    gguf = entry.get("gguf") if isinstance(entry.get("gguf"), dict) else {}
+    assert isinstance(gguf, dict)
+    return RepoResult(
+        repo,
+        _count(entry.get("downloads")),
+        _licence(entry.get("tags")),
+        _count(gguf.get("total")),
+        str(gguf.get("architecture") or "")[:40],
+        _count(gguf.get("context_length")),
+        entry.get("gated") not in (False, None),
+    )
+
+
+def _remote_file(repo: str, commit: str, entry: object) -> RemoteFile | None:
+    if not isinstance(entry, dict) or entry.get("type") != "file":
+        return None
+    path, lfs = entry.get("path"), entry.get("lfs")
+    if not isinstance(path, str) or not isinstance(lfs, dict) or not path.lower().endswith(".gguf"):
+        return None
+    digest, size = str(lfs.get("oid", "")).removeprefix("sha256:"), _count(lfs.get("size"))
+    if not re.fullmatch(r"[0-9a-f]{64}", digest) or not size or not is_safe_path(path):
+        return None
+    return RemoteFile(repo, path, size, digest, commit)
+
+
+def is_safe_path(path: str) -> bool:
+    """Could it be a path below a folder on any system?"""
+    parts = path.split("/")
+    return all(re.fullmatch(r"[^\x00-\x1f\\/:*?\"<>|]{1,200}", part) and part.strip(". ") == part for part in parts)
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 60 else 0
+
+
+def _licence(tags: object) -> str:
+    tags = tags if isinstance(tags, list) else []
+    named = [tag for tag in tags if isinstance(tag, str) and tag.startswith("license:")]
+    return named[0].removeprefix("license:")[:60] if named else ""
+
+
+def _preference(model: RemoteModel) -> tuple[int, int]:
+    kind = model.quantisation
+    return (PREFERRED.index(kind) if kind in PREFERRED else len(PREFERRED)), model.size

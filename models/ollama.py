@@ -1,0 +1,55 @@
+"""Ollama's models: its manifests name the blobs that are GGUF files. Only reads; hostile manifests are passed over.
+
+manifests/<registry>/<owner>/<model>/<tag> is JSON; its layer of the type MODEL is blobs/sha256-<digest>.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+MODEL = "application/vnd.ollama.image.model"
+REGISTRY, OWNER = "registry.ollama.ai", "library"  # left out of the names that Ollama shows
+MAX_MANIFEST = 1 << 20
+
+
+def ollama_models(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Name, as Ollama shows it, and file of each model."""
+    root = folder / "manifests"
+    for path in sorted(_files(root)):
+        digest = _digest(path)
+        if digest:
+            yield _name(path.relative_to(root).parts), folder / "blobs" / f"sha256-{digest}"
+
+
+def _files(root: Path) -> Iterator[Path]:
+    for parent, folders, names in os.walk(root):  # skips what cannot be read, follows no links
+        depth = len(Path(parent).relative_to(root).parts)
+        if depth >= 5:
+            folders.clear()
+        yield from (Path(parent) / name for name in names if not name.startswith("."))
+
+
+def _digest(path: Path) -> str:
+    """Of the model's blob, empty where the manifest names none."""
+    try:
+        with path.open("rb") as file:
+            manifest = json.loads(file.read(MAX_MANIFEST))
+    except (OSError, ValueError, RecursionError):
+        return ""
+    layers = manifest.get("layers") if isinstance(manifest, dict) else None
+    for layer in layers if isinstance(layers, list) else []:
+        if isinstance(layer, dict) and layer.get("mediaType") == MODEL:
+            found = re.fullmatch(r"sha256:([0-9a-f]{64})", str(layer.get("digest")))
+            return found[1] if found else ""
+    return ""
+
+
+def _name(parts: tuple[str, ...]) -> str:
+    """('registry.ollama.ai', 'library', 'qwen2.5', '1.5b') → 'qwen2.5:1.5b'."""
+    *owners, tag = parts
+    shown = [part for part, usual in zip(owners, (REGISTRY, OWNER), strict=False) if part != usual] + owners[2:]
+    return f"{'/'.join(shown)}:{tag}"

@@ -1,0 +1,50 @@
+"""How far a download is, and how fast."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+Phase = Literal["connecting", "receiving", "waiting", "checking"]
+WINDOW_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Bytes `done` of `total`. `speed` in bytes per second while receiving, 0 where it is not known.
+
+    waiting: the line dropped and is tried again in a moment; checking: what is here is compared with its digest."""
+
+    phase: Phase
+    done: int
+    total: int
+    speed: float = 0.0
+
+    @property
+    def fraction(self) -> float:
+        return self.done / self.total if self.total else 0.0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """None where it cannot be told."""
+        return (self.total - self.done) / self.speed if self.speed > 0 else None
+
+
+class Speed:
+    """Bytes per second over the last seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._seen: deque[tuple[float, int]] = deque()
+
+    def at(self, done: int) -> float:
+        """The speed now that `done` bytes are there."""
+        now = self._clock()
+        self._seen.append((now, done))
+        while len(self._seen) > 2 and now - self._seen[0][0] > WINDOW_SECONDS:
+            self._seen.popleft()
+        first, start = self._seen[0]
+        return max(0.0, (done - start) / (now - first)) if now > first else 0.0

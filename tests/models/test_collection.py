@@ -1,0 +1,267 @@
+"""Models are found wherever they lie, each once, with facts or with the reason why not."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models import collection
+from models.added import Added
+from models.collection import LocalModel, describe, scan
+from models.fact_cache import FactCache
+from models.failures import Failure
+from models.places import own_folder, places
+from models.removal import purge, remove
+from models.split import grouped, part_names
+from tests.models.make_gguf import make_gguf
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch) -> Path:
+    """A home folder of its own, and our folder in it."""
+    folder: Path = tmp_path / "home"
+    for name in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(name, str(folder))
+    for name in ("OLLAMA_MODELS", "HF_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME", "LLAMA_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("CHICKADEE_DATA_DIR", str(folder / "data"))
+    monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(folder / "cache"))
+    own_folder().mkdir(parents=True)
+    return folder
+
+
+def others(*added: Path) -> list[LocalModel]:
+    """All but the built-in one."""
+    return [model for model in scan(added) if model.place.kind != "built-in"]
+
+
+def test_the_built_in_model_is_first():
+    first = next(iter(scan()))
+    assert first.place.kind == "built-in"
+    assert first.facts
+    assert first.facts.architecture == "llama"
+    assert first.facts.parameters == 134_515_008
+    assert first.facts.n_ctx_train == 8192
+    assert first.facts.has_template
+    assert first.facts.tokens == 49_152
+
+
+def test_facts_of_a_file_in_our_folder():
+    make_gguf(own_folder() / "bird.gguf")
+    (model,) = others()
+    assert (model.name, model.place.kind, model.problem) == ("bird.gguf", "own", "")
+    assert model.facts
+    assert (model.facts.quantisation, model.facts.licence, model.facts.parameters) == ("Q4_K_M", "apache-2.0", 2048)
+    assert model.usable
+
+
+def test_models_of_other_programs_are_found(home):
+    make_gguf(home / ".lmstudio/models/infra-ai/ocelot/ocelot.gguf")
+    blob = make_gguf(home / "blob")
+    models = home / ".ollama/models"
+    digest = "ab" * 32
+    (models / "blobs").mkdir(parents=True)
+    os.rename(blob, models / "blobs" / f"sha256-{digest}")
+    manifest = models / "manifests/registry.ollama.ai/library/wren/1.5b"
+    manifest.parent.mkdir(parents=True)
+    layers = [{"mediaType": "application/vnd.ollama.image.model", "digest": f"sha256:{digest}", "size": 1}]
+    manifest.write_text(json.dumps({"layers": layers}))
+    hub = home / ".cache/huggingface/hub/models--a--b"
+    make_gguf(hub / "blobs/123")
+    for commit in ("c1", "c2"):  # two snapshots of one file
+        (hub / "snapshots" / commit).mkdir(parents=True)
+        (hub / "snapshots" / commit / "robin.gguf").symlink_to(hub / "blobs/123")
+    make_gguf(home / ".cache/llama.cpp/jay.gguf")
+    found = [(model.place.kind, model.name) for model in others()]
+    assert found == [
+        ("lm-studio", "ocelot.gguf"), ("ollama", "wren:1.5b"), ("hub", "robin.gguf"), ("llama.cpp", "jay.gguf"),
+    ]  # fmt: skip
+
+
+def test_lm_studio_may_keep_its_models_elsewhere(home):
+    make_gguf(home / "elsewhere/x/y/owl.gguf")
+    (home / ".lmstudio").mkdir()
+    (home / ".lmstudio/settings.json").write_text(json.dumps({"downloadsFolder": str(home / "elsewhere")}))
+    assert [model.name for model in others()] == ["owl.gguf"]
+
+
+def test_hostile_manifests_and_settings_are_passed_over(home):
+    folder = home / ".ollama/models/manifests/r/l/m"
+    folder.mkdir(parents=True)
+    outside = {"layers": [{"mediaType": "application/vnd.ollama.image.model", "digest": "sha256:../../../etc/passwd"}]}
+    texts = ("", "[]", "{", "[" * 100_000, '{"layers": 3}', '{"layers": [3]}', json.dumps(outside))
+    for number, text in enumerate(texts):
+        (folder / str(number)).write_text(text)
+    (home / ".lmstudio").mkdir()
+    (home / ".lmstudio/settings.json").write_text('["downloadsFolder"]')
+    assert others() == []
+
+
+def test_parts_are_one_model_and_a_missing_part_is_told():
+    for number in (1, 2):
+        make_gguf(own_folder() / f"big-0000{number}-of-00002.gguf")
+    make_gguf(own_folder() / "torn-00002-of-00003.gguf")
+    whole, torn = others()
+    assert whole.facts
+    assert [path.name for path in whole.files] == ["big-00001-of-00002.gguf", "big-00002-of-00002.gguf"]
+    assert whole.facts.parameters == 2 * 2048
+    assert torn.facts is None
+    assert torn.problem == (
+        "torn-00002-of-00003.gguf is incomplete: parts 1, 3 of 3 are missing. Download the model again."
+    )
+
+
+@given(st.lists(st.sampled_from([f"m-0000{i}-of-0000{n}.gguf" for i in range(4) for n in range(4)] + ["a.gguf"])))
+def test_every_file_is_in_one_group(names):
+    files = [Path(name) for name in dict.fromkeys(names)]
+    in_groups = [path for group in grouped(files) for path in group.files]
+    assert sorted(in_groups) == sorted(files)
+
+
+def test_a_name_that_promises_endless_parts_is_one_file():
+    assert part_names("x-00001-of-99999.gguf") == ("x-00001-of-99999.gguf",)
+    assert part_names("x-00003-of-00002.gguf") == ("x-00003-of-00002.gguf",)
+
+
+def test_what_cannot_be_read_is_skipped_with_a_reason(tmp_path):
+    folder = own_folder()
+    (folder / "a-text.gguf").write_text("hello")
+    (folder / "b-empty.gguf").touch()
+    (folder / "c-gone.gguf").symlink_to(folder / "nowhere")
+    whole = make_gguf(tmp_path / "whole.gguf").read_bytes()
+    (folder / "d-torn.gguf").write_bytes(whole[:200])
+    os.mkfifo(folder / "e-pipe.gguf")
+    (folder / "f-circle.gguf").symlink_to(folder / "f-circle.gguf")
+    problems = [model.problem for model in others()]
+    assert problems == [
+        "a-text.gguf is not a GGUF model file. Choose a file that ends in .gguf.",
+        "b-empty.gguf is not a GGUF model file. Choose a file that ends in .gguf.",
+        "c-gone.gguf points to a file that is not there any more.",
+        "d-torn.gguf is damaged or incomplete: its header cannot be read. Download it again.",
+        "e-pipe.gguf is no file.",
+        "f-circle.gguf cannot be read: Too many levels of symbolic links.",
+    ]
+    assert not any(model.usable for model in others())
+
+
+@pytest.mark.parametrize(
+    ("metadata", "kind"),
+    [({"llama__attention__causal": False}, "embedding"), ({"llama__pooling_type": 1}, "embedding"), ({}, "base")],
+)
+def test_what_a_file_is_for(metadata, kind, tmp_path):
+    model = describe(make_gguf(tmp_path / "x.gguf", template=None, **metadata))
+    assert model.facts
+    assert model.facts.kind == kind
+    assert model.usable == (kind == "base")
+    assert model.problem
+
+
+def test_circles_of_folders_end():
+    (own_folder() / "round").symlink_to(own_folder())
+    make_gguf(own_folder() / "bird.gguf")
+    assert [model.name for model in others()] == ["bird.gguf"]
+
+
+def test_known_files_are_not_read_again(monkeypatch):
+    path = make_gguf(own_folder() / "bird.gguf")
+    first = others()
+    with monkeypatch.context() as patched:
+        patched.setattr(collection, "read_header", lambda path: pytest.fail(f"{path} was read again"))
+        assert others() == first
+    make_gguf(path, name="Another bird")
+    (changed,) = others()
+    assert changed.facts
+    assert changed.facts.name == "Another bird"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"version": 1}', '{"version": 1, "files": {"a": 1}}', "[" * 100_000])
+def test_a_damaged_cache_only_costs_time(text, tmp_path):
+    path = tmp_path / "facts.json"
+    path.write_text(text)
+    assert list(scan(cache=FactCache(path)))
+
+
+def test_who_can_draft_for_whom(tmp_path):
+    large = describe(make_gguf(tmp_path / "large.gguf", rows=640, padding=3)).facts
+    small = describe(make_gguf(tmp_path / "small.gguf")).facts
+    other = describe(make_gguf(tmp_path / "other.gguf", tokens=("<s>", "</s>", "a", "c", "日本"))).facts
+    assert large
+    assert small
+    assert other
+    assert small.can_draft_for(large)
+    assert not large.can_draft_for(small)  # no smaller
+    assert not small.can_draft_for(small)
+    assert not other.can_draft_for(large)
+
+
+def test_added_folders_and_files(tmp_path):
+    added = Added()
+    make_gguf(tmp_path / "there/bird.gguf")
+    file = make_gguf(tmp_path / "alone.gguf")
+    added.add(tmp_path / "there")
+    added.add(file)
+    added.add(file)
+    assert [model.name for model in others(*added.read())] == ["bird.gguf", "alone.gguf"]
+    assert added.drop(file)
+    assert not added.drop(file)
+    assert [model.name for model in others(*added.read())] == ["bird.gguf"]
+
+
+def test_what_cannot_be_added(tmp_path):
+    with pytest.raises(Failure, match="There is no file or folder"):
+        Added().add(tmp_path / "nothing")
+    (tmp_path / "x.txt").touch()
+    with pytest.raises(Failure, match="not a GGUF"):
+        Added().add(tmp_path / "x.txt")
+
+
+def test_a_damaged_list_is_kept(tmp_path):
+    added = Added(tmp_path / "list.json")
+    added.path.write_text("{")
+    assert added.read() == ()
+    added.add(tmp_path)
+    assert added.read() == (tmp_path,)
+    assert (tmp_path / "list.broken.json").read_text() == "{"
+
+
+def test_removing_can_be_undone():
+    path = make_gguf(own_folder() / "bird.gguf")
+    raw = path.read_bytes()
+    (model,) = others()
+    removal = remove(model)
+    assert others() == []
+    removal.undo()
+    assert path.read_bytes() == raw
+    remove(model).finish()
+    assert list(own_folder().iterdir()) == []
+
+
+def test_what_was_not_deleted_is_purged_later():
+    make_gguf(own_folder() / "bird.gguf")
+    (model,) = others()
+    assert remove(model).deletes
+    purge(places()[0])
+    assert list(own_folder().iterdir()) == []
+
+
+def test_only_our_models_are_deleted(home, tmp_path):
+    path = make_gguf(home / ".lmstudio/models/a/b/c.gguf")
+    (model,) = others()
+    with pytest.raises(Failure, match="belongs to LM Studio"):
+        remove(model)
+    file = make_gguf(tmp_path / "mine.gguf")
+    Added().add(file)
+    mine = others(file)[0]
+    removal = remove(mine)
+    assert not removal.deletes
+    assert Added().read() == ()
+    removal.undo()
+    assert Added().read() == (file,)
+    remove(mine).finish()
+    assert path.exists()
+    assert file.exists()

@@ -1,0 +1,142 @@
+"""`python -m models` as a person or a script uses it: a process of its own, the local hub, real exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from models.__main__ import main
+from models.catalogue import catalogue, entry_called
+from models.commands.pull import progress_line
+from models.hub import is_safe_path
+from models.places import own_folder
+from models.progress import Progress
+from tests.models.make_gguf import make_gguf
+
+TOP = Path(__file__).resolve().parents[2]
+
+
+def run(*arguments: object, **variables: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "models", *map(str, arguments)]
+    environment = os.environ | variables
+    return subprocess.run(command, cwd=TOP, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+
+
+def json_of(*arguments: object, **variables: str) -> Any:
+    done = run(*arguments, "--json", **variables)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_the_list_says_what_fits(own_data):
+    (built_in,) = json_of("list")
+    assert built_in["place"] == "built-in"
+    assert built_in["quantisation"] == "Q4_1"
+    plan = built_in["plan"]
+    assert (plan["verdict"], plan["exact"], plan["largest_context"]) == ("fits", True, 8192)
+    assert plan["total_bytes"] > built_in["size_bytes"]
+    lines = run("list").stdout.splitlines()
+    assert lines[0].split() == ["name", "size", "weights", "kind", "place", "memory"]
+    assert "built in  fits: " in lines[1]
+
+
+def test_the_catalogue_says_what_would_fit(own_data):
+    entries = json_of("list", "--catalogue")
+    assert [entry["id"] for entry in entries] == [entry.id for entry in catalogue()]
+    assert all(entry["plan"]["total_bytes"] > entry["size_bytes"] for entry in entries)
+    assert not any(entry["plan"]["exact"] for entry in entries)
+
+
+def test_the_catalogue_is_sound():
+    entries = catalogue()
+    assert [entry.size for entry in entries] == sorted(entry.size for entry in entries)
+    assert len({entry.id for entry in entries}) == len({entry.title for entry in entries}) == len(entries)
+    assert {entry.licence for entry in entries} <= {"apache-2.0", "mit"}
+    assert all(is_safe_path(entry.file) and entry.file.endswith(".gguf") for entry in entries)
+    assert all(entry.about.endswith(".") and entry.repo.count("/") == 1 for entry in entries)
+    assert entry_called("Qwen3-4B") == entry_called("Qwen/Qwen3-4B-GGUF")
+    assert entry_called("nothing") is None
+
+
+def test_pull_list_info_remove(server, own_data, tmp_path):
+    server.add("bird.gguf", make_gguf(tmp_path / "bird.gguf").read_bytes())
+    address = {"CHICKADEE_HUB": server.address}
+    pulled = json_of("pull", "a/b", **address)
+    assert Path(pulled["path"]) == own_folder() / "a/b/bird.gguf"
+    assert pulled["usable"]
+    again = run("pull", "a/b", "bird.gguf", **address)
+    assert again.returncode == 0
+    assert again.stdout.startswith("bird.gguf is here")
+    assert [model["name"] for model in json_of("list", "--no-plan")][1:] == ["bird.gguf"]
+    shown = run("info", "bird", "--no-plan").stdout
+    assert "licence           apache-2.0" in shown
+    kept = run("remove", "bird")
+    assert kept.returncode == 2
+    assert kept.stderr == "chickadee: bird.gguf was kept. To delete it without being asked: --yes.\n"
+    assert json_of("remove", "bird", "--yes")["deleted"]
+    assert list((own_folder() / "a/b").iterdir()) == []
+
+
+def test_searching_and_listing_files(server, own_data):
+    server.add("x-Q8_0.gguf", b"12")
+    server.answers["/api/models"] = json.dumps([{"id": "a/b", "tags": ["license:mit"]}]).encode()
+    address = {"CHICKADEE_HUB": server.address}
+    assert json_of("search", "small", "bird", **address)[0]["licence"] == "mit"
+    (model,) = json_of("search", "a/b", **address)
+    assert (model["quantisation"], model["size_bytes"]) == ("Q8_0", 2)
+
+
+def test_adding_a_folder_and_a_file(own_data, tmp_path):
+    make_gguf(tmp_path / "there/bird.gguf")
+    file = make_gguf(tmp_path / "wren.gguf")
+    assert [model["name"] for model in json_of("add", tmp_path / "there")] == ["bird.gguf"]
+    assert "1 model in it" in run("add", file).stdout
+    assert "Take that off the list instead" in run("remove", "bird.gguf", "--yes").stderr
+    assert run("remove", tmp_path / "there").returncode == 0
+    assert run("remove", "wren.gguf").returncode == 0
+    assert len(json_of("list", "--no-plan")) == 1
+    assert file.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["info", "nothing"], "There is no model called “nothing” here."),
+        (["add", "nothing"], "There is no file or folder"),
+        (["add", "README.md"], "is not a GGUF model file"),
+        (["remove", "SmolLM2"], "It comes with Chickadee and stays."),
+        (["pull", "x"], "is no model on the hub"),
+        (["pull", "a/b"], "Connections are switched off"),
+        (["search", "x"], "Connections are switched off"),
+    ],
+)
+def test_bad_input_is_a_sentence(arguments, sentence, own_data, monkeypatch, capsys):
+    monkeypatch.setenv("CHICKADEE_OFFLINE", "1")
+    monkeypatch.chdir(TOP)
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("chickadee: ")
+    assert sentence in said
+
+
+def test_a_file_that_cannot_be_used_is_told(own_data, tmp_path, capsys):
+    bad = tmp_path / "bad.gguf"
+    bad.write_text("hello")
+    assert main(["info", str(bad)]) == 1
+    assert "bad.gguf is not a GGUF model file" in capsys.readouterr().out
+    assert main(["add", str(bad)]) == 2
+    make_gguf(own_folder() / "one-bird.gguf")
+    make_gguf(own_folder() / "two-birds.gguf")
+    assert main(["info", "bird"]) == 2
+    assert "may be one of 2 models: one-bird.gguf, two-birds.gguf" in capsys.readouterr().err
+
+
+def test_the_line_of_progress():
+    line = progress_line("bird.gguf", Progress("receiving", 1 << 30, 4 << 30, 32 << 20))
+    assert line == "bird.gguf ██████░░░░░░░░░░░░░░░░░░ 1.00 GiB of 4.00 GiB · 32 MiB/s · 1:36 left"

@@ -1,0 +1,290 @@
+"""A file arrives whole and right or not at all, whatever line, server and disk do."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from models import part_file
+from models.download import Download
+from models.downloads import wanted
+from models.failures import Failure
+from models.hub import Hub
+from models.part_file import PartFile, Source
+from models.progress import Progress, Speed
+from tests.models.hub_server import Handler, HubServer
+
+CONTENT = random.Random(1).randbytes(3_000_000)
+SOON = 0.001
+
+
+@pytest.fixture
+def download(server: HubServer, hub: Hub, own_data: Path) -> Download:
+    server.add("bird.gguf", CONTENT)
+    ((source, target),) = wanted(hub.model("a/b"), hub).files
+    server.requests.clear()
+    return Download(source, target, first_wait=SOON)
+
+
+def run(download: Download) -> list[Progress]:
+    return list(download.run())
+
+
+def ranges(server: HubServer) -> list[str]:
+    return [range for path, range in server.requests if path.startswith("/cdn/")]
+
+
+def nothing_left(download: Download) -> bool:
+    return not download.target.parent.exists() or list(download.target.parent.iterdir()) == []
+
+
+def arrived(download: Download) -> bool:
+    """The file, and nothing besides it."""
+    return download.target.read_bytes() == CONTENT and list(download.target.parent.iterdir()) == [download.target]
+
+
+def test_a_file_arrives(download, server):
+    seen = run(download)
+    assert arrived(download)
+    assert ranges(server) == [""]
+    done = [progress.done for progress in seen]
+    assert done == sorted(done)
+    assert (seen[-1].done, seen[-1].total, seen[-1].phase) == (len(CONTENT), len(CONTENT), "receiving")
+
+
+def test_a_dropped_line_goes_on_where_it_was(download, server):
+    def drop(handler: Handler) -> bool:
+        if len(ranges(server)) > 2:
+            return False
+        handler.answer(206 if handler.start else 200, b"", len(CONTENT) - handler.start, **part_of(handler))
+        handler.wfile.write(CONTENT[handler.start : handler.start + 1_000_000])
+        return True
+
+    server.fault = drop
+    phases = {progress.phase for progress in run(download)}
+    assert arrived(download)
+    assert ranges(server) == ["", "bytes=1000000-", "bytes=2000000-"]
+    assert "waiting" in phases
+
+
+def part_of(handler: Handler) -> dict[str, str]:
+    if not handler.start:
+        return {"ETag": handler.hub.etag}
+    return {"Content-Range": f"bytes {handler.start}-{len(CONTENT) - 1}/{len(CONTENT)}", "ETag": handler.hub.etag}
+
+
+def half(download: Download) -> None:
+    """An earlier run was ended in the middle."""
+    steps = download.run()
+    for progress in steps:
+        if progress.done > len(CONTENT) / 2:
+            break
+    steps.close()  # type: ignore[attr-defined]
+
+
+def test_a_new_run_goes_on_where_the_last_was(download, server):
+    half(download)
+    there = PartFile(download.target).path.stat().st_size
+    assert len(CONTENT) / 2 < there < len(CONTENT)
+    server.requests.clear()
+    seen = run(download)
+    assert arrived(download)
+    assert ranges(server) == [f"bytes={there}-"]
+    assert seen[0].phase == "checking"
+
+
+def test_a_server_that_ignores_range_starts_again(download, server):
+    half(download)
+
+    def ignore(handler: Handler) -> bool:
+        handler.answer(200, CONTENT)
+        return True
+
+    server.fault = ignore
+    run(download)
+    assert arrived(download)
+
+
+def test_a_file_that_changed_on_the_server_starts_again(download, server):
+    half(download)
+    server.etag = '"two"'
+    run(download)
+    assert arrived(download)
+
+
+@pytest.mark.parametrize("said", ["bytes 0-2999999/3000000", "bytes 7-8/9", "nonsense", "", "bytes 1500000-2/*"])
+def test_a_range_that_was_not_asked_for_starts_again(said, download, server):
+    half(download)
+
+    def elsewhere(handler: Handler) -> bool:
+        if "Range" not in handler.headers:
+            return False
+        handler.answer(206, CONTENT[7:], None, **{"Content-Range": said})
+        return True
+
+    server.fault = elsewhere
+    run(download)
+    assert arrived(download)
+
+
+def test_416_starts_again(download, server):
+    half(download)
+
+    def beyond(handler: Handler) -> bool:
+        if "Range" in handler.headers:
+            handler.answer(416, b"")
+        return "Range" in handler.headers
+
+    server.fault = beyond
+    run(download)
+    assert arrived(download)
+
+
+def test_wrong_bytes_are_not_kept(download, server):
+    server.files["bird.gguf"] = bytes(len(CONTENT))
+    with pytest.raises(Failure, match=r"bird\.gguf was not kept: .* Download it again") as caught:
+        run(download)
+    assert caught.value.code == "wrong_bytes"
+    assert nothing_left(download)
+
+
+def test_a_part_that_was_damaged_is_found_out(download):
+    half(download)
+    with PartFile(download.target).path.open("r+b") as file:
+        file.write(b"damage")
+    with pytest.raises(Failure, match="not those that were published"):
+        run(download)
+    assert nothing_left(download)
+    run(download)
+    assert arrived(download)
+
+
+@pytest.mark.parametrize("said", [len(CONTENT) - 1, len(CONTENT) + 1, 1, 10**15])
+def test_another_length_than_was_announced_is_refused(said, download, server):
+    server.fault = lambda handler: handler.answer(200, CONTENT, said) is None
+    with pytest.raises(Failure, match="are offered where"):
+        run(download)
+    assert not download.target.exists()
+
+
+def test_more_bytes_than_were_announced_are_refused(download, server):
+    def endless(handler: Handler) -> bool:
+        handler.send_response(200)
+        handler.end_headers()
+        handler.wfile.write(CONTENT + CONTENT)
+        handler.close_connection = True
+        return True
+
+    server.fault = endless
+    with pytest.raises(Failure, match="more arrived than was announced"):
+        run(download)
+    assert nothing_left(download)
+
+
+def test_a_line_that_always_drops_ends_with_a_sentence_and_keeps_what_arrived(download, server):
+    half(download)
+    there = PartFile(download.target).path.stat().st_size
+
+    def drop(handler: Handler) -> bool:
+        handler.close_connection = True
+        return True
+
+    server.fault = drop
+    with pytest.raises(Failure, match=r"There is no connection to 127\.0\.0\.1.*What has arrived is kept"):
+        run(download)
+    assert PartFile(download.target).path.stat().st_size == there
+    server.fault = lambda handler: False
+    run(download)
+    assert arrived(download)
+
+
+def test_a_server_in_trouble_is_tried_again(download, server):
+    def trouble(handler: Handler) -> bool:
+        if len(ranges(server)) < 3:
+            handler.answer(503, b"")
+            return True
+        return False
+
+    server.fault = trouble
+    run(download)
+    assert arrived(download)
+
+
+@pytest.mark.parametrize(("status", "words"), [(403, "an account and a licence"), (404, "no such model"), (418, "418")])
+def test_refusals_are_sentences(status, words, download, server):
+    server.fault = lambda handler: handler.answer(status, b"") is None
+    with pytest.raises(Failure, match=words):
+        run(download)
+    assert len(ranges(server)) == 1
+
+
+def test_a_disk_without_room_is_told_before_anything_is_asked(download, server, monkeypatch):
+    monkeypatch.setattr(part_file, "SPARE", 1 << 60)
+    with pytest.raises(Failure, match=r"not enough room on the disk for bird\.gguf: 3 MiB to come"):
+        run(download)
+    assert server.requests == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
+def test_a_disk_that_runs_full_keeps_what_arrived(download):
+    half(download)
+    part = PartFile(download.target)
+    there = part.path
+    kept = there.read_bytes()
+    there.rename(there.with_name("aside"))
+    there.symlink_to("/dev/full")
+    with pytest.raises(Failure, match=r"The disk is full\. Free some room"), part:
+        part.append(b"more")
+    there.unlink()
+    there.with_name("aside").rename(there)
+    assert there.read_bytes() == kept
+    run(download)
+    assert arrived(download)
+
+
+def test_what_is_there_already_is_checked_not_asked_for(download, server):
+    run(download)
+    server.requests.clear()
+    assert {progress.phase for progress in run(download)} == {"checking"}
+    assert server.requests == []
+    download.target.write_bytes(b"mine")
+    with pytest.raises(Failure, match=r"There is another file called bird\.gguf"):
+        run(download)
+    assert download.target.read_bytes() == b"mine"
+
+
+def test_two_cannot_download_the_same_file(download):
+    with (
+        PartFile(download.target),
+        pytest.raises(Failure, match="is being downloaded by another window or terminal"),
+    ):
+        run(download)
+
+
+def test_a_note_about_another_file_starts_again(download, server):
+    half(download)
+    part = PartFile(download.target)
+    part.note(Source(download.source.url, 5, "0" * 64))
+    server.requests.clear()
+    run(download)
+    assert ranges(server) == [""]
+    assert arrived(download)
+
+
+def test_forbidding_connections_ends_a_download(download, monkeypatch):
+    half(download)
+    monkeypatch.setenv("CHICKADEE_OFFLINE", "1")
+    with pytest.raises(Failure, match="Connections are switched off: CHICKADEE_OFFLINE is set"):
+        run(download)
+    assert PartFile(download.target).path.exists()
+
+
+def test_speed_is_that_of_the_last_seconds():
+    times = iter([0.0, 1.0, 2.0, 10.0, 11.0])
+    speed = Speed(lambda: next(times))
+    assert [speed.at(done) for done in (0, 100, 200)] == [0, 100, 100]
+    speed.at(200)
+    assert speed.at(300) == 100
+    assert Progress("receiving", 50, 100, 25).seconds_left == 2

@@ -1,0 +1,144 @@
+"""The queue: one after the other, paused, cancelled, and taken up again after a restart."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from models.collection import scan
+from models.downloads import Downloads, Job, unfinished, wanted
+from models.part_file import PartFile
+from models.places import own_folder
+from tests.models.hub_server import Handler
+from tests.models.make_gguf import make_gguf
+
+CONTENT = bytes(range(256)) * 4000
+
+
+@pytest.fixture
+def queue(own_data) -> Iterator[Downloads]:
+    running = Downloads()
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def stalled(server) -> Iterator[threading.Event]:
+    """The server sends half of every file, then nothing until the event is set."""
+    go_on = threading.Event()
+
+    def stall(handler: Handler) -> bool:
+        if go_on.is_set():
+            return False
+        handler.answer(200, CONTENT[: len(CONTENT) // 2], len(CONTENT))
+        handler.wfile.flush()
+        go_on.wait(30)
+        return True
+
+    server.fault = stall
+    yield go_on
+    go_on.set()
+
+
+def until(queue: Downloads, what) -> None:
+    """Until a job says what is asked for."""
+    found = threading.Event()
+
+    def listen(job: Job) -> None:
+        if what(job):
+            found.set()
+
+    queue.listeners.append(listen)
+    if not any(map(what, queue.jobs)):
+        assert found.wait(30)
+
+
+def states(queue: Downloads) -> list[str]:
+    return [job.state for job in queue.jobs]
+
+
+def test_models_arrive_one_after_the_other_and_are_found(server, hub, queue, tmp_path):
+    for name in ("bird.gguf", "big-00001-of-00002.gguf", "big-00002-of-00002.gguf"):
+        server.add(name, make_gguf(tmp_path / name).read_bytes())
+    for model in hub.models("a/b"):
+        queue.add(wanted(model, hub))
+    assert queue.wait()
+    assert states(queue) == ["done", "done"]
+    found = [model for model in scan() if model.place.kind == "own"]
+    assert sorted((model.name, len(model.files)) for model in found) == [
+        ("big-00001-of-00002.gguf", 2),
+        ("bird.gguf", 1),
+    ]
+    assert found[0].path.is_relative_to(own_folder() / "a" / "b")
+    assert all(job.progress.done == job.progress.total for job in queue.jobs)
+
+
+def test_a_failure_is_told_and_the_next_goes_on(server, hub, queue):
+    server.add("a.gguf", CONTENT, oid="0" * 64)
+    server.add("b.gguf", CONTENT)
+    for model in hub.models("a/b"):
+        queue.add(wanted(model, hub))
+    assert queue.wait()
+    assert states(queue) == ["failed", "done"]
+    assert "not those that were published" in queue.jobs[0].problem
+
+
+def test_pause_and_go_on(server, hub, queue, stalled):
+    server.add("bird.gguf", CONTENT)
+    job = queue.add(wanted(hub.model("a/b"), hub))
+    until(queue, lambda job: job.progress.done == len(CONTENT) // 2)
+    queue.pause(job.id)
+    assert states(queue) == ["paused"]
+    stalled.set()
+    queue.resume(job.id)
+    assert queue.wait()
+    assert states(queue) == ["done"]
+    assert (own_folder() / "a/b/bird.gguf").read_bytes() == CONTENT
+    assert server.requests[-1][1] == f"bytes={len(CONTENT) // 2}-"
+
+
+def test_cancelling_deletes_what_has_arrived(server, hub, queue, stalled):
+    server.add("bird.gguf", CONTENT)
+    server.add("wren.gguf", CONTENT)
+    first, second = (queue.add(wanted(model, hub)) for model in hub.models("a/b"))
+    until(queue, lambda job: job.progress.done == len(CONTENT) // 2)
+    queue.cancel(second.id)
+    queue.cancel(first.id)
+    queue.close()
+    assert states(queue) == ["cancelled", "cancelled"]
+    assert list((own_folder() / "a/b").iterdir()) == []
+
+
+def test_what_was_unfinished_goes_on_after_a_restart(server, hub, queue, stalled):
+    server.add("bird.gguf", CONTENT)
+    queue.add(wanted(hub.model("a/b"), hub))
+    until(queue, lambda job: job.progress.done == len(CONTENT) // 2)
+    queue.close()
+    stalled.set()
+    (left,) = unfinished()
+    assert left.here() == len(CONTENT) // 2
+    again = Downloads()
+    job = again.add(left, state="paused")
+    assert (job.state, job.progress.done) == ("paused", len(CONTENT) // 2)
+    again.resume(job.id)
+    assert again.wait()
+    again.close()
+    assert (own_folder() / "a/b/bird.gguf").read_bytes() == CONTENT
+    assert list(unfinished()) == []
+
+
+def test_a_model_is_queued_once(server, hub, queue, stalled):
+    server.add("bird.gguf", CONTENT)
+    model = wanted(hub.model("a/b"), hub)
+    assert queue.add(model).id == queue.add(model).id
+    assert len(queue.jobs) == 1
+
+
+def test_senseless_notes_are_passed_over(own_data):
+    own_folder().mkdir(parents=True)
+    for number, text in enumerate(("", "{", "[]", '{"url": 3}', "[" * 100_000)):
+        (own_folder() / f"{number}.gguf.part.json").write_text(text)
+    assert list(unfinished()) == []
+    assert PartFile(own_folder() / "none.gguf").source() is None

@@ -1,0 +1,180 @@
+"""What the hub says is checked; nothing connects where that is forbidden, or to where it must not."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from models.failures import Failure
+from models.hub import is_safe_path
+from models.network import Network, forbidden
+from tests.models.hub_server import COMMIT
+
+DIGEST = "0" * 64
+
+
+def test_searching(server, hub):
+    entries = [
+        {
+            "id": "a/b", "downloads": 7, "tags": ["gguf", "license:mit"], "gated": False,
+            "gguf": {"total": 135, "architecture": "llama", "context_length": 8192},
+        },
+        {"id": "../../x"}, {"id": 3}, "x", {}, {"id": "c/d", "downloads": -1, "tags": 4, "gguf": [], "gated": "auto"},
+    ]  # fmt: skip
+    server.answers["/api/models"] = json.dumps(entries).encode()
+    first, second = hub.search(" small  bird ")
+    assert (first.repo, first.downloads, first.licence, first.parameters) == ("a/b", 7, "mit", 135)
+    assert (first.architecture, first.n_ctx_train, first.gated) == ("llama", 8192, False)
+    assert (second.repo, second.downloads, second.licence, second.gated) == ("c/d", 0, "", True)
+    assert "search=small+bird&filter=gguf" in server.requests[0][0]
+
+
+def test_nothing_is_searched_without_words(server, hub):
+    with pytest.raises(Failure, match="Type what to search for"):
+        hub.search("  ")
+    assert server.requests == []
+
+
+def test_the_best_choice_is_first_and_parts_are_one_model(server, hub):
+    for name in ("x-f16.gguf", "x-Q4_K_M.gguf", "x-q8_0.gguf", "sub/big-00001-of-00002.gguf", "mmproj-x.gguf"):
+        server.add(name, b"12")
+    server.add("sub/big-00002-of-00002.gguf", b"345")
+    server.add("torn-00002-of-00002.gguf", b"6")
+    models = hub.models("a/b")
+    assert [(model.name, model.quantisation, model.size) for model in models] == [
+        ("x-Q4_K_M.gguf", "Q4_K_M", 2), ("x-q8_0.gguf", "Q8_0", 2), ("x-f16.gguf", "F16", 2),
+        ("big-00001-of-00002.gguf", "", 5),
+    ]  # fmt: skip
+    assert models[0].files[0].commit == COMMIT
+    assert hub.model("a/b").name == "x-Q4_K_M.gguf"
+    assert hub.model("a/b", "q8_0").name == hub.model("a/b", "x-q8_0.gguf").name == "x-q8_0.gguf"
+    with pytest.raises(Failure, match=r"a/b has no file y\.gguf\. It has x-Q4_K_M\.gguf, x-q8_0\.gguf"):
+        hub.model("a/b", "y.gguf")
+    assert hub.licence("a/b") == "apache-2.0"
+
+
+@pytest.mark.parametrize(
+    "published",
+    [
+        {"oid": "1" * 63}, {"oid": None}, {"size": -1}, {"size": "5"}, {"size": True}, {"size": 1 << 70},
+        {"oid": "../" + DIGEST},
+    ],
+)  # fmt: skip
+def test_files_that_could_not_be_checked_are_left_out(published, server, hub):
+    server.add("x.gguf", b"1", **published)
+    with pytest.raises(Failure, match="holds no GGUF model"):
+        hub.models("a/b")
+
+
+@pytest.mark.parametrize(
+    "path", ["../x.gguf", "/etc/x.gguf", "a/../x.gguf", "a\\x.gguf", "C:x.gguf", "a//x.gguf", ". /x"]
+)
+def test_paths_that_lead_elsewhere_are_left_out(path, server, hub):
+    server.add(path, b"1")
+    assert not is_safe_path(path)
+    with pytest.raises(Failure, match="holds no GGUF model"):
+        hub.models("a/b")
+
+
+@pytest.mark.parametrize(
+    "answer", [b"", b"<html>", b"{", b"[" * 100_000, b'"x"', b"null", b"[null]", b"{}", b'[{"id": []}]']
+)
+def test_senseless_answers_are_sentences_or_nothing(answer, server, hub):
+    server.answers["/api/models"] = server.answers[f"/api/models/a/b/tree/{COMMIT}"] = answer
+    with contextlib.suppress(Failure):
+        assert hub.search("x") == ()
+    with pytest.raises(Failure, match=r"holds no GGUF model|does not understand"):
+        hub.models("a/b")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.just("file") | st.just("a/b.gguf"),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(["id", "type", "path", "lfs", "oid", "size", "tags", "gguf", "sha"]), inner)
+    ),
+    max_leaves=20,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@given(value=JSON)
+def test_any_json_is_an_answer_or_a_sentence(value, server, hub):
+    for path in ("/api/models", "/api/models/a/b", f"/api/models/a/b/tree/{COMMIT}", "/api/models/a/b/tree/main"):
+        server.answers[path] = json.dumps(value).encode()
+    assert all(result.repo for result in hub.search("x"))
+    with pytest.raises(Failure):
+        hub.models("a/b")
+
+
+@pytest.mark.parametrize("repo", ["", "x", "a/b/c", "../b", "a/..", "a b/c", "a/b?x", "http://a/b", "ä/b", "a/b\n"])
+def test_what_is_no_repository(repo, server, hub):
+    with pytest.raises(Failure, match="is no model on the hub"):
+        hub.models(repo)
+    assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.org/x", "ftp://127.0.0.1/x", "file:///etc/passwd", "https://user@example.org/", "https://", "x",
+        "https://[", "http://localhost.example.org/", "https://example.org:0/",
+    ],
+)  # fmt: skip
+def test_addresses_that_are_not_connected_to(url):
+    with pytest.raises(Failure, match="no safe connection"), Network().get(url):
+        pytest.fail("connected")
+
+
+def test_redirects_to_elsewhere_are_refused(server, hub):
+    server.add("x.gguf", b"1")
+    server.fault = lambda handler: handler.answer(302, b"", Location="http://example.org/") is None
+    with pytest.raises(Failure, match="no safe connection"), hub.network.get(f"{server.address}/cdn/x.gguf"):
+        pytest.fail("connected")
+    server.fault = lambda handler: handler.answer(302, b"", Location="/cdn/x.gguf") is None
+    with pytest.raises(Failure, match="without end"), hub.network.get(f"{server.address}/cdn/x.gguf"):
+        pytest.fail("connected")
+
+
+def test_no_server_is_a_sentence(server, hub):
+    server.close()
+    with pytest.raises(Failure, match="Is this computer online") as caught:
+        hub.search("x")
+    assert caught.value.code == "no_connection"
+
+
+@pytest.mark.parametrize(("value", "off"), [("1", True), ("yes", True), ("0", False), ("", False), ("false", False)])
+def test_the_variable_forbids(value, off, server, hub, monkeypatch):
+    server.answers["/api/models"] = b"[]"
+    monkeypatch.setenv("CHICKADEE_OFFLINE", value)
+    if off:
+        with pytest.raises(Failure, match="CHICKADEE_OFFLINE is set"):
+            hub.search("x")
+    else:
+        assert hub.search("x") == ()
+    assert len(server.requests) == (0 if off else 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "off"),
+    [
+        ("", False), ("network = true", False), ("network = false", True), ("[models]\nnetwork = false", True),
+        ('[models]\nnetwork = "allowed"', False), ('[models]\nnetwork = "forbidden"', True), ("network = [", True),
+        ("[network]\nx = 1", True), ("models = 3", False), ("network = 0", True),
+    ],
+)  # fmt: skip
+def test_the_settings_forbid(text, off, server, hub, own_data, monkeypatch):
+    own_data.mkdir()
+    (own_data / "settings.toml").write_text(text)
+    server.answers["/api/models"] = b"[]"
+    assert bool(forbidden()) == off
+    if off:
+        with pytest.raises(Failure, match=r"settings\.toml"):
+            hub.search("x")
+    else:
+        assert hub.search("x") == ()
+    assert len(server.requests) == (0 if off else 1)
