@@ -1,0 +1,80 @@
+"""The process that reads one file: `python -m app.attachments.child PATH` writes one line of JSON and ends.
+
+A hostile file can make a reader compute for ever or fill the memory; here that ends this process, not the window's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+import msgspec
+import psutil
+
+from app.attachments.reading import Extracted, read_file
+from app.attachments.refusal import Refused
+
+MOST_MEMORY = 1 << 30  # bytes
+ROOM = 1 << 30  # of addresses, for what is mapped and not used
+MOST_SECONDS = 60.0
+_writing = threading.Lock()
+
+
+class Reply(msgspec.Struct):
+    """What the process writes: the file's text, or why there is none."""
+
+    file: Extracted | None = None
+    refused: str = ""
+    values: dict[str, str] = {}
+
+
+def main(path: str, seconds: float = MOST_SECONDS, memory: int = MOST_MEMORY) -> int:
+    logging.disable(logging.CRITICAL)  # what pypdf has to say about every damaged object
+    _limit_memory(memory + ROOM)
+    threading.Thread(target=_watch, args=(seconds, memory), daemon=True).start()
+    try:
+        _reply(Reply(read_file(Path(path))))
+    except Refused as refused:
+        _reply(Reply(refused=refused.code, values=refused.values))
+    except MemoryError:
+        _reply(Reply(refused="memory"))
+    except RecursionError:
+        _reply(Reply(refused="damaged"))
+    return 0
+
+
+def _reply(reply: Reply) -> None:
+    line = msgspec.json.encode(reply)
+    with _writing:
+        sys.stdout.buffer.write(line + b"\n")
+        sys.stdout.buffer.flush()
+
+
+def _limit_memory(most: int) -> None:
+    """Where the system can, a single huge allocation fails before it is used."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def _watch(seconds: float, memory: int) -> None:
+    until = time.monotonic() + seconds
+    process = psutil.Process()
+    while True:
+        time.sleep(0.05)
+        over = "slow" if time.monotonic() > until else "memory" if process.memory_info().rss > memory else ""
+        if over:
+            _reply(Reply(refused=over))
+            os._exit(0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,135 @@
+"""Reads a file to text, whatever it is called: what it is, is told by its first bytes. Runs in the child process."""
+
+from __future__ import annotations
+
+import os
+import stat
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.attachments.attachment import Kind
+from app.attachments.decoding import decode
+from app.attachments.parts import parts_of
+from app.attachments.refusal import Refused
+from app.attachments.web_page import text_of_page
+
+MIB = 1 << 20
+MOST_PLAIN = 20 * MIB
+MOST_DOCUMENT = 100 * MIB
+MOST_TEXT = 3_000_000  # characters: three thick novels
+IMAGES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*", b"\0\0\1\0", b"8BPS")
+MEDIA = (b"ID3", b"OggS", b"fLaC", b"\x1aE\xdf\xa3", b"\xff\xfb", b"\xff\xf3")
+CODE_ENDINGS = """
+.py .pyi .js .mjs .ts .tsx .jsx .c .h .cc .cpp .hpp .cs .java .kt .go .rs .rb .php .swift .m .r .jl .lua .pl .sh .bash
+.zsh .ps1 .bat .sql .css .scss .json .jsonl .yaml .yml .toml .ini .cfg .xml .qss .vue .dart .scala .hs .ex .exs .clj
+.lisp .f90 .asm .s .cmake .make .tex .ipynb"""
+CODE = frozenset(CODE_ENDINGS.split())
+TABLES = (".csv", ".tsv")
+WEB = (".html", ".htm", ".xhtml")
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """What was read of a file of `size` bytes; the other fields are an Attachment's."""
+
+    kind: Kind
+    size: int
+    text: str
+    parts: tuple[tuple[int, int], ...]
+    pages: tuple[int, ...] = ()
+
+
+def read_file(path: Path) -> Extracted:
+    """Raises Refused."""
+    try:
+        return _read(path)
+    except FileNotFoundError as error:
+        raise Refused("gone") from error
+    except PermissionError as error:
+        raise Refused("denied") from error
+    except OSError as error:
+        raise Refused("unreadable", reason=error.strerror or str(error)) from error
+
+
+def extracted(kind: Kind, size: int, text: str, pages: tuple[int, ...] = ()) -> Extracted:
+    """With the text's parts. Raises Refused for one that is empty or too long."""
+    if not text.strip():
+        raise Refused("empty")
+    if len(text) > MOST_TEXT:
+        raise Refused("too_long", most=str(MOST_TEXT // 1_000_000))
+    return Extracted(kind, size, text, parts_of(text), pages)
+
+
+def _read(path: Path) -> Extracted:
+    status = os.stat(path)
+    if stat.S_ISDIR(status.st_mode):
+        raise Refused("folder")
+    if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for, a device might have no end
+        raise Refused("special")
+    with path.open("rb") as file:
+        head = file.read(4096)
+    if not head:
+        raise Refused("empty")
+    if b"%PDF-" in head[:1024]:
+        return _pdf(path, status.st_size)
+    if head.startswith(b"PK\3\4"):
+        return _zip(path, status.st_size)
+    _refuse_known(head)
+    _limit(status.st_size, MOST_PLAIN)
+    return _plain(path, status.st_size)
+
+
+def _plain(path: Path, size: int) -> Extracted:
+    with path.open("rb") as file:
+        text = decode(file.read(MOST_PLAIN))
+    suffix = path.suffix.lower()
+    begin = text[:512].lstrip().lower()
+    if suffix in WEB or begin.startswith(("<!doctype html", "<html")):
+        return extracted("web", size, text_of_page(text))
+    kind: Kind = "code" if suffix in CODE else "table" if suffix in TABLES else "text"
+    return extracted(kind, size, text)
+
+
+def _pdf(path: Path, size: int) -> Extracted:
+    from app.attachments.pdf import pages_of_pdf  # takes a quarter of a second
+
+    _limit(size, MOST_DOCUMENT)
+    pages = pages_of_pdf(path)
+    starts, at = [], 0
+    for page in pages:
+        starts.append(at)
+        at += len(page) + 2
+    return extracted("pdf", size, "\n\n".join(pages), tuple(starts))
+
+
+def _zip(path: Path, size: int) -> Extracted:
+    from app.attachments.word import MAIN, text_of_document
+
+    _limit(size, MOST_DOCUMENT)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            document = MAIN in archive.namelist()
+    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+        raise Refused("damaged") from error
+    if not document:
+        raise Refused("archive")
+    return extracted("word", size, text_of_document(path))
+
+
+def _refuse_known(head: bytes) -> None:
+    if head.startswith(IMAGES) or (head[:4] == b"RIFF" and head[8:12] == b"WEBP"):
+        raise Refused("image")
+    if head[4:8] == b"ftyp":
+        raise Refused("image" if head[8:12] in (b"avif", b"heic", b"heix", b"mif1") else "media")
+    if head.startswith(MEDIA) or (head[:4] == b"RIFF" and head[8:12] in (b"WAVE", b"AVI ")):
+        raise Refused("media")
+    if head.startswith(b"\xd0\xcf\x11\xe0"):
+        raise Refused("old_word")
+    if head.startswith((b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!", b"\x28\xb5\x2f\xfd")):
+        raise Refused("archive")
+
+
+def _limit(size: int, most: int) -> None:
+    if size > most:
+        raise Refused("too_large", size=f"{size / MIB:,.0f}", most=f"{most // MIB}")

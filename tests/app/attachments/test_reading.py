@@ -1,0 +1,210 @@
+"""Every kind of file comes out as text, or as the reason why not; the process that reads ends by itself."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from itertools import pairwise
+from pathlib import Path
+
+import docx
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pypdf import PdfReader, PdfWriter
+
+from app.attachments import reading
+from app.attachments.child import Reply
+from app.attachments.parts import PART, UNIT, estimated_tokens, parts_of
+from app.attachments.reading import read_file
+from app.attachments.refusal import SENTENCES, Refused, sentence
+from app.attachments.web_page import text_of_page
+from tests.app.attachments.samples import pdf_of
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(Refused) as caught:
+        read_file(path)
+    words = sentence(caught.value.code, path.name, caught.value.values)
+    assert path.name in words
+    assert "{" not in words
+    return caught.value.code
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        ("plain ä 🐦\r\nline".encode(), "plain ä 🐦\nline"),
+        ("\ufeffmarked".encode(), "marked"),
+        ("wide ü".encode("utf-16"), "wide ü"),
+        ("wide, no mark".encode("utf-16-le"), "wide, no mark"),
+        ("wide, no mark".encode("utf-16-be"), "wide, no mark"),
+        ("这是一个简单的测试文件，用来检查编码。".encode("gb18030"), "这是一个简单的测试文件，用来检查编码。"),
+        ("Café déjà vu, élève".encode("cp1252"), "Café déjà vu, élève"),
+        (b"a\x08b" + b"c" * 200, "ab" + "c" * 200),
+    ],
+)
+def test_encodings(tmp_path: Path, raw: bytes, text: str) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(raw)
+    assert read_file(path).text == text
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "code"),
+    [
+        ("a.txt", b"", "empty"),
+        ("b.txt", b" \n\n ", "empty"),
+        ("c.txt", os.urandom(64).join([b"\0\1\2"] * 60), "binary"),
+        ("photo.txt", b"\x89PNG\r\n\x1a\n", "image"),
+        ("p.jpg", b"\xff\xd8\xff\xe0", "image"),
+        ("film.mp4", b"\0\0\0\x20ftypisom", "media"),
+        ("old.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "old_word"),
+        ("a.tar.gz", b"\x1f\x8b\x08", "archive"),
+        ("a.pdf", b"%PDF-1.4 nothing more", "damaged"),
+        ("a.docx", b"PK\3\4 nothing more", "damaged"),
+        ("long.txt", b"x" * (reading.MOST_TEXT + 1), "too_long"),
+    ],
+)
+def test_what_cannot_be_read_is_told(tmp_path: Path, name: str, raw: bytes, code: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(raw)
+    assert refusal(path) == code
+
+
+def test_what_is_no_file_is_told(tmp_path: Path) -> None:
+    assert refusal(tmp_path) == "folder"
+    assert refusal(tmp_path / "vanished.txt") == "gone"
+    huge = tmp_path / "huge.log"
+    with huge.open("wb") as file:
+        file.write(b"x")
+        file.truncate(500 << 20)
+    assert refusal(huge) == "too_large"
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="permissions are POSIX's, and nothing to root")
+def test_no_permission_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "secret.txt"
+    path.write_text("x")
+    path.chmod(0)
+    assert refusal(path) == "denied"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes in the file system are POSIX's")
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert refusal(tmp_path / "pipe") == "special"
+
+
+def test_a_pdf_has_pages_whatever_it_is_called(tmp_path: Path) -> None:
+    path = tmp_path / "report.txt"
+    path.write_bytes(pdf_of(["First page", "", "Third page"]))
+    file = read_file(path)
+    assert file.kind == "pdf"
+    assert [file.text[at:].split("\n")[0] for at in file.pages] == ["First page", "", "Third page"]
+
+
+def test_pdfs_that_cannot_be_read(tmp_path: Path) -> None:
+    scanned = tmp_path / "scan.pdf"
+    scanned.write_bytes(pdf_of(["", ""]))
+    assert refusal(scanned) == "no_text"
+    writer = PdfWriter()
+    plain = tmp_path / "plain.pdf"
+    plain.write_bytes(pdf_of(["Secret"]))
+    writer.append(PdfReader(plain))
+    writer.encrypt("password", algorithm="RC4-128")
+    locked = tmp_path / "locked.pdf"
+    writer.write(locked)
+    assert refusal(locked) == "encrypted"
+    cut = tmp_path / "cut.pdf"
+    cut.write_bytes(plain.read_bytes()[:200])
+    assert refusal(cut) == "damaged"
+
+
+def test_a_word_document_with_tables(tmp_path: Path) -> None:
+    document = docx.Document()
+    document.add_heading("Title", 1)
+    document.add_paragraph("Before")
+    table = document.add_table(2, 2)
+    for number, cell in enumerate(cell for row in table.rows for cell in row.cells):
+        cell.text = f"cell {number}"
+    table.cell(0, 0).merge(table.cell(0, 1))
+    document.add_paragraph("After", style="List Bullet")
+    path = tmp_path / "a.docx"
+    document.save(str(path))
+    file = read_file(path)
+    assert file.kind == "word"
+    lines = [line for line in file.text.split("\n") if line]
+    assert lines == ["# Title", "Before", "| cell 0 cell 1 |", "| cell 2 | cell 3 |", "- After"]
+
+
+def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.docx"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("word/document.xml", b" " * (8 << 20))
+    assert refusal(path) == "bomb"
+    other = tmp_path / "sheet.xlsx"
+    with zipfile.ZipFile(other, "w") as archive:
+        archive.writestr("xl/workbook.xml", b"x")
+    assert refusal(other) == "archive"
+
+
+def test_a_page_without_what_is_not_read() -> None:
+    page = """<html><head><title>T</title><style>p{}</style><script>alert("x < 1")</script></head><body onload=x>
+    <h2>Birds &amp; bees</h2><p>One <b>two</b>
+    three</p><ul><li>a<li>b</ul><table><tr><td>1</td><td>2</td></tr></table><pre>  x\n  y</pre>
+    <noscript>no</noscript><svg><text>no</text></svg><iframe src="http://no"></iframe>end</body>"""
+    text = text_of_page(page)
+    assert text == "T\n\n## Birds & bees\n\nOne two three\n\n- a\n- b\n\n| 1 | 2\n\n  x\n  y\nend"
+    assert text_of_page("<script>x") == ""
+
+
+@given(st.text(alphabet="ab .\n字。", max_size=3000))
+def test_parts_cover_the_text(text: str) -> None:
+    parts = parts_of(text)
+    covered: set[int] = set()
+    for begin, end in parts:
+        assert 0 <= begin < end <= len(text)
+        assert estimated_tokens(text[begin:end]) <= PART + UNIT + 1
+        covered.update(range(begin, end))
+    assert not [char for at, char in enumerate(text) if at not in covered and not char.isspace()]
+    assert [begin for begin, _ in parts] == sorted({begin for begin, _ in parts})
+
+
+def test_parts_end_at_paragraphs_and_overlap() -> None:
+    text = "\n\n".join(f"Paragraph {number}. " + "word " * 40 for number in range(40))
+    parts = parts_of(text)
+    assert len(parts) > 5
+    assert all(text[begin:].startswith("Paragraph") for begin, _ in parts)
+    assert all(after[0] < before[1] for before, after in pairwise(parts))
+
+
+def child(*arguments: str) -> Reply:
+    code = "import sys; from app.attachments.child import main; main(sys.argv[1], *map(eval, sys.argv[2:]))"
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, timeout=60, check=True)
+    return msgspec.json.decode(done.stdout, type=Reply)
+
+
+def test_the_process_answers_with_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "名.md"
+    path.write_text("# 标题", encoding="utf-8")
+    reply = child(str(path))
+    assert reply.file
+    assert reply.file.text == "# 标题"
+    assert child(str(tmp_path / "none")).refused == "gone"
+
+
+def test_the_process_ends_itself_when_it_takes_too_much(tmp_path: Path) -> None:
+    path = tmp_path / "a.pdf"
+    path.write_bytes(pdf_of([f"page {number}" for number in range(300)]))
+    assert child(str(path), "0.0").refused == "slow"
+    assert child(str(path), "60", "1").refused == "memory"
+
+
+def test_every_reason_has_its_sentence() -> None:
+    for code in SENTENCES:
+        assert "{" not in sentence(code, "a.txt", {"most": "3", "pages": "9"})
+    assert sentence("nonsense", "a.txt").startswith("“a.txt” could not be read")
