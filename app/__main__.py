@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication
 
+from app.attachments import READ_FILE
 from models.failures import Failure
 
 DISPLAYLESS = ("offscreen", "minimal", "vnc", "linuxfb", "eglfs")
@@ -20,6 +21,11 @@ NO_DISPLAY = "There is no display to open a window on. `make chat` chats in the 
 
 def main(arguments: list[str] | None = None) -> int:
     """Exit code: 0 closed or handed to a running window, 1 the environment failed, 2 a bad model was named."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == [READ_FILE] and len(arguments) == 2:  # a packaged app is its own child process
+        from app.attachments import child
+
+        return child.main(arguments[1])
     options = _parser().parse_args(arguments)
     if options.draw_formulas:
         from app import math_worker

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from app.conversation import Conversation
+from app.counting import Counting, Taker
 from app.engine_end import EngineEnd
 from app.link import Link
 from app.loading import Loading
@@ -44,6 +45,7 @@ class Assistant:
         self._stopped_at: float | None = None
         self._restarting = False
         self._read_ahead = ReadAhead()
+        self._counting = Counting()
         self._speed = LiveSpeed()
         self._prompt_tokens = 0
 
@@ -126,6 +128,12 @@ class Assistant:
             self._read_ahead.id = self._send(protocol.Prepare, messages=messages, chat=conversation.chat.id)
             self._set(ahead=Ahead(conversation.chat.id, 0, 0, 0))
 
+    def count(self, texts: tuple[str, ...], messages: tuple[protocol.Message, ...], done: Taker) -> None:
+        """Have the loaded model's tokens counted; without one `done` is never called."""
+        if self.standing.phase == "ready" and self._link.running:
+            messages = with_system(self._options.system_prompt, messages)
+            self._counting.expect(self._send(protocol.Count, texts=texts, messages=messages), done)
+
     def dismiss_problem(self) -> None:
         self._set(problem=None)
 
@@ -150,6 +158,8 @@ class Assistant:
                 self._send_load()
             case protocol.Notice():
                 self._set(problem=Problem(event.message, "none"))
+            case protocol.Counted():
+                self._counting.take(event)
             case protocol.StatusReport():
                 self._take_status(event)
             case protocol.LoadProgress() if event.id == self._load:
@@ -179,6 +189,7 @@ class Assistant:
             return
         wanted = end.hung and (self._queue or self.standing.phase == "loading")
         self._read_ahead.forget()
+        self._counting.forget()
         if self._active:
             self._release().fail(str(end), end.output, reason="engine")
         problem = Problem(str(end), "restart", end.output)

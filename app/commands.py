@@ -30,6 +30,7 @@ class Command:
 
 COMMANDS = (
     Command("file", "new_chat", mark("&New chat"), ("Ctrl+N",)),
+    Command("file", "attach", mark("&Attach files…"), ("Ctrl+Shift+U",)),
     Command("file", "open_model", mark("&Open model…"), ("Ctrl+O",)),
     Command("file"),
     Command("file", "settings", mark("&Settings…"), ("Ctrl+,",)),

@@ -2,25 +2,47 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QInputMethodEvent, QKeyEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from pathlib import Path
 
+from PySide6.QtCore import QEvent, QMimeData, QObject, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QInputMethodEvent, QKeyEvent, QPainter, QPaintEvent, QTextCursor
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QPushButton,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)  # fmt: skip
+
+from app.command_set import with_keys
+from app.drop_hint import local_files
 from app.icons import icon
 from app.theme import SIZES, body_font, theme
+from app.tray import Tray
+from app.words import tr
 
 MAX_LINES = 10
+LONG_TEXT = 8_000  # characters that are pasted as a file rather than into the message
 
 
 class ComposerText(QPlainTextEdit):
-    """`submitted`: Enter without Shift, outside of an input method's composition."""
+    """`submitted`: Enter without Shift, outside of an input method's composition.
+
+    What is pasted or dropped and is no short text: `files` are paths, `long_text` goes along as a file, `picture`
+    cannot be read."""
 
     submitted = Signal()
+    files = Signal(list)
+    long_text = Signal(str)
+    picture = Signal()
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self.setAccessibleName("Message")
-        self.setPlaceholderText("Message")
+        self.retranslate()
         self.setFont(body_font())
         self.setTabChangesFocus(True)
         self.document().setDocumentMargin(4)
@@ -40,6 +62,24 @@ class ComposerText(QPlainTextEdit):
             return
         super().keyPressEvent(event)
 
+    def retranslate(self) -> None:
+        self.setAccessibleName(tr("Message"))
+        self.setPlaceholderText(tr("Message"))
+
+    def canInsertFromMimeData(self, source: QMimeData) -> bool:
+        return source.hasUrls() or source.hasImage() or super().canInsertFromMimeData(source)
+
+    def insertFromMimeData(self, source: QMimeData) -> None:
+        files = local_files(source)
+        if files:
+            self.files.emit(files)
+        elif source.hasImage() and not source.hasText():
+            self.picture.emit()
+        elif len(source.text()) > LONG_TEXT:
+            self.long_text.emit(source.text())
+        else:
+            super().insertFromMimeData(source)
+
     def resizeEvent(self, event: object) -> None:
         super().resizeEvent(event)  # type: ignore[arg-type]
         self.fit()
@@ -50,10 +90,16 @@ class ComposerText(QPlainTextEdit):
 
 
 class Composer(QFrame):
-    """`sent` carries the text; `stopped` asks to stop the answer. `set_busy` swaps Send for Stop."""
+    """`sent` carries the text; `stopped` asks to stop the answer. `set_busy` swaps Send for Stop.
+
+    `files` carries paths to attach, `long_text` a text that is too long for the message, `refused` a sentence about
+    what cannot be attached. `tray` shows the files."""
 
     sent = Signal(str)
     stopped = Signal()
+    files = Signal(list)
+    long_text = Signal(str)
+    refused = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -63,25 +109,38 @@ class Composer(QFrame):
         self.progress = QLabel(self)
         self.progress.setObjectName("progressText")
         self.progress.hide()
+        self.tray = Tray(self)
+        self.attach_button = QToolButton(self)
+        self.attach_button.setObjectName("attach")
+        self.attach_button.clicked.connect(self.choose_files)
         self.text = ComposerText(self)
         self.button = QPushButton(self)
         self.button.setObjectName("send")
         self.button.setIconSize(QSize(SIZES.icon, SIZES.icon))
         row = QHBoxLayout()
         row.setSpacing(SIZES.gap)
+        row.addWidget(self.attach_button, 0, Qt.AlignmentFlag.AlignBottom)
         row.addWidget(self.text, 1, Qt.AlignmentFlag.AlignVCenter)
         row.addWidget(self.button, 0, Qt.AlignmentFlag.AlignBottom)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(SIZES.gap_m, SIZES.gap, SIZES.gap, SIZES.gap)
+        layout.setContentsMargins(SIZES.gap, SIZES.gap, SIZES.gap, SIZES.gap)
         layout.setSpacing(4)
         layout.addWidget(self.progress)
+        layout.addWidget(self.tray)
         layout.addLayout(row)
         self.text.submitted.connect(self.submit)
+        self.text.files.connect(self.files)
+        self.text.long_text.connect(self.long_text)
+        self.text.picture.connect(
+            lambda: self.refused.emit(tr("This model reads text only, so images cannot be attached."))
+        )
         self.text.textChanged.connect(self._update)
         self.button.clicked.connect(self._clicked)
         self.text.installEventFilter(self)
         self.setFocusProxy(self.text)
-        self._update()
+        self.setTabOrder(self.tray, self.attach_button)
+        self.restyle()
+        self.retranslate()
 
     def set_busy(self, busy: bool) -> None:
         if busy != self.busy:
@@ -98,11 +157,38 @@ class Composer(QFrame):
     def submit(self) -> None:
         """Send what is typed, unless an answer is under way: then it stays where it is."""
         text = self.text.toPlainText()
-        if not self.busy and text.strip():
+        if not self.busy and (text.strip() or not self.tray.empty):
             self.text.clear()
             self.sent.emit(text)
 
+    def set_text(self, text: str) -> None:
+        """Another chat's text, or one that was not sent, with the cursor behind it."""
+        if text != self.text.toPlainText():
+            self.text.setPlainText(text)
+            self.text.moveCursor(QTextCursor.MoveOperation.End)
+
+    def choose_files(self) -> None:
+        dialog = QFileDialog(self.window(), tr("Attach files"))
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.filesSelected.connect(lambda names: self.files.emit([Path(name) for name in names]))
+        dialog.open()
+
+    def refresh(self) -> None:
+        """The files have changed: a message may consist of them alone."""
+        self._update()
+
     def restyle(self) -> None:
+        self.attach_button.setIcon(icon("attach", theme().soft))
+        self.attach_button.setIconSize(QSize(SIZES.icon, SIZES.icon))
+        self.tray.restyle()
+        self._update()
+
+    def retranslate(self) -> None:
+        self.text.retranslate()
+        self.tray.retranslate()
+        self.attach_button.setAccessibleName(tr("Attach files"))
+        self.attach_button.setToolTip(with_keys(tr("Attach files"), "attach"))
         self._update()
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
@@ -128,9 +214,10 @@ class Composer(QFrame):
             self.submit()
 
     def _update(self) -> None:
-        ready = self.busy or bool(self.text.toPlainText().strip())
+        ready = self.busy or bool(self.text.toPlainText().strip()) or not self.tray.empty
         self.button.setEnabled(ready)
         self.button.setIcon(icon("stop" if self.busy else "send", theme().on_accent if ready else theme().soft))
-        name = "Stop" if self.busy else "Send"
+        name = tr("Stop") if self.busy else tr("Send")
         self.button.setAccessibleName(name)
-        self.button.setToolTip(f"{name} ({'Esc' if self.busy else 'Enter'})")
+        keys = "Esc" if self.busy else "Enter"
+        self.button.setToolTip(tr("{words} ({keys})", words=name, keys=keys))

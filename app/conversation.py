@@ -11,13 +11,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from app.attachments.attachment import Attachment
 from app.chat import UNTITLED, Chat, ChatMessage, Ending, cleaned, title_of
 from app.library import Library
 from app.numbers import continued, packed, unpacked
-from app.prompt import prompt_of, turns_to_free, without_oldest
+from app.prompt import prompt_of, turns_to_free, with_unsent, without_oldest
+from app.sources import sources_of
 from app.storing import Storing
 from app.thought import ThoughtTimer
 from app.tree import Tree, chosen_from
+from app.unsent import Unsent
 from app.words import tr
 from engine.protocol import Message, Remedy, Statistics
 from models.failures import Failure
@@ -59,7 +62,7 @@ class Conversation:
 
     `tree` has all messages and `messages` is the shown branch; while an answer is written its last entry is the answer
     as last checkpointed, and `answer_text` the whole of it. `edits`: what the user has begun to make of a message.
-    `clock` gives monotonic seconds.
+    `unsent` is what stands in the composer, None until somebody has looked. `clock` gives monotonic seconds.
     """
 
     def __init__(
@@ -74,6 +77,7 @@ class Conversation:
         self.tree = Tree(messages, self.chat.leaf_id, chosen_from(self.chat.chosen))
         self.messages = self.tree.branch()
         self.edits: dict[str, str] = {}
+        self.unsent: Unsent | None = None
         self.phase: Phase = "idle"
         self.reading: Reading | None = None
         self.remedies: tuple[Remedy, ...] = ()  # what the user may choose from, now that the context is full
@@ -108,14 +112,14 @@ class Conversation:
         last = self.messages[-1] if self.messages else None
         return not self.busy and last is not None and last.role == "assistant" and last.unfinished
 
-    def send(self, text: str) -> bool:
+    def send(self, text: str, attachments: tuple[Attachment, ...] = ()) -> bool:
         """Append and store the user's message; False when there is nothing to send or an answer is under way."""
         text = cleaned(text)
-        if self.busy or not text:
+        if self.busy or not (text or attachments):
             return False
-        message = ChatMessage(self.chat.id, self.tree.leaf, "user", text, stop_reason="end")
+        message = ChatMessage(self.chat.id, self.tree.leaf, "user", text, stop_reason="end", attachments=attachments)
         if not self.messages and self.chat.title == UNTITLED:
-            self.chat = replace(self.chat, title=title_of(text))
+            self.chat = replace(self.chat, title=title_of(text or attachments[0].name))
         self._append(message)
         self._enter("waiting")
         return True
@@ -208,6 +212,14 @@ class Conversation:
         self._save()
         self._notify(Change("chat"))
 
+    def use_options(self, options: str) -> None:
+        """From the next message on answer with these, JSON of app.chat_options.ChatOptions."""
+        if options != self.chat.options:
+            self.chat = replace(self.chat, options=options)
+            if self.stored:
+                self._save()
+            self._notify(Change("chat"))
+
     def forget_oldest(self, turns: int) -> None:
         """From now on leave out so many more of the oldest turns."""
         self.chat = replace(self.chat, forget_turns=self.chat.forget_turns + turns)
@@ -222,8 +234,9 @@ class Conversation:
         return prompt_of(self.messages, self._continuing)
 
     def history(self) -> tuple[Message, ...]:
-        """What the model is certain to read with the next message."""
-        return without_oldest(self.prompt(), self.chat.forget_turns)
+        """What the model is certain to read with the next message, the files in the composer included."""
+        files = self.unsent.certain() if self.unsent else ()
+        return without_oldest(with_unsent(self.messages, files), self.chat.forget_turns)
 
     def begin(self, model: str) -> None:
         """The engine has taken the request: open the answer."""
@@ -234,7 +247,8 @@ class Conversation:
         else:
             self._pieces = []
             self._thinking.resume("", None)
-            self._append(ChatMessage(self.chat.id, self.tree.leaf, "assistant", "", model=model))
+            sources = sources_of(self.messages[-1].attachments if self.messages else ())
+            self._append(ChatMessage(self.chat.id, self.tree.leaf, "assistant", "", model=model, sources=sources))
         self._enter("reading")
 
     def read(self, done: int, total: int, reused: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from app.attachments.attachment import Attachment
 from app.attachments.block import with_attachments
 from app.chat import ChatMessage
 from app.thought import without_thoughts
@@ -31,6 +32,14 @@ def prompt_of(messages: Sequence[ChatMessage], continuing: bool = False) -> tupl
         else:
             turns.append(Message(message.role, text))
     return tuple(turns)
+
+
+def with_unsent(messages: Sequence[ChatMessage], files: Sequence[Attachment]) -> tuple[Message, ...]:
+    """The branch, and of the next message what is certain: its files, up to where the question will begin."""
+    if not files:
+        return prompt_of(messages)
+    *before, last = prompt_of([*messages, ChatMessage("", None, "user", "", attachments=tuple(files))])
+    return (*before, Message(last.role, f"{last.content}\n\n"))
 
 
 def with_system(text: str, prompt: Sequence[Message]) -> tuple[Message, ...]:

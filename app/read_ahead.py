@@ -11,12 +11,13 @@ class ReadAhead:
 
     def __init__(self) -> None:
         self.id = 0
-        self._state: tuple[str, str | None, int] | None = None
+        self._state: object = None
 
     def wanted(self, conversation: Conversation) -> tuple[Message, ...]:
         """The messages to read for this chat, once; empty when they were asked for, or will not be sent as they are."""
         chat = conversation.chat
-        state = (chat.id, chat.leaf_id, chat.forget_turns)
+        files = conversation.unsent.certain() if conversation.unsent else ()
+        state = (chat.id, chat.leaf_id, chat.forget_turns, chat.options, files)
         if state == self._state or conversation.busy or conversation.remedies:
             return ()
         self._state = state

@@ -32,8 +32,9 @@ class Shelf:
         return sorted(self._chats.values(), key=lambda chat: chat.updated_at, reverse=True)
 
     def new(self) -> Conversation:
-        """An empty chat; it is listed and stored with its first message."""
-        self.current = self._adopt(Conversation(self.library))
+        """An empty chat, or the one in which something is begun; it is listed and stored with its first message."""
+        begun = (c for c in self._open.values() if not c.stored and not c.messages and c.unsent and c.unsent.begun)
+        self.current = next(begun, None) or self._adopt(Conversation(self.library))
         return self.current
 
     def open(self, chat_id: str) -> Conversation:

@@ -35,6 +35,7 @@ class Sizes:
     row: int = 34
     indent: int = 32
     digit: int = 10
+    chip: int = 220
     header: int = 48
     bar: int = 3
     scroll_bar: int = 12
@@ -65,7 +66,7 @@ class Sizes:
 
 
 SCALED = (
-    "control", "icon", "bird", "sidebar", "column", "narrow", "row", "indent", "digit", "header", "dialog",
+    "control", "icon", "bird", "sidebar", "column", "narrow", "row", "indent", "digit", "chip", "header", "dialog",
     "dialog_height", "input", "words", "body", "small", "label", "example", "title", "button", "caret",
 )  # fmt: skip
 
@@ -161,7 +162,9 @@ def palette(chosen: Theme) -> QPalette:
 def stylesheet(chosen: Theme) -> str:
     """assets/style.qss with the tokens put in."""
     template = Template(asset("style.qss").read_text(encoding="utf-8"))
-    return template.substitute(asdict(chosen) | asdict(SIZES) | {"control_half": SIZES.control // 2})
+    return template.substitute(
+        asdict(chosen) | asdict(SIZES) | {"control_half": SIZES.control // 2, "attach": SIZES.control - 10}
+    )
 
 
 def contrast(one: str, other: str) -> float:

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 
 from app.command_set import CommandSet, with_keys
 from app.composer import Composer
+from app.drop_hint import DropHint
 from app.icons import icon
 from app.notice import Notice
 from app.sidebar import Sidebar
@@ -110,6 +111,7 @@ class Window(QMainWindow):
         self.notice = Notice()
         self.composer = Composer()
         self.status = StatusLine()
+        self.drop_hint = DropHint(self)
         self.state = WindowState(geometry)
         self._wanted = self.state.sidebar
         self.commands = CommandSet(self)
@@ -217,6 +219,7 @@ class Window(QMainWindow):
         """What the window can do without knowing of anything else."""
         self.commands.bind("quit", self.close)
         self.commands.bind("write", self.composer.setFocus)
+        self.commands.bind("attach", self.composer.choose_files)
         self.commands.bind("sidebar", self.toggle_sidebar)
         self.commands.bind("to_start", lambda: self.transcript.verticalScrollBar().setValue(0))
         self.commands.bind("to_end", self.transcript.to_end)
@@ -237,7 +240,8 @@ class Window(QMainWindow):
     def retranslate(self) -> None:
         """The language has changed."""
         self.commands.retranslate()
-        for part in (self.sidebar, self.header, self.welcome, self.transcript, self.notice, self.composer, self.status):
+        parts = (self.sidebar, self.header, self.welcome, self.transcript, self.notice, self.composer, self.status)
+        for part in (*parts, self.drop_hint):
             retranslate = getattr(part, "retranslate", None)
             if retranslate is not None:
                 retranslate()

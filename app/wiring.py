@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog
 
 from app.appearance import Appearance
 from app.assistant import Assistant
+from app.attaching import Attaching
 from app.beginning import Beginning
 from app.chat_commands import ChatCommands, Deeds
 from app.choices import forgotten_line
@@ -26,6 +27,7 @@ from app.sheets import Sheets
 from app.shelf import Shelf
 from app.standing import Standing
 from app.throttle import Throttle
+from app.unsent import UnsentStore
 from app.waiting import waiting_line
 from app.web_links import ask_about_link
 from app.window import Window
@@ -63,11 +65,13 @@ class Chickadee(QObject):
         self.preferences = Preferences(settings, self.window, self.window.notice, max_tokens)
         self.assistant = Assistant(self.client, self.preferences.options)
         self._problems = ProblemNotice(self.window.notice, self.choose_model, self.assistant.start_engine)
+        self._opened = QTimer(self)
+        unsent = UnsentStore(self.library)
+        self.attaching = Attaching(self.window, self.assistant, unsent, self._opened.start)
         self._first_model = model
         self._remembered: Path | None = None
         self._listing = Throttle(self._list_chats, 50, self)
         self._tick = QTimer(self)
-        self._opened = QTimer(self)
         self._was_ready = False
         self._connect()
         self._bind()
@@ -90,6 +94,7 @@ class Chickadee(QObject):
         self._tick.stop()
         self._opened.stop()
         self._listing.cancel()
+        self.attaching.close()
         self.appearance.close()
         self.preferences.close()
         conversation = self.assistant.active
@@ -108,8 +113,8 @@ class Chickadee(QObject):
         self.client.received.connect(self.assistant.handle)
         self.client.ended.connect(self.assistant.engine_ended)
         self.assistant.listeners.append(self._stands)
-        self.assistant.listeners.append(self.preferences.stands)
-        self.shelf.listeners.append(self._changed)
+        self.assistant.listeners += [self.preferences.stands, self.attaching.stands]
+        self.shelf.listeners += [self._changed, self.attaching.changed]
         window.composer.sent.connect(self.send)
         window.composer.stopped.connect(self.stop_answer)
         window.welcome.asked.connect(self.send)
@@ -159,10 +164,7 @@ class Chickadee(QObject):
 
     def send(self, text: str) -> None:
         self.beginning.asked()
-        if self.shelf.current.send(text):
-            self.assistant.submit(self.shelf.current)
-        else:
-            self.window.composer.text.setPlainText(text)  # nothing typed is ever lost
+        self.attaching.send(text)
 
     def answer_again(self) -> None:
         if self.shelf.current.answer_again():
@@ -294,6 +296,7 @@ class Chickadee(QObject):
     def _show_current(self) -> None:
         conversation = self.shelf.current
         self.window.transcript.show_conversation(conversation)
+        self.attaching.show(conversation)
         self.window.show_page(not conversation.messages)
         self._show_title(conversation)
         self._list_chats()

@@ -2,3 +2,5 @@
 
 Knows no Qt but in `reader`, which runs that process.
 """
+
+READ_FILE = "--read-file"  # what a packaged app is started with to read one file

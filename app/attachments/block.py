@@ -10,7 +10,8 @@ from app.attachments.attachment import Attachment
 
 def with_attachments(attachments: Iterable[Attachment], question: str) -> str:
     """A user's message as the model sees it."""
-    return "\n\n".join([*map(block_of, attachments), *([question] if question else [])])
+    blocks = [block_of(attachment) for attachment in attachments if attachment.sent != ()]
+    return "\n\n".join([*blocks, question] if question else blocks)
 
 
 def block_of(attachment: Attachment) -> str:

@@ -1,0 +1,228 @@
+"""Files through the window: attached, counted, sent, kept, refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication, QImage
+from PySide6.QtWidgets import QApplication, QPushButton
+from pytestqt.qtbot import QtBot
+
+from app.attachment_text import AttachmentText
+from app.attachments.attachment import Attachment
+from app.attachments.block import block_of
+from app.chips import Chip
+from app.wiring import Chickadee
+from engine.protocol import Generate, Prepare
+from tests.app.conftest import Opener, Requests
+
+Ask = Callable[[Chickadee, str], None]
+SECONDS = 20_000
+TEXT = "Chickadees store seeds in autumn.\n" * 4
+
+
+def file(folder: Path, name: str = "birds.md", text: str = TEXT) -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def chips(chickadee: Chickadee) -> list[Chip]:
+    return [chip for chip in chickadee.window.composer.tray.chips.widgets if isinstance(chip, Chip)]
+
+
+def attach(chickadee: Chickadee, qtbot: QtBot, *paths: Path) -> None:
+    """Attach and wait until the files are read and counted."""
+    chickadee.window.composer.files.emit(list(paths))
+    qtbot.waitUntil(lambda: bool(unsent(chickadee).items) and unsent(chickadee).fit != "unknown", timeout=SECONDS)
+
+
+def unsent(chickadee: Chickadee):
+    found = chickadee.shelf.current.unsent
+    assert found
+    return found
+
+
+def answered(chickadee: Chickadee, count: int = 2) -> bool:
+    conversation = chickadee.shelf.current
+    return len(conversation.messages) >= count and not conversation.busy
+
+
+def generated(requests: Requests) -> list[Generate]:
+    return [request for request in requests() if isinstance(request, Generate)]
+
+
+def test_a_file_goes_along_and_is_read_ahead(
+    chickadee: Chickadee, ask: Ask, qtbot: QtBot, tmp_path: Path, requests: Requests
+) -> None:
+    attach(chickadee, qtbot, file(tmp_path))
+    (chip,) = chips(chickadee)
+    assert chip.face.text() == f"birds.md · {len(TEXT) // 4} tokens"
+    qtbot.waitUntil(lambda: any(isinstance(request, Prepare) for request in requests()), timeout=SECONDS)
+    (prepared,) = [request for request in requests() if isinstance(request, Prepare)]
+    ask(chickadee, "What do they store?")
+    qtbot.waitUntil(lambda: answered(chickadee), timeout=SECONDS)
+    (sent,) = generated(requests)
+    block = block_of(Attachment("birds.md", "text", len(TEXT), TEXT))
+    assert sent.messages[-1].content == f"{block}\n\nWhat do they store?"
+    assert sent.messages[-1].content.startswith(prepared.messages[-1].content)
+    assert prepared.messages[-1].content == f"{block}\n\n"
+    assert chips(chickadee) == []
+    assert chickadee.window.composer.tray.isHidden()
+    ask(chickadee, "And then?")
+    qtbot.waitUntil(lambda: answered(chickadee, 4), timeout=SECONDS)
+    assert generated(requests)[-1].messages[0] == sent.messages[-1]  # the same text again: nothing is read twice
+
+
+def test_a_file_alone_is_a_message(chickadee: Chickadee, qtbot: QtBot, tmp_path: Path) -> None:
+    attach(chickadee, qtbot, file(tmp_path))
+    qtbot.keyClick(chickadee.window.composer.text, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: answered(chickadee), timeout=SECONDS)
+    assert chickadee.shelf.current.chat.title == "birds.md"
+    assert chickadee.shelf.current.messages[0].content == ""
+
+
+def test_what_cannot_be_read_is_told(chickadee: Chickadee, qtbot: QtBot, tmp_path: Path) -> None:
+    picture = tmp_path / "a.png"
+    QImage(4, 4, QImage.Format.Format_RGB32).save(str(picture))
+    chickadee.window.composer.files.emit([picture, tmp_path / "gone.txt", tmp_path])
+    notice = chickadee.window.notice
+    qtbot.waitUntil(lambda: len(notice.text.text().split("\n")) == 3, timeout=SECONDS)
+    assert "“a.png” is an image, and this model reads text only." in notice.text.text().split("\n")
+    assert chips(chickadee) == []
+    assert not chickadee.window.composer.button.isEnabled()
+
+
+def test_chips_are_removed_by_key_and_by_mouse(chickadee: Chickadee, qtbot: QtBot, tmp_path: Path) -> None:
+    attach(chickadee, qtbot, file(tmp_path, "a.txt"), file(tmp_path, "b.txt"), file(tmp_path, "c.txt"))
+    first, second, third = chips(chickadee)
+    first.face.setFocus()
+    qtbot.keyClick(first.face, Qt.Key.Key_Delete)
+    assert chips(chickadee) == [second, third]
+    qtbot.mouseClick(third.close_button, Qt.MouseButton.LeftButton)
+    assert chips(chickadee) == [second]
+    assert second.close_button.accessibleName() == "Remove b.txt"
+    second.face.setFocus()
+    qtbot.keyClick(second.face, Qt.Key.Key_Backspace)
+    assert chickadee.window.composer.tray.isHidden()
+
+
+def test_a_click_shows_the_text(chickadee: Chickadee, qtbot: QtBot, tmp_path: Path) -> None:
+    attach(chickadee, qtbot, file(tmp_path, text="word " * 10_000))
+    qtbot.mouseClick(chips(chickadee)[0].face, Qt.MouseButton.LeftButton)
+    dialog = chickadee.window.findChild(AttachmentText)
+    assert dialog
+    qtbot.waitUntil(lambda: len(dialog.text.toPlainText()) == 50_000, timeout=SECONDS)
+    dialog.close()
+
+
+BOOK = "\n\n".join(f"Chapter {n}. The bird number {n} sang. " + "It was quiet. " * 40 for n in range(120))
+
+
+def test_what_does_not_fit_is_asked_and_the_best_parts_are_sent(
+    chickadee: Chickadee, ask: Ask, qtbot: QtBot, tmp_path: Path, requests: Requests
+) -> None:
+    attach(chickadee, qtbot, file(tmp_path, "book.txt", BOOK))
+    tray = chickadee.window.composer.tray
+    assert tray.question.text().startswith(f"The file has {len(BOOK) // 4 + 24:,} tokens, ")
+    ask(chickadee, "What did bird 77 do?")
+    assert chickadee.window.composer.text.toPlainText() == "What did bird 77 do?"
+    assert chickadee.shelf.current.messages == []
+    best, beginning, remove = (button for button in tray.choices.widgets if isinstance(button, QPushButton))
+    assert [b.text() for b in (beginning, remove)] == ["Send what fits from the beginning", "Remove"]
+    qtbot.mouseClick(best, Qt.MouseButton.LeftButton)
+    assert tray.question.text() == "The parts that match your question best will be sent."
+    qtbot.keyClick(chickadee.window.composer.text, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: answered(chickadee), timeout=SECONDS)
+    (sent,) = generated(requests)
+    assert "The bird number 77 sang" in sent.messages[-1].content
+    assert len(sent.messages[-1].content) < 4 * 4096
+    assert sent.messages[-1].content.endswith("What did bird 77 do?")
+    question, answer = chickadee.shelf.current.messages
+    (attachment,) = question.attachments
+    assert attachment.sent
+    assert '"name":"book.txt"' in answer.sources
+    assert chickadee.window.composer.text.toPlainText() == ""
+    assert not [request for request in requests() if isinstance(request, Prepare) and "Chapter 0" in str(request)]
+
+
+def test_the_choice_can_be_another_one(chickadee: Chickadee, ask: Ask, qtbot: QtBot, tmp_path: Path) -> None:
+    attach(chickadee, qtbot, file(tmp_path, "book.txt", BOOK))
+    tray = chickadee.window.composer.tray
+    tray.chosen.emit("beginning")
+    (change,) = tray.choices.widgets
+    assert isinstance(change, QPushButton)
+    qtbot.mouseClick(change, Qt.MouseButton.LeftButton)
+    assert len(tray.choices.widgets) == 3
+    tray.chosen.emit("beginning")
+    ask(chickadee, "Begin")
+    qtbot.waitUntil(lambda: answered(chickadee), timeout=SECONDS)
+    (attachment,) = chickadee.shelf.current.messages[0].attachments
+    assert attachment.sent == tuple(range(len(attachment.sent or ())))
+
+
+def test_what_is_not_sent_stays_with_its_chat_and_over_a_restart(
+    chickadee: Chickadee, ask: Ask, qtbot: QtBot, tmp_path: Path, open_window: Opener
+) -> None:
+    ask(chickadee, "first")
+    qtbot.waitUntil(lambda: answered(chickadee), timeout=SECONDS)
+    first = chickadee.shelf.current.chat.id
+    attach(chickadee, qtbot, file(tmp_path))
+    qtbot.keyClicks(chickadee.window.composer.text, "half a thought")
+    chickadee.new_chat()
+    assert chickadee.window.composer.text.toPlainText() == ""
+    assert chips(chickadee) == []
+    qtbot.keyClicks(chickadee.window.composer.text, "new")
+    chickadee.open_chat(first)
+    assert chickadee.window.composer.text.toPlainText() == "half a thought"
+    assert [chip.item.name for chip in chips(chickadee)] == ["birds.md"]
+    chickadee.window.close()
+    again = open_window()
+    assert again.window.composer.text.toPlainText() == "new"
+    again.open_chat(first)
+    assert again.window.composer.text.toPlainText() == "half a thought"
+    qtbot.waitUntil(lambda: chips(again)[0].face.text().endswith(" tokens"), timeout=SECONDS)
+
+
+def test_files_are_dropped_on_the_window(chickadee: Chickadee, qtbot: QtBot, tmp_path: Path) -> None:
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(file(tmp_path)))])
+    window, hint = chickadee.window, chickadee.window.drop_hint
+    action, button, keys = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    QApplication.sendEvent(window, QDragEnterEvent(QPoint(5, 5), action, data, button, keys))
+    assert hint.isVisible()
+    QApplication.sendEvent(window, QDropEvent(QPointF(5, 5), action, data, button, keys))
+    assert hint.isHidden()
+    qtbot.waitUntil(lambda: len(chips(chickadee)) == 1, timeout=SECONDS)
+
+
+def test_pasting(chickadee: Chickadee, qtbot: QtBot, tmp_path: Path) -> None:
+    composer, clipboard = chickadee.window.composer, QGuiApplication.clipboard()
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(file(tmp_path)))])
+    clipboard.setMimeData(data)
+    composer.text.paste()
+    assert [chip.item.name for chip in chips(chickadee)] == ["birds.md"]
+    clipboard.setImage(QImage(4, 4, QImage.Format.Format_RGB32))
+    composer.text.paste()
+    assert chickadee.window.notice.text.text() == "This model reads text only, so images cannot be attached."
+    clipboard.setText("short")
+    composer.text.paste()
+    assert composer.text.toPlainText() == "short"
+    clipboard.setText("long " * 2000)
+    composer.text.paste()
+    assert composer.text.toPlainText() == "short"
+    qtbot.waitUntil(lambda: len(chips(chickadee)) == 2 and not unsent(chickadee).reading, timeout=SECONDS)
+    qtbot.mouseClick(chickadee.window.notice.button, Qt.MouseButton.LeftButton)
+    assert composer.text.toPlainText() == "short" + "long " * 2000
+    assert len(chips(chickadee)) == 1
+
+
+def test_without_a_model_the_chip_has_characters(open_window: Opener, qtbot: QtBot, tmp_path: Path) -> None:
+    chickadee = open_window(model=tmp_path / "slowload.gguf")
+    chickadee.window.composer.files.emit([file(tmp_path)])
+    qtbot.waitUntil(lambda: bool(chips(chickadee)) and "characters" in chips(chickadee)[0].face.text(), timeout=SECONDS)
+    (tmp_path / "go").touch()
+    qtbot.waitUntil(lambda: "tokens" in chips(chickadee)[0].face.text(), timeout=SECONDS)
