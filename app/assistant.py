@@ -12,13 +12,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from app.chat_options import applied
 from app.conversation import Conversation
 from app.counting import Counting, Taker
 from app.engine_end import EngineEnd
 from app.link import Link
 from app.loading import Loading
 from app.options import Options
-from app.prompt import with_system
+from app.prompt import with_system, without_oldest
 from app.read_ahead import ReadAhead
 from app.speed import LiveSpeed
 from app.standing import Ahead, Problem, Standing
@@ -124,14 +125,15 @@ class Assistant:
         if self._active or self._queue or self.standing.phase != "ready":
             return
         if messages := self._read_ahead.wanted(conversation):
-            messages = with_system(self._options.system_prompt, messages)
+            messages = with_system(self._options_for(conversation).system_prompt, messages)
             self._read_ahead.id = self._send(protocol.Prepare, messages=messages, chat=conversation.chat.id)
             self._set(ahead=Ahead(conversation.chat.id, 0, 0, 0))
 
-    def count(self, texts: tuple[str, ...], messages: tuple[protocol.Message, ...], done: Taker) -> None:
-        """Have the loaded model's tokens counted; without one `done` is never called."""
+    def count(self, texts: tuple[str, ...], conversation: Conversation, done: Taker) -> None:
+        """Have the loaded model's tokens counted, and those of the chat; without a model `done` is never called."""
         if self.standing.phase == "ready" and self._link.running:
-            messages = with_system(self._options.system_prompt, messages)
+            messages = without_oldest(conversation.prompt(), conversation.chat.forget_turns)
+            messages = with_system(self._options_for(conversation).system_prompt, messages)
             self._counting.expect(self._send(protocol.Count, texts=texts, messages=messages), done)
 
     def dismiss_problem(self) -> None:
@@ -246,6 +248,9 @@ class Assistant:
         self._set(live_speed=None)
         return active
 
+    def _options_for(self, conversation: Conversation) -> Options:
+        return applied(self._options, conversation.chat.options)
+
     def _next(self) -> None:
         self._send(protocol.Status)
         self._pump()
@@ -264,10 +269,11 @@ class Assistant:
         self._speed.start()
         self._read_ahead.forget()
         self._set(ahead=None)
+        options = self._options_for(conversation)
         self._generate = self._post(
             replace(
-                self._options.generate,
-                messages=with_system(self._options.system_prompt, messages),
+                options.generate,
+                messages=with_system(options.system_prompt, messages),
                 chat=conversation.chat.id,
                 forget_turns=conversation.chat.forget_turns,
                 continue_last=continued,

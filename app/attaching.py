@@ -23,7 +23,6 @@ from app.attachments.reading import extracted
 from app.attachments.refusal import Refused, sentence
 from app.background import Background
 from app.conversation import Change, Conversation
-from app.prompt import without_oldest
 from app.standing import Standing
 from app.unsent import NEW, Item, Unsent, UnsentStore
 from app.window import Window
@@ -244,7 +243,7 @@ class Attaching(QObject):
             self._judge(conversation, event.prompt)
 
         if unsent.items and not unsent.reading:
-            self._assistant.count(texts, without_oldest(conversation.prompt(), conversation.chat.forget_turns), counted)
+            self._assistant.count(texts, conversation, counted)
         if conversation is self._conversation:
             self._show()
 
@@ -305,6 +304,8 @@ class Attaching(QObject):
 
 def question_of(unsent: Unsent) -> str:
     """The sentence above the choices, or what was chosen; empty where all fits."""
+    if unsent.no_room:
+        return tr("This chat leaves no room for files. Start a new chat with them, or remove them.")
     if unsent.fit == "too_much":
         total = sum((item.tokens or 0) + HEADING for item in unsent.items)
         return tr_n(

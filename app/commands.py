@@ -47,6 +47,7 @@ COMMANDS = (
     Command("chat", "next_chat", mark("&Next chat"), ("Ctrl+Tab", "Ctrl+PgDown")),
     Command("chat", "previous_chat", mark("&Previous chat"), ("Ctrl+Shift+Tab", "Ctrl+PgUp")),
     Command("chat"),
+    Command("chat", "chat_options", mark("&Instructions and persona…"), ("Ctrl+Shift+O",)),
     Command("chat", "rename_chat", mark("&Rename chat"), ("Ctrl+Shift+R",)),
     Command("chat", "delete_chat", mark("&Delete chat"), ("Ctrl+Shift+Backspace",)),
     Command("view", "sidebar", mark("&Chats"), ("Ctrl+B",)),

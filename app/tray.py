@@ -15,6 +15,7 @@ CHOICES = {
     "beginning": mark("Send what fits from the beginning"),
     "remove": mark("Remove"),
 }
+ONLY_REMOVE = {"remove": CHOICES["remove"]}
 AGAIN = {"ask": mark("Change")}
 
 
@@ -49,7 +50,7 @@ class Tray(QWidget):
         self._show_chips()
         self.question.setText(question)
         self.question.setVisible(bool(question))
-        offered = CHOICES if unsent.fit == "too_much" else AGAIN
+        offered = ONLY_REMOVE if unsent.no_room else CHOICES if unsent.fit == "too_much" else AGAIN
         self.choices.put([self._button(key, words) for key, words in offered.items()] if question else [])
         self.choices.setVisible(bool(question))
         self.setVisible(bool(unsent.items))

@@ -12,6 +12,7 @@ from app.attachments.attachment import Attachment
 from app.library import Library
 
 Fit = Literal["all", "unknown", "too_much", "best", "beginning"]
+LEAST_ROOM = 400  # tokens: a part and its heading
 NEW = ""  # the id of the chat that is not stored yet
 
 
@@ -37,6 +38,11 @@ class Unsent:
     @property
     def attachments(self) -> tuple[Attachment, ...]:
         return tuple(item.attachment for item in self.items if item.attachment)
+
+    @property
+    def no_room(self) -> bool:
+        """Is there too little left in this chat for a single part?"""
+        return self.fit == "too_much" and self.room < LEAST_ROOM
 
     @property
     def begun(self) -> bool:

@@ -51,7 +51,7 @@ class Header(QWidget):
         super().__init__(parent)
         self.setObjectName("header")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self.toggle, self.new, self.settings = (QToolButton(self) for _ in range(3))
+        self.toggle, self.new, self.options, self.settings = (QToolButton(self) for _ in range(4))
         self.title = QLabel(self)
         self.title.setObjectName("chatTitle")
         self.title.setTextFormat(Qt.TextFormat.PlainText)
@@ -62,6 +62,7 @@ class Header(QWidget):
             row.addWidget(widget)
         row.addSpacing(SIZES.gap)
         row.addWidget(self.title, 1)
+        row.addWidget(self.options)
         row.addWidget(self.settings)
         self.restyle()
         self.retranslate()
@@ -70,9 +71,18 @@ class Header(QWidget):
         self._full = title
         self._elide()
 
+    def show_persona(self, name: str) -> None:
+        """How the chat is answered, where that is not as the settings say."""
+        style = Qt.ToolButtonStyle.ToolButtonTextBesideIcon if name else Qt.ToolButtonStyle.ToolButtonIconOnly
+        self.options.setToolButtonStyle(style)
+        short = self.options.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, SIZES.chip // 2)
+        self.options.setText(short.replace("&", "&&"))
+        self._elide()
+
     def restyle(self) -> None:
         self.setFixedHeight(SIZES.header)
-        for button, name in ((self.toggle, "sidebar"), (self.new, "new"), (self.settings, "settings")):
+        names = ("sidebar", "new", "persona", "settings")
+        for button, name in zip((self.toggle, self.new, self.options, self.settings), names, strict=True):
             button.setIcon(icon(name, theme().soft))
             button.setIconSize(QSize(SIZES.icon, SIZES.icon))
         self._elide()
@@ -80,13 +90,14 @@ class Header(QWidget):
     def retranslate(self) -> None:
         self._name(self.toggle, tr("Show or hide the chats"), "sidebar")
         self._name(self.new, tr("New chat"), "new_chat")
+        self._name(self.options, tr("Instructions and persona of this chat"), "chat_options")
         self._name(self.settings, tr("Settings"), "settings")
 
     def resizeEvent(self, _event: object) -> None:
         self._elide()
 
     def _elide(self) -> None:
-        room = self.width() - 4 * SIZES.control - SIZES.gap_xl
+        room = self.width() - 4 * SIZES.control - SIZES.gap_xl - self.options.sizeHint().width()
         self.title.setText(self.title.fontMetrics().elidedText(self._full, Qt.TextElideMode.ElideRight, room))
         self.title.setMinimumWidth(1)
 

@@ -14,12 +14,14 @@ from app.assistant import Assistant
 from app.attaching import Attaching
 from app.beginning import Beginning
 from app.chat_commands import ChatCommands, Deeds
+from app.chat_options_control import ChatOptionsControl
 from app.choices import forgotten_line
 from app.conversation import Change, Conversation
 from app.engine_client import EngineClient
 from app.folders import Folders
 from app.icons import application_icon
 from app.library import Library
+from app.persona import Personas
 from app.preferences import Preferences
 from app.problem_notice import ProblemNotice
 from app.settings import Settings
@@ -158,7 +160,9 @@ class Chickadee(QObject):
         ChatCommands(self.window, self.shelf, deeds)
         self.beginning = Beginning(self.window, self.shelf, self.open_chat)
         self.assistant.listeners.append(self.beginning.stands)
-        self.appearance.shown += [self.window, self.preferences, self.sheets]
+        settings, personas = self.preferences.settings, Personas(self.library)
+        self.options = ChatOptionsControl(self.window, self.shelf, settings, personas, self._opened.start)
+        self.appearance.shown += [self.window, self.preferences, self.sheets, self.options]
 
     # --- what the user does -----------------------------------------------------------------------------------------
 
@@ -297,6 +301,7 @@ class Chickadee(QObject):
         conversation = self.shelf.current
         self.window.transcript.show_conversation(conversation)
         self.attaching.show(conversation)
+        self.options.show()
         self.window.show_page(not conversation.messages)
         self._show_title(conversation)
         self._list_chats()

@@ -180,9 +180,10 @@ def test_what_is_not_sent_stays_with_its_chat_and_over_a_restart(
     assert [chip.item.name for chip in chips(chickadee)] == ["birds.md"]
     chickadee.window.close()
     again = open_window()
+    assert again.window.composer.text.toPlainText() == "half a thought"
+    again.new_chat()
     assert again.window.composer.text.toPlainText() == "new"
     again.open_chat(first)
-    assert again.window.composer.text.toPlainText() == "half a thought"
     qtbot.waitUntil(lambda: chips(again)[0].face.text().endswith(" tokens"), timeout=SECONDS)
 
 
