@@ -6,7 +6,7 @@ ARGS ?=
 # prebuilt library; later set-ups keep that, NATIVE=0 goes back.
 NATIVE ?=
 
-.PHONY: setup run chat test check bench translations clean
+.PHONY: setup run chat test check bench translations screenshots clean
 setup:
 	@$(PYTHON) packaging/prepare.py $(if $(NATIVE),--native $(NATIVE))
 
@@ -29,6 +29,10 @@ bench: setup
 # After a change of words: new ones get an empty place in assets/translations/*.ts, for which a test then asks.
 translations: setup
 	@$(PY) packaging/translations.py
+
+# The window's main states as pictures in screenshots/, to be looked at.
+screenshots: setup
+	@$(PY) -m tests.screenshots screenshots $(ARGS)
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -46,6 +46,8 @@ class Appearance(QObject):
         self.shown.clear()
         if self.apply in self._settings.listeners:
             self._settings.listeners.remove(self.apply)
+        QGuiApplication.styleHints().colorSchemeChanged.disconnect(self.apply)
+        self._languages.close()
 
     def apply(self) -> None:
         """Take over what the settings say now."""

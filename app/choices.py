@@ -8,6 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.theme import SIZES
+from app.words import mark, tr, tr_n
 from engine.protocol import Remedy
 
 
@@ -19,14 +20,21 @@ class Choices(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.buttons: list[QPushButton] = []
+        self._remedies: tuple[Remedy, ...] = ()
         self.hide()
 
     def offer(self, remedies: Iterable[Remedy]) -> None:
         for button in self.buttons:
             button.hide()
             button.deleteLater()
-        self.buttons = [self._button(remedy) for remedy in remedies]
+        self._remedies = tuple(remedies)
+        self.buttons = [self._button(remedy) for remedy in self._remedies]
         self.setVisible(bool(self.buttons))
+        self._place(self.width())
+
+    def retranslate(self) -> None:
+        for button, remedy in zip(self.buttons, self._remedies, strict=True):
+            button.setText(words_of(remedy))
         self._place(self.width())
 
     def heightForWidth(self, width: int) -> int:
@@ -57,12 +65,12 @@ class Choices(QWidget):
 
 def words_of(remedy: Remedy) -> str:
     if remedy.kind == "forget_turns":
-        return f"Forget the oldest {remedy.turns} turns" if remedy.turns > 1 else "Forget the oldest turn"
+        return tr_n("Forget the oldest turn", "Forget the oldest {n} turns", remedy.turns)
     if remedy.kind == "larger_context":
-        return f"Use a context of {remedy.n_ctx:,} tokens"
-    return f"Use a context of {remedy.n_ctx:,} tokens, stored in less memory"
+        return tr("Use a context of {n_ctx:,} tokens", n_ctx=remedy.n_ctx)
+    return tr("Use a context of {n_ctx:,} tokens, stored in less memory", n_ctx=remedy.n_ctx)
 
 
 def forgotten_line(turns: int) -> str:
-    which = f"The oldest {turns} turns are" if turns > 1 else "The oldest turn is"
-    return f"{which} left out from your next message on."
+    one = mark("The oldest turn is left out from your next message on.")
+    return tr_n(one, mark("The oldest {n} turns are left out from your next message on."), turns)

@@ -42,6 +42,10 @@ class Languages(QObject):
             words.use(catalogue.translate, catalogue.sentence)
         return True
 
+    def close(self) -> None:
+        """Back to English, for whoever comes after this window."""
+        self.use(ENGLISH)
+
     def _use_qt(self, wanted: str) -> None:
         """What Qt itself says (file dialog, context menus of text) is in files of its own."""
         if self._qt is not None:

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolBut
 
 from app.icons import icon
 from app.theme import SIZES, theme
+from app.words import tr
 
 UNDO_MS = 10_000
 
@@ -29,13 +30,12 @@ class Notice(QFrame):
         self.details.setObjectName("details")
         self.details.setWordWrap(True)
         self.details.setTextFormat(Qt.TextFormat.PlainText)
-        self.fold = QPushButton("Details", self)
+        self.fold = QPushButton(self)
         self.fold.setProperty("kind", "quiet")
         self.fold.clicked.connect(lambda: self.details.setVisible(self.details.isHidden()))
         self.button = QPushButton(self)
         self.button.setProperty("kind", "step")
         self.close_button = QToolButton(self)
-        self.close_button.setAccessibleName("Dismiss")
         self.close_button.clicked.connect(self.dismiss)
         self._layout()
         self._step: Callable[[], None] | None = None
@@ -44,6 +44,7 @@ class Notice(QFrame):
         self._timer.timeout.connect(self.dismiss)
         self.button.clicked.connect(self._go)
         self.restyle()
+        self.retranslate()
         self.hide()
 
     def tell(
@@ -78,6 +79,12 @@ class Notice(QFrame):
 
     def restyle(self) -> None:
         self.close_button.setIcon(icon("close", theme().soft))
+
+    def retranslate(self) -> None:
+        """What is told stays as it was told: it is gone in a moment."""
+        self.fold.setText(tr("Details"))
+        self.close_button.setAccessibleName(tr("Dismiss"))
+        self.close_button.setToolTip(tr("Dismiss"))
 
     def _go(self) -> None:
         step = self._step

@@ -10,8 +10,14 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QWidget
 
 from app.standing import Standing
 from app.theme import SIZES
+from app.words import mark, told, tr
 from engine.protocol import BackendName, Statistics
 
+ABOUT_MODEL = mark("{model} · {millions} million parameters · {size}")
+COMPUTED = mark("Computed by {library} with {n} threads")
+CONTEXT = mark("Context: {used:,} of {n_ctx:,} tokens used")
+QUESTION = mark("Last question: {read:,} tokens read, {known:,} known from before")
+ANSWER = mark("Last answer: {n:,} tokens in {seconds:.1f} s")
 LIBRARIES: dict[BackendName, str] = {"llama": "llama.cpp", "ik": "ik_llama.cpp"}
 
 
@@ -24,10 +30,7 @@ class StatusLine(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("status")
-        self.model = self._part("Model")
-        self.context = self._part("Context used")
-        self.speed = self._part("Speed")
-        self.memory = self._part("Memory")
+        self.model, self.context, self.speed, self.memory = (QPushButton(self) for _ in range(4))
         row = QHBoxLayout(self)
         row.setContentsMargins(SIZES.gap, 0, SIZES.gap, SIZES.gap)
         row.setSpacing(0)
@@ -40,6 +43,13 @@ class StatusLine(QWidget):
         self.model.clicked.connect(self._model_menu)
         for part in (self.context, self.speed, self.memory):
             part.clicked.connect(lambda _=False, part=part: self._numbers(part))
+        self.retranslate()
+
+    def retranslate(self) -> None:
+        names = (tr("Model"), tr("Context used"), tr("Speed"), tr("Memory"))
+        for part, name in zip((self.model, self.context, self.speed, self.memory), names, strict=True):
+            part.setAccessibleName(name)
+            part.setToolTip(name)
         self.show_standing(self._standing)
 
     def show_models(self, models: list[Path]) -> None:
@@ -54,19 +64,13 @@ class StatusLine(QWidget):
             self.context.setText(f"{standing.context_tokens:,} / {loaded.n_ctx:,}")
         speed = standing.live_speed or _speed(numbers)
         self.speed.setVisible(speed > 0)
-        self.speed.setText(f"{speed:,.0f} tok/s")
+        self.speed.setText(tr("{n:,.0f} tok/s", n=speed))
         self.memory.setVisible(standing.rss_bytes > 0)
         self.memory.setText(_bytes(standing.rss_bytes))
 
-    def _part(self, name: str) -> QPushButton:
-        part = QPushButton(self)
-        part.setAccessibleName(name)
-        part.setToolTip(name)
-        return part
-
     def _model_menu(self) -> None:
         menu = QMenu(self)
-        menu.addAction("Open model…", self.choose.emit)
+        menu.addAction(tr("Open model…"), self.choose.emit)
         if self._models:
             menu.addSeparator()
         for path in self._models:
@@ -86,7 +90,7 @@ class StatusLine(QWidget):
 
 def model_name(standing: Standing) -> str:
     # The file's name: it is what the user chose, where the header's name is often a note of its makers.
-    return standing.path.stem if standing.path else "No model"
+    return standing.path.stem if standing.path else tr("No model")
 
 
 def lines_of(standing: Standing) -> list[str]:
@@ -94,17 +98,18 @@ def lines_of(standing: Standing) -> list[str]:
     lines = []
     model, numbers = standing.model, standing.statistics
     if model is not None:
-        lines.append(f"{model.name} · {model.parameters / 1e6:,.0f} million parameters · {_bytes(model.file_bytes)}")
-        lines.append(f"Computed by {LIBRARIES[model.backend]} with {model.threads} threads")
-        lines.append(f"Context: {standing.context_tokens:,} of {model.n_ctx:,} tokens used")
-        lines.extend(model.notes)
+        size = f"{model.parameters / 1e6:,.0f}"
+        lines.append(tr(ABOUT_MODEL, model=model.name, millions=size, size=_bytes(model.file_bytes)))
+        lines.append(tr(COMPUTED, library=LIBRARIES[model.backend], n=model.threads))
+        lines.append(tr(CONTEXT, used=standing.context_tokens, n_ctx=model.n_ctx))
+        lines.extend(map(told, model.notes))
     if numbers is not None:
         read = numbers.prompt_tokens - numbers.reused_tokens
-        lines.append(f"Last question: {read:,} tokens read, {numbers.reused_tokens:,} known from before")
-        lines.append(f"Last answer: {numbers.decode_tokens:,} tokens in {numbers.decode_seconds:.1f} s")
+        lines.append(tr(QUESTION, read=read, known=numbers.reused_tokens))
+        lines.append(tr(ANSWER, n=numbers.decode_tokens, seconds=numbers.decode_seconds))
     if standing.rss_bytes:
-        lines.append(f"Memory of the engine: {_bytes(standing.rss_bytes)}")
-    return lines or ["No model is loaded"]
+        lines.append(tr("Memory of the engine: {size}", size=_bytes(standing.rss_bytes)))
+    return lines or [tr("No model is loaded")]
 
 
 def _speed(numbers: Statistics | None) -> float:

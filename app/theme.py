@@ -66,7 +66,7 @@ class Sizes:
 
 
 SCALED = (
-    "control", "icon", "bird", "sidebar", "column", "narrow", "row", "indent", "digit", "chip", "header", "dialog",
+    "control", "icon", "sidebar", "column", "narrow", "row", "indent", "digit", "chip", "header", "dialog",
     "dialog_height", "input", "words", "body", "small", "label", "example", "title", "button", "caret",
 )  # fmt: skip
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from app.conversation import Conversation
 from app.standing import Standing
+from app.words import mark, tr
 
 SHORT_PROMPT = 256
+LOADING = mark("Loading {model}")
+LOADING_FIRST = mark("Loading {model}, your message is answered next")
 
 
 def waiting_line(standing: Standing, conversation: Conversation) -> tuple[str, float | None]:
@@ -17,24 +20,26 @@ def waiting_line(standing: Standing, conversation: Conversation) -> tuple[str, f
         and reading.total - reading.done > 0
         and reading.total > SHORT_PROMPT
     ):
-        left = f" · {duration(reading.seconds_left)} left" if reading.seconds_left is not None else ""
-        return f"Reading {reading.done:,} of {reading.total:,} tokens{left}", reading.done / reading.total
+        line = tr("Reading {done:,} of {total:,} tokens", done=reading.done, total=reading.total)
+        if reading.seconds_left is not None:
+            line = tr("{line} · {time} left", line=line, time=duration(reading.seconds_left))
+        return line, reading.done / reading.total
     if standing.phase in ("starting", "loading"):
-        tail = ", your message is answered next" if conversation.phase == "waiting" else ""
-        name = standing.path.stem if standing.path else "the model"
-        return f"Loading {name}{tail}", standing.fraction
+        name = standing.path.stem if standing.path else tr("the model")
+        said = LOADING_FIRST if conversation.phase == "waiting" else LOADING
+        return tr(said, model=name), standing.fraction
     ahead = standing.ahead
     if ahead and ahead.chat == conversation.chat.id and not conversation.busy:
         if ahead.total - ahead.reused > SHORT_PROMPT:
-            return "Reading this chat again…", ahead.done / ahead.total
+            return tr("Reading this chat again…"), ahead.done / ahead.total
         return "", None
     if conversation.phase == "waiting":
         if standing.phase == "ready":
-            return "Another chat is being answered, this one is next", None
-        return "Your message is kept and answered as soon as a model is loaded", None
+            return tr("Another chat is being answered, this one is next"), None
+        return tr("Your message is kept and answered as soon as a model is loaded"), None
     return "", None
 
 
 def duration(seconds: float) -> str:
     whole = max(1, round(seconds))
-    return f"{whole} s" if whole < 90 else f"{round(whole / 60)} min"
+    return tr("{n} s", n=whole) if whole < 90 else tr("{n} min", n=round(whole / 60))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from app.examples import SMALL
 from app.icons import bird
@@ -76,10 +76,15 @@ class Welcome(QScrollArea):
             part.setVisible(first)
         for part in self.examples:
             part.setVisible(not first)
+        self._fit()
 
     def restyle(self) -> None:
         self._bird.setPixmap(bird(SIZES.bird))
-        self._holder.setMaximumWidth(SIZES.column * 3 // 5)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Sentences may be longer than questions."""
+        self._holder.setMaximumWidth(SIZES.column * (4 if self._first else 3) // 5)
 
     def _line(self, name: str) -> QLabel:
         label = QLabel()
@@ -113,7 +118,10 @@ class Welcome(QScrollArea):
         layout.addSpacing(SIZES.gap_m)
         layout.addWidget(self.title)
         layout.addSpacing(SIZES.gap_xl)
-        layout.addWidget(self._holder)
-        layout.setAlignment(self._holder, Qt.AlignmentFlag.AlignHCenter)
+        row = QHBoxLayout()  # not an alignment, which would not ask for the height that a width takes
+        row.addStretch(0)
+        row.addWidget(self._holder, 1)
+        row.addStretch(0)
+        layout.addLayout(row)
         layout.addStretch(3)
         self.setWidget(page)

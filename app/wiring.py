@@ -33,6 +33,7 @@ from app.unsent import UnsentStore
 from app.waiting import waiting_line
 from app.web_links import ask_about_link
 from app.window import Window
+from app.words import tr
 from engine.protocol import Remedy
 from models.default import default_model
 from models.failures import Failure
@@ -162,7 +163,7 @@ class Chickadee(QObject):
         self.assistant.listeners.append(self.beginning.stands)
         settings, personas = self.preferences.settings, Personas(self.library)
         self.options = ChatOptionsControl(self.window, self.shelf, settings, personas, self._opened.start)
-        self.appearance.shown += [self.window, self.preferences, self.sheets, self.options]
+        self.appearance.shown += [self.window, self.preferences, self.sheets, self.options, self._problems]
 
     # --- what the user does -----------------------------------------------------------------------------------------
 
@@ -235,11 +236,11 @@ class Chickadee(QObject):
 
         self._list_chats()
         self._show_current()
-        self.window.notice.tell(f"“{chat.title}” was deleted.", "Undo", undo, milliseconds=UNDO_MS)
+        self.window.notice.tell(tr("“{title}” was deleted.", title=chat.title), tr("Undo"), undo, milliseconds=UNDO_MS)
 
     def choose_model(self) -> None:
         start = str(self.assistant.standing.path.parent) if self.assistant.standing.path else ""
-        dialog = QFileDialog(self.window, "Open model", start, "Models (*.gguf);;All files (*)")
+        dialog = QFileDialog(self.window, tr("Open model"), start, tr("Models (*.gguf);;All files (*)"))
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.fileSelected.connect(self.use_model)
         dialog.open()

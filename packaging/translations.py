@@ -25,6 +25,7 @@ PIECED = {
     ("engine/engine.py", "_too_long"), ("engine/plan.py", "_finish"), ("engine/plan.py", "_refuse"),
     ("engine/reasons.py", "usable"), ("engine/reasons.py", "more_context"),
 }  # fmt: skip
+STORED = ("app/engine_end.py",)  # the window's own sentences that are kept with a message, so in English too
 Found = dict[str, set[str]]  # texts, each with the files it is in
 
 
@@ -49,9 +50,9 @@ def window_texts() -> Found:
 
 def engine_texts() -> Found:
     found: Found = {}
-    for room in ("engine", "models"):
+    for room in ("app", "engine", "models"):
         for name, tree in _trees(room):
-            if not name.startswith(TERMINAL):
+            if name in STORED if room == "app" else not name.startswith(TERMINAL):
                 for text in _sentences(name, tree):
                     found.setdefault(text, set()).add(name)
     return found

@@ -4,6 +4,99 @@
 <context>
   <name>Chickadee</name>
   <message>
+    <location filename="../../app/about.py"/>
+    <location filename="../../app/welcome.py"/>
+    <source>A chickadee</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/about.py"/>
+    <source>About Chickadee</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/about.py"/>
+    <location filename="../../app/help_sheet.py"/>
+    <location filename="../../app/settings_dialog.py"/>
+    <source>Close</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/about.py"/>
+    <source>Copy</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/about.py"/>
+    <source>Copy versions and licences</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/about.py"/>
+    <source>Made of, with the licences of each</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/about.py"/>
+    <source>Private chat on the laptop you already have. No account; nothing you write leaves this computer.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_commands.py"/>
+    <source>Answer copied.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_commands.py"/>
+    <source>Code copied.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_commands.py"/>
+    <source>There is no answer to copy yet.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_commands.py"/>
+    <source>There is no code in this chat yet.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/choices.py"/>
+    <source>Forget the oldest turn</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/choices.py"/>
+    <source>Forget the oldest {n} turns</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/choices.py"/>
+    <source>The oldest turn is left out from your next message on.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/choices.py"/>
+    <source>The oldest {n} turns are left out from your next message on.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/choices.py"/>
+    <source>Use a context of {n_ctx:,} tokens</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/choices.py"/>
+    <source>Use a context of {n_ctx:,} tokens, stored in less memory</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/command_set.py"/>
+    <source>{words} ({keys})</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
     <location filename="../../app/commands.py"/>
     <source>&amp;About Chickadee</source>
     <translation type="unfinished"></translation>
@@ -125,12 +218,37 @@
   </message>
   <message>
     <location filename="../../app/commands.py"/>
+    <source>Another version of the message</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/commands.py"/>
     <source>Copy last &amp;answer</source>
     <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>Copy last &amp;code</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/commands.py"/>
+    <source>Delete the chat in the list</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/commands.py"/>
+    <source>New line in the message</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/commands.py"/>
+    <source>Rename the chat in the list</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/commands.py"/>
+    <source>Send the message</source>
     <translation type="unfinished"></translation>
   </message>
   <message>
@@ -143,9 +261,783 @@
     <source>To the &amp;end</source>
     <translation type="unfinished"></translation>
   </message>
+  <message>
+    <location filename="../../app/commands.py"/>
+    <source>What can be done with it: its menu</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/conversation.py"/>
+    <source>The chat goes on, but only until you close the window.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/database.py"/>
+    <source>Another program is using the file with your chats, {path}. Close it and try again.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/database.py"/>
+    <source>The disk is full, so this chat cannot be stored. Free some space.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/database.py"/>
+    <source>The file with your chats, {path}, is damaged and cannot be read.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/database.py"/>
+    <source>The file with your chats, {path}, may only be read. Allow writing to it and its folder.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/database.py"/>
+    <source>Your chats cannot be stored in {path}: {reason}.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/examples.py"/>
+    <source>Explain how a heat pump works, then quiz me on it</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/examples.py"/>
+    <source>Explain in simple words why the sky is blue</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/examples.py"/>
+    <source>Explain what a race condition is, with a short example</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/examples.py"/>
+    <source>Give me five ideas for a rainy Sunday</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/examples.py"/>
+    <source>Help me plan a week of simple dinners for two</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/examples.py"/>
+    <source>Turn my notes into a polite e-mail; ask me for the notes</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/examples.py"/>
+    <source>Write a Python function that finds duplicate lines in a file</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/examples.py"/>
+    <source>Write a SQL query for the three latest orders of each customer</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/examples.py"/>
+    <source>Write a friendly note to thank a neighbour</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/guard.py"/>
+    <location filename="../../app/markdown.py"/>
+    <source>image</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/help_sheet.py"/>
+    <source>Keyboard shortcuts</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/help_sheet.py"/>
+    <source>Where the focus is</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/markdown.py"/>
+    <source>[image: {name}]</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/notice.py"/>
+    <source>Details</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/notice.py"/>
+    <source>Dismiss</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/palette.py"/>
+    <source>Found</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/palette.py"/>
+    <source>Nothing has these words.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/palette.py"/>
+    <source>Search chats and commands</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/preferences.py"/>
+    <source>No program opens {file}; any text editor will do.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/preferences.py"/>
+    <source>Open settings</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/problem_notice.py"/>
+    <source>Choose another model</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/problem_notice.py"/>
+    <source>Start engine again</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>16 bits (f16)</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>4 bits (q4_0)</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>8 bits (q8_0)</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Above 1, recent words are less likely to come again; small models fall into loops at 1.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>All of them</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>An answer ends after so many tokens; automatic: when the model ends it, or the context is full.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Answers</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>As measured here</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>As the system</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <location filename="../../app/setting_controls.py"/>
+    <source>Automatic</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>By the published rule</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Context</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Dark</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Drafting</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Engine</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>For chats that are saved so that they open fast; 0 saves none and deletes those that were saved.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Guesses the next words from the chat's own text, where measurements promise that it is faster.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>How exactly the model remembers what it has read: fewer bits make room for a longer context.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>How freely words are chosen: 0 always takes the likeliest one, more is livelier.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>How many of the processor's threads compute; automatic: as many as suit this computer.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>How many tokens of a chat the model can see at once; automatic: what fits into memory.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>In percent, from 80 to 200. Ctrl and + or - change it too, Ctrl+0 goes back.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Instructions</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Keys and values</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Language</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Library</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Light</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Light or dark; automatic: as the system has it, also when that changes.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Longest answer</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <location filename="../../app/status_line.py"/>
+    <source>Memory</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Min-p</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Off</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Only so many of the likeliest tokens are chosen from; 0 switches this off.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Only the likeliest tokens that together have this probability are chosen from; 1 switches this off.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Repeat penalty</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Saved chats</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Space on the disk</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Standing instructions that the model reads before every chat.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Temperature</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Text size</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>The most memory the engine may take, like 4GiB; automatic: what is free, less a reserve.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Theme</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Threads</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Tokens with less than this share of the likeliest one's probability are left out; 0 switches this off.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Top-k</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Top-p</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>What menus, buttons and messages of Chickadee are written in; models answer in the language you write.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Where it pays</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Which library computes; automatic: the faster one for the model, once both were timed in idle time.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Which tokens are kept</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Whose keys and values stay in memory: every token's, or what a published rule or measurements here say.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Window</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/setting.py"/>
+    <source>a list</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/setting.py"/>
+    <source>a number from {low} to {high}</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/setting.py"/>
+    <source>a size like 4GiB, from {low} to {high}</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/setting.py"/>
+    <source>a table</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/setting.py"/>
+    <source>a text of at most {n:,.0f} characters</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/setting.py"/>
+    <source>a whole number from {low} to {high}</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/setting.py"/>
+    <source>{name} is {value}; it must be {allowed}</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/setting.py"/>
+    <source>{several} or {last}</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/setting.py"/>
+    <source>“{text}”</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/setting_row.py"/>
+    <source>Reset</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/setting_row.py"/>
+    <source>Reset {setting}</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/setting_row.py"/>
+    <source>This must be {allowed}.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/setting_row.py"/>
+    <source>{setting}: back to what the machine suggests</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/settings.py"/>
+    <source>In {file}, {error}. The default is used.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/settings.py"/>
+    <source>In {file}, {section} must be a section, [{section}]. Its defaults are used.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/settings.py"/>
+    <source>The old {file} was not TOML; it is kept as {kept}.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_dialog.py"/>
+    <source>No setting has these words.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_dialog.py"/>
+    <source>Open file</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_dialog.py"/>
+    <source>Reset all to what the machine suggests</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_dialog.py"/>
+    <source>Search settings</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_dialog.py"/>
+    <location filename="../../app/window.py"/>
+    <source>Settings</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_dialog.py"/>
+    <source>Undo the reset</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_file.py"/>
+    <source>The settings cannot be stored: {file} cannot be written ({why}).</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_file.py"/>
+    <source>line {line} is not UTF-8 text</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_file.py"/>
+    <source>{file} cannot be read: {why}. The defaults are used.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_file.py"/>
+    <source>{file} is not TOML: {why}. The defaults are used.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/status_line.py"/>
+    <source>Computed by {library} with {n} threads</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/status_line.py"/>
+    <source>Context used</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/status_line.py"/>
+    <source>Context: {used:,} of {n_ctx:,} tokens used</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/status_line.py"/>
+    <source>Last answer: {n:,} tokens in {seconds:.1f} s</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/status_line.py"/>
+    <source>Last question: {read:,} tokens read, {known:,} known from before</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/status_line.py"/>
+    <source>Memory of the engine: {size}</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/status_line.py"/>
+    <source>Model</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/status_line.py"/>
+    <source>No model</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/status_line.py"/>
+    <source>No model is loaded</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/status_line.py"/>
+    <source>Open model…</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/status_line.py"/>
+    <source>Speed</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/status_line.py"/>
+    <source>{model} · {millions} million parameters · {size}</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/status_line.py"/>
+    <source>{n:,.0f} tok/s</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/waiting.py"/>
+    <source>Another chat is being answered, this one is next</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/waiting.py"/>
+    <source>Loading {model}</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/waiting.py"/>
+    <source>Loading {model}, your message is answered next</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/waiting.py"/>
+    <source>Reading this chat again…</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/waiting.py"/>
+    <source>Reading {done:,} of {total:,} tokens</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/waiting.py"/>
+    <source>Your message is kept and answered as soon as a model is loaded</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/waiting.py"/>
+    <source>the model</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/waiting.py"/>
+    <source>{line} · {time} left</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/waiting.py"/>
+    <source>{n} min</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/waiting.py"/>
+    <source>{n} s</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/welcome.py"/>
+    <source>Chickadee chats with language models that run on this computer, without an account.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/welcome.py"/>
+    <source>No model is here yet: open a GGUF model file with {keys}.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/welcome.py"/>
+    <source>Nothing you write leaves it: there is no server, and chats are files that only you can read.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/welcome.py"/>
+    <source>Private. Offline. On this laptop.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/welcome.py"/>
+    <source>Start chatting</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/welcome.py"/>
+    <source>Welcome to Chickadee</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/welcome.py"/>
+    <source>{model} is included and ready; any other GGUF model can be opened with {keys}.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/window.py"/>
+    <source>New chat</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/window.py"/>
+    <source>Show or hide the chats</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/wiring.py"/>
+    <source>Models (*.gguf);;All files (*)</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/wiring.py"/>
+    <source>Open model</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/wiring.py"/>
+    <source>Undo</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/wiring.py"/>
+    <source>“{title}” was deleted.</source>
+    <translation type="unfinished"></translation>
+  </message>
 </context>
 <context>
   <name>Engine</name>
+  <message>
+    <location filename="../../app/engine_end.py"/>
+    <source>The engine could not be started: {1}.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_end.py"/>
+    <source>The engine crashed.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_end.py"/>
+    <source>The engine did not react to Stop, so it was ended; your next message starts it again.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_end.py"/>
+    <source>The engine ended unexpectedly (code {1}).</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_end.py"/>
+    <source>The engine ended unexpectedly.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_end.py"/>
+    <source>The engine gave up because of an internal error.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_end.py"/>
+    <source>The engine stopped: it was built for a newer processor than this one.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_end.py"/>
+    <source>The engine stopped: the model file could not be read any more.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_end.py"/>
+    <source>The engine was ended by another program.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_end.py"/>
+    <source>The engine was stopped by signal {1}.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_end.py"/>
+    <source>The engine was stopped by the system, most likely because memory ran out.</source>
+    <translation type="unfinished"></translation>
+  </message>
   <message>
     <location filename="../../engine/backend.py"/>
     <location filename="../../engine/ik/needs.py"/>
@@ -221,6 +1113,11 @@
   <message>
     <location filename="../../engine/choice.py"/>
     <source>llama.cpp computes until both libraries were timed with this model, which happens in idle time.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../engine/continuing.py"/>
+    <source>There is no answer to continue: send a message first.</source>
     <translation type="unfinished"></translation>
   </message>
   <message>
@@ -471,6 +1368,11 @@
   <message>
     <location filename="../../engine/serve.py"/>
     <source>The engine did not understand a message: {1}.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
+    <location filename="../../engine/serve.py"/>
+    <source>The tokens could not be counted.</source>
     <translation type="unfinished"></translation>
   </message>
   <message>

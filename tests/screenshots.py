@@ -1,0 +1,228 @@
+"""`make screenshots`: the main states of the window as pictures, with the scripted engine (tests.screenshots DIR).
+
+They are to be looked at: alignment, spacing, what is cut off. That words, colours and keys are right is tested.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtWidgets import QApplication, QWidget
+
+from app.folders import open_folders
+from app.library import Library
+from app.wiring import Chickadee
+from tests.screenshot_chats import fill
+
+ENGINE = [sys.executable, "-m", "tests.app.fake_engine"]
+PATIENCE = 20.0
+SETTLE = 0.6
+USUAL, SMALL, WIDE = (1280, 800), (700, 600), (1920, 1080)
+Arrange = Callable[[Chickadee, dict[str, str]], QWidget | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """`arrange` brings the window into the state, and returns what is to be seen if that is not the window."""
+
+    name: str
+    arrange: Arrange
+    size: tuple[int, int] = USUAL
+    theme: str = "light"
+    language: str = "en"
+    percent: int = 100
+    filled: bool = True
+    model: str = "SmolLM2-135M-Instruct.gguf"
+
+
+def until(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        QApplication.processEvents()
+        time.sleep(0.005)
+        if time.monotonic() > end:
+            raise SystemExit("the window did not come into the wanted state")
+
+
+def settle(seconds: float = SETTLE) -> None:
+    end = time.monotonic() + seconds
+    until(lambda: time.monotonic() > end)
+
+
+# --- states ---------------------------------------------------------------------------------------------------------
+
+
+def chat(name: str) -> Arrange:
+    def arrange(chickadee: Chickadee, ids: dict[str, str]) -> None:
+        chickadee.open_chat(ids[name])
+
+    return arrange
+
+
+def new(chickadee: Chickadee, _ids: dict[str, str]) -> None:
+    chickadee.window.commands.run("new_chat")
+
+
+def nothing(_chickadee: Chickadee, _ids: dict[str, str]) -> None:
+    """As it comes up."""
+
+
+def ask(words: str, done: bool = True) -> Arrange:
+    def arrange(chickadee: Chickadee, ids: dict[str, str]) -> None:
+        chickadee.window.composer.text.setPlainText(words)
+        chickadee.window.composer.submit()
+        if done:
+            until(lambda: not chickadee.shelf.current.busy)
+        else:
+            settle()
+
+    return arrange
+
+
+def top(arrange: Arrange) -> Arrange:
+    def then_up(chickadee: Chickadee, ids: dict[str, str]) -> None:
+        arrange(chickadee, ids)
+        settle()
+        chickadee.window.commands.run("to_start")
+
+    return then_up
+
+
+def settings(chickadee: Chickadee, ids: dict[str, str]) -> QWidget | None:
+    chickadee.preferences.open()
+    return chickadee.preferences.dialog
+
+
+def help_sheet(chickadee: Chickadee, _ids: dict[str, str]) -> QWidget | None:
+    chickadee.sheets.open_help()
+    return chickadee.sheets.help
+
+
+def about(chickadee: Chickadee, _ids: dict[str, str]) -> QWidget | None:
+    chickadee.sheets.open_about()
+    return chickadee.sheets.about
+
+
+def palette(query: str) -> Arrange:
+    def arrange(chickadee: Chickadee, ids: dict[str, str]) -> None:
+        chickadee.open_chat(ids["trip"])
+        chickadee.sheets.palette.open()
+        chickadee.sheets.palette.line.setText(query)
+
+    return arrange
+
+
+def sidebar(chickadee: Chickadee, ids: dict[str, str]) -> None:
+    chickadee.open_chat(ids["trip"])
+    chickadee.window.toggle_sidebar()
+
+
+def undo(chickadee: Chickadee, ids: dict[str, str]) -> None:
+    chickadee.open_chat(ids["trip"])
+    chickadee.window.commands.run("delete_chat")
+
+
+def draft(chickadee: Chickadee, ids: dict[str, str]) -> None:
+    chickadee.open_chat(ids["trip"])
+    chickadee.window.composer.text.setPlainText("Dear all,\n\nthis message has several lines,\nand grows.\n\nRegards")
+
+
+SHOTS = (
+    Shot("first-run", nothing, filled=False),
+    Shot("first-run-chinese-150", nothing, filled=False, language="zh_CN", percent=150),
+    Shot("empty", new),
+    Shot("empty-dark", new, theme="dark"),
+    Shot("empty-small", new, size=SMALL),
+    Shot("empty-small-200", new, size=SMALL, percent=200),
+    Shot("empty-chinese", new, language="zh_CN"),
+    Shot("empty-coder", new, model="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"),
+    Shot("chat", chat("trip")),
+    Shot("chat-dark", chat("trip"), theme="dark"),
+    Shot("chat-chinese", chat("trip"), language="zh_CN"),
+    Shot("chat-150", chat("trip"), percent=150),
+    Shot("chat-80", chat("trip"), percent=80),
+    Shot("chat-200-wide", chat("trip"), percent=200, size=WIDE),
+    Shot("chat-small", chat("trip"), size=SMALL),
+    Shot("chat-small-dark-150", chat("trip"), size=SMALL, theme="dark", percent=150),
+    Shot("chat-wide", chat("trip"), size=WIDE),
+    Shot("sidebar-small", sidebar, size=SMALL),
+    Shot("long-title", chat("long")),
+    Shot("long-title-small", chat("long"), size=SMALL),
+    Shot("table", chat("table")),
+    Shot("table-small-dark", chat("table"), size=SMALL, theme="dark"),
+    Shot("code", top(chat("code"))),
+    Shot("code-dark", top(chat("code")), theme="dark"),
+    Shot("code-150", top(chat("code")), percent=150),
+    Shot("draft", draft),
+    Shot("streaming", ask("slow please", done=False)),
+    Shot("reading-dark", ask("read and wait", done=False), theme="dark"),
+    Shot("error", ask("refuse this")),
+    Shot("error-chinese", ask("refuse this"), language="zh_CN"),
+    Shot("too-long", ask("a long one")),
+    Shot("too-long-chinese-dark", ask("a long one"), language="zh_CN", theme="dark"),
+    Shot("engine-died", ask("die now")),
+    Shot("engine-died-dark", ask("die now"), theme="dark"),
+    Shot("no-model", new, model="missing.gguf"),
+    Shot("undo", undo),
+    Shot("settings", settings),
+    Shot("settings-dark", settings, theme="dark"),
+    Shot("settings-chinese-150", settings, language="zh_CN", percent=150),
+    Shot("help", help_sheet),
+    Shot("help-chinese-dark", help_sheet, language="zh_CN", theme="dark"),
+    Shot("about", about),
+    Shot("about-chinese", about, language="zh_CN"),
+    Shot("palette", palette("")),
+    Shot("palette-found-dark", palette("mou"), theme="dark"),
+    Shot("palette-chinese-small", palette(""), language="zh_CN", size=SMALL),
+)
+
+
+def take(shot: Shot, folder: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="chickadee-shot-") as data:
+        folders = open_folders(Path(data) / "data")
+        ids = {}
+        if shot.filled:
+            library = Library(folders.library)
+            ids = fill(library)
+            library.close()
+        folders.settings.write_text(
+            f'[window]\nlanguage = "{shot.language}"\ntheme = "{shot.theme}"\ntext_size = {shot.percent}\n'
+        )
+        chickadee = Chickadee(folders, Path(data) / shot.model, ENGINE)
+        chickadee.window.resize(*shot.size)
+        chickadee.window.show()
+        chickadee.start()
+        until(lambda: chickadee.assistant.standing.phase in ("ready", "failed"))
+        seen = shot.arrange(chickadee, ids) or chickadee.window
+        settle()
+        seen.grab().save(str(folder / f"{shot.name}.png"))
+        chickadee.window.close()
+        chickadee.window.deleteLater()
+        settle(0.05)
+
+
+def main(arguments: list[str]) -> int:
+    folder = Path(arguments[0]) if arguments else Path("screenshots")
+    wanted = arguments[1:]
+    folder.mkdir(parents=True, exist_ok=True)
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    os.environ |= {"LANGUAGE": "en", "LC_ALL": "C.UTF-8"}
+    application = QApplication(["chickadee"])
+    application.setStyle("Fusion")
+    with tempfile.TemporaryDirectory(prefix="chickadee-shots-") as cache:
+        os.environ["CHICKADEE_CACHE_DIR"] = cache
+        for shot in SHOTS:
+            if not wanted or any(word in shot.name for word in wanted):
+                take(shot, folder)
+                sys.stdout.write(f"{folder / shot.name}.png\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
