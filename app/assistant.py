@@ -35,6 +35,8 @@ class Assistant:
     def __init__(self, link: Link, options: Options | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.standing = Standing()
         self.listeners: list[Callable[[Standing], None]] = []
+        self.watchers: list[Callable[[protocol.Pulse], None]] = []
+        self._watch = False
         self._link = link
         self._options = options or Options()
         self._loading = Loading(self._options.load)
@@ -136,6 +138,12 @@ class Assistant:
             messages = with_system(self._options_for(conversation).system_prompt, messages)
             self._counting.expect(self._send(protocol.Count, texts=texts, messages=messages), done)
 
+    def watch(self, on: bool) -> None:
+        """Have the engine tell `watchers` what it does, from now on or no longer."""
+        self._watch = on
+        if self._link.running:
+            self._send(protocol.Watch, on=on)
+
     def dismiss_problem(self) -> None:
         self._set(problem=None)
 
@@ -158,6 +166,11 @@ class Assistant:
         match event:
             case protocol.Welcome():
                 self._send_load()
+                if self._watch:
+                    self.watch(True)
+            case protocol.Pulse():
+                for watcher in tuple(self.watchers):
+                    watcher(event)
             case protocol.Notice():
                 self._set(problem=Problem(event.message, "none"))
             case protocol.Counted():

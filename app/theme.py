@@ -30,6 +30,9 @@ class Sizes:
     icon: int = 18
     bird: int = 96
     sidebar: int = 260
+    panel: int = 320
+    plot: int = 150
+    strip: int = 12
     column: int = 760
     narrow: int = 760
     row: int = 34
@@ -66,8 +69,9 @@ class Sizes:
 
 
 SCALED = (
-    "control", "icon", "sidebar", "column", "narrow", "row", "indent", "digit", "chip", "header", "dialog",
-    "dialog_height", "input", "words", "body", "small", "label", "example", "title", "button", "caret",
+    "control", "icon", "sidebar", "panel", "plot", "column", "narrow", "row", "indent", "digit", "chip",
+    "header", "dialog", "dialog_height", "input", "words", "body", "small", "label", "example", "title", "button",
+    "caret",
 )  # fmt: skip
 
 

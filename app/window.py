@@ -176,6 +176,10 @@ class Window(QMainWindow):
         row.addStretch(0)
         return row
 
+    def add_panel(self, panel: QWidget) -> None:
+        """At the right of the page."""
+        self._row.addWidget(panel)
+
     def show_page(self, empty: bool) -> None:
         self.pages.setCurrentWidget(self.welcome if empty else self.transcript)
 

@@ -31,6 +31,7 @@ from app.standing import Standing
 from app.throttle import Throttle
 from app.unsent import UnsentStore
 from app.waiting import waiting_line
+from app.watching import Watching
 from app.web_links import ask_about_link
 from app.window import Window
 from app.words import tr
@@ -163,7 +164,9 @@ class Chickadee(QObject):
         self.assistant.listeners.append(self.beginning.stands)
         settings, personas = self.preferences.settings, Personas(self.library)
         self.options = ChatOptionsControl(self.window, self.shelf, settings, personas, self._opened.start)
-        self.appearance.shown += [self.window, self.preferences, self.sheets, self.options, self._problems]
+        self.watching = Watching(self.window, self.assistant, self.shelf)
+        shown = [self.window, self.watching, self.preferences, self.sheets, self.options, self._problems]
+        self.appearance.shown += shown
 
     # --- what the user does -----------------------------------------------------------------------------------------
 
@@ -305,6 +308,7 @@ class Chickadee(QObject):
         self.options.show()
         self.window.show_page(not conversation.messages)
         self._show_title(conversation)
+        self.watching.show_current()
         self._list_chats()
         self._show_waiting()
         self._opened.start()

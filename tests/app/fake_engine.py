@@ -146,6 +146,18 @@ def generate(request: p.Generate, model: p.ModelInfo) -> None:
         finish(request, "end", 10)
 
 
+def watch(request: p.Watch, model: p.ModelInfo | None) -> None:
+    if model:
+        note(model.path, request)
+    say(p.Watching(request.id, request.on))
+    if request.on:
+        history = (p.DrafterStatistics("history", 40, 30, 20, 0.1),)
+        cached = {"fixed": 300, "pending": 4, "saved": 256, "capacity": 512}
+        costs = ((1, 1.0), (8, 3.0))
+        say(p.Pulse(0, 42_000_000, 500_000_000, 1_000_000_000, **cached, steps=20, tokens=40, decode_seconds=2.0,
+                    drafters=history, costs=costs, batch=8))  # fmt: skip
+
+
 def write_for_ever(request: p.Generate) -> None:
     count = 0
     while request.id not in CANCELLED:
@@ -178,6 +190,8 @@ def main() -> None:
                 say(p.Forgotten(request.id))
             case p.Status() as request:
                 say(p.StatusReport(request.id, model, 0, 42_000_000))
+            case p.Watch() as request:
+                watch(request, model)
             case _:
                 os._exit(0)  # the thread that reads would be in the way of an orderly end
 
