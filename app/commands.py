@@ -51,7 +51,7 @@ COMMANDS = (
     Command("chat", "rename_chat", mark("&Rename chat"), ("Ctrl+Shift+R",)),
     Command("chat", "delete_chat", mark("&Delete chat"), ("Ctrl+Shift+Backspace",)),
     Command("view", "sidebar", mark("&Chats"), ("Ctrl+B",)),
-    Command("view", "engine", mark("What the &engine does"), ("Ctrl+E",)),
+    Command("view", "engine", mark("What the en&gine does"), ("Ctrl+E",)),
     Command("view", "to_start", mark("To the &beginning"), ("Ctrl+Home",)),
     Command("view", "to_end", mark("To the &end"), ("Ctrl+End",)),
     Command("view"),
