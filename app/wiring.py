@@ -165,8 +165,8 @@ class Chickadee(QObject):
         settings, personas = self.preferences.settings, Personas(self.library)
         self.options = ChatOptionsControl(self.window, self.shelf, settings, personas, self._opened.start)
         self.watching = Watching(self.window, self.assistant, self.shelf)
-        shown = [self.window, self.watching, self.preferences, self.sheets, self.options, self._problems]
-        self.appearance.shown += shown
+        self.appearance.shown += [self.window, self.watching, self.preferences, self.sheets, self.options]
+        self.appearance.shown.append(self._problems)
 
     # --- what the user does -----------------------------------------------------------------------------------------
 
