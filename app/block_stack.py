@@ -5,13 +5,15 @@ from __future__ import annotations
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QWidget
 
-from app.blocks import Block, BlockSplitter, runs, split
+from app.blocks import Block, BlockSplitter, Kind, runs, split
 from app.code_view import CodeView
 from app.prose_view import ProseView
+from app.table_view import TableView
 from app.theme import SIZES
 from app.throttle import Throttle
 
-Part = ProseView | CodeView
+Part = ProseView | CodeView | TableView
+KINDS: dict[Kind, type[Part]] = {"prose": ProseView, "code": CodeView, "table": TableView}
 FRAME_MS = 33
 JOINED_CHARACTERS = 8_000  # laid out within a frame
 
@@ -129,15 +131,28 @@ class BlockStack(QWidget):
 
     def _put(self, number: int, block: Block) -> None:
         part = self.parts[number] if number < len(self.parts) else None
-        if part is None or isinstance(part, CodeView) != (block.kind == "code"):
+        if part is None or not isinstance(part, KINDS[block.kind]):
             self._clear(number)
-            part = self._code() if block.kind == "code" else self._prose()
+            part = self._make(block)
             self.parts.append(part)
             part.show()
         if isinstance(part, CodeView):
             part.set_code(block.text, block.language)
+        elif isinstance(part, TableView):
+            part.set_table(block.text)
         else:
             part.set_markdown(block.text)
+
+    def _make(self, block: Block) -> Part:
+        if block.kind == "code":
+            return self._code()
+        return self._table() if block.kind == "table" else self._prose()
+
+    def _table(self) -> TableView:
+        view = TableView(self)
+        view.link.connect(self.link)
+        view.resized.connect(self._grown)
+        return view
 
     def _prose(self) -> ProseView:
         view = ProseView(self, self._soft)
@@ -171,8 +186,8 @@ class BlockStack(QWidget):
 
 
 def _gap_below(part: Part) -> int:
-    # A line of prose has its leading below it, so what follows code would stand closer than what comes before.
-    return SIZES.gap_m + (SIZES.gap if isinstance(part, CodeView) else 0)
+    # A line of prose has its leading below it, so what follows a box would stand closer than what comes before.
+    return SIZES.gap_m + (SIZES.gap if not isinstance(part, ProseView) else 0)
 
 
 def _discard(part: QWidget) -> None:

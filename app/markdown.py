@@ -270,11 +270,14 @@ def _format_table(table: QTextTable, theme: Theme) -> None:
     format.setBottomMargin(SIZES.gap_m)
     format.setWidth(QTextLength())
     table.setFormat(format)
-    for column in range(table.columns()):
-        _shade(table.cellAt(0, column), theme)
+    for row in range(table.rows()):
+        for column in range(table.columns()):
+            _format_cell(table.cellAt(row, column), row == 0, theme)
 
 
-def _shade(cell: QTextTableCell, theme: Theme) -> None:
-    format = cell.format()
-    format.setBackground(QColor(theme.code))
+def _format_cell(cell: QTextTableCell, head: bool, theme: Theme) -> None:
+    format = cell.format().toTableCellFormat()
+    format.setBottomPadding(SIZES.gap_s / 2)  # below its last line a paragraph has room of its own
+    if head:
+        format.setBackground(QColor(theme.code))
     cell.setFormat(format)

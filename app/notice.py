@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import escape
 from typing import Literal
 
 from PySide6.QtCore import Qt, QTimer
@@ -55,12 +56,18 @@ class Notice(QFrame):
         kind: Literal["problem", "note"] = "note",
         detail: str = "",
         milliseconds: int = 0,
+        strong: str = "",
     ) -> None:
-        """Show `sentence` and a button labelled `step` that does `work`; `milliseconds` 0 keeps it until dismissed."""
+        """Show `sentence` and a button labelled `step` that does `work`; `milliseconds` 0 keeps it until dismissed.
+
+        `strong` is the part of the sentence to look at."""
         self.setProperty("kind", kind)
         self.style().unpolish(self)
         self.style().polish(self)
-        self.text.setText(sentence)
+        self.text.setTextFormat(Qt.TextFormat.RichText if strong else Qt.TextFormat.PlainText)
+        self.text.setText(
+            escape(sentence).replace(escape(strong), f"<b>{escape(strong)}</b>", 1) if strong else sentence
+        )
         self.button.setText(step)
         self.button.setVisible(bool(step))
         self.details.setText(detail[-2000:])

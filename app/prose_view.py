@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import escape
+
 from PySide6.QtCore import QMimeData, QRectF, Qt, QUrl, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QTextBlockFormat, QTextCursor, QWheelEvent
 from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
@@ -10,6 +12,7 @@ from app.markdown import MarkdownDocument, format_formulas, render
 from app.math_object import CHARACTER, SOFT, show_ready, with_sources
 from app.math_service import math_service
 from app.theme import SIZES, theme
+from app.web_links import shown
 from app.words import mark, tr
 
 
@@ -43,7 +46,7 @@ class ProseView(QTextBrowser):
     def set_markdown(self, markdown: str) -> None:
         if markdown != self.markdown:
             self.markdown = markdown
-            self._await_formulas(render(self.document(), markdown, theme()))
+            self._render()
 
     def set_plain(self, text: str) -> None:
         """Show `text` as it is, without markdown: what the user typed."""
@@ -60,7 +63,7 @@ class ProseView(QTextBrowser):
     def restyle(self) -> None:
         """The theme has changed."""
         if self.markdown:
-            self._await_formulas(render(self.document(), self.markdown, theme()))
+            self._render()
 
     def retranslate(self) -> None:
         self.setAccessibleName(tr(self._name))
@@ -92,6 +95,13 @@ class ProseView(QTextBrowser):
         data = QMimeData()
         data.setText(with_sources(self.textCursor()))
         return data
+
+    def _render(self) -> None:
+        self._await_formulas(render(self.document(), self.markdown, theme()))
+        self.rendered()
+
+    def rendered(self) -> None:
+        """The document is filled: a place for what a subclass adds."""
 
     def _await_formulas(self, pending: bool) -> None:
         if pending != self._pending:
@@ -126,5 +136,5 @@ class ProseView(QTextBrowser):
             painter.drawEllipse(QRectF(at.right() + 5, at.center().y() - size / 2, size, size))
 
     def _hover(self, url: QUrl) -> None:
-        # Plain text: an address must not be able to draw itself as something else.
-        self.setToolTip(url.toString().replace("&", "&amp;").replace("<", "&lt;"))
+        # Escaped: an address must not be able to draw itself as something else.
+        self.setToolTip(escape(shown(url.toString())))

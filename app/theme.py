@@ -56,6 +56,7 @@ class Sizes:
     tight_height: int = 130
     code_scale: float = 0.92
     heading_scales: tuple[float, ...] = (1.25, 1.15, 1.05, 1.0, 1.0, 1.0)
+    table_column: int = 130
     user_width: float = 0.8
     caret: int = 8
     percent: int = 100

@@ -17,9 +17,11 @@ from pytestqt.qtbot import QtBot
 from app import theme
 from app.code_view import CodeView
 from app.markdown import MarkdownDocument, render
+from app.notice import Notice
 from app.prose_view import ProseView
 from app.standing import Standing
 from app.theme import DARK, LIGHT
+from app.web_links import ask_about_link
 from app.wiring import Chickadee
 
 HOSTILE = [
@@ -135,11 +137,50 @@ def test_any_text_can_be_shown(qapp: object, markdown: str) -> None:
     assert document.size().height() >= 0
 
 
-@pytest.mark.parametrize("address", ["javascript:alert(1)", "file:///etc/passwd", "smb://x/y", "http:///nohost", "//x"])
-def test_other_links_stay_closed(chickadee: Chickadee, address: str) -> None:
+@pytest.mark.parametrize(
+    ("address", "sentence"),
+    [
+        ("javascript:alert(1)", "This link is a program"),
+        ("JavaScript:alert(1)", "This link is a program"),
+        ("file:///etc/passwd", "leads to a file on a computer"),
+        ("data:text/html,<b>x</b>", "a file in disguise"),
+        ("smb://x/y", "does not lead to a web page"),
+        ("vscode://x/y", "does not lead to a web page"),
+        ("http:///nohost", "does not lead to a web page"),
+        ("//x", "does not lead to a web page"),
+        ("#there", "does not lead to a web page"),
+        ("", "does not lead to a web page"),
+    ],
+)
+def test_other_links_stay_closed(chickadee: Chickadee, address: str, sentence: str) -> None:
     chickadee.window.transcript.link.emit(address)
-    assert "does not lead to a web page" in chickadee.window.notice.text.text()
+    assert sentence in chickadee.window.notice.text.text()
+    assert "so it stays closed" in chickadee.window.notice.text.text()
     assert chickadee.window.notice.button.isHidden()
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(alphabet="htps:/.@\\\u202eаa%0[]#? <>&\n", max_size=30))
+def test_what_is_shown_is_what_would_be_opened(qapp: object, rest: str) -> None:
+    notice = Notice()
+    ask_about_link(notice, "https:" + rest)
+    said = notice.text.text()
+    assert "\u202e" not in said
+    assert "а" not in said or notice.button.isHidden()  # a Cyrillic letter that looks like a Latin one
+    if not notice.button.isHidden():
+        host = said.split("<b>")[1].split("</b>")[0]
+        assert host.isascii()
+        assert said.count(host) >= 2
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "192.168.1.1", "[::1]", "printer.local", "router"])
+def test_a_link_into_the_own_network_says_so(qtbot: QtBot, host: str) -> None:
+    notice = Notice()
+    qtbot.addWidget(notice)
+    ask_about_link(notice, f"http://{host}/admin")
+    assert "your own network" in notice.text.text()
+    ask_about_link(notice, "http://example.org/")
+    assert "your own network" not in notice.text.text()
 
 
 def test_a_web_link_opens_only_after_it_was_shown(
@@ -155,7 +196,8 @@ def test_a_web_link_opens_only_after_it_was_shown(
     chickadee.window.transcript.link.emit("https://bank.org@exämple.org/a?b=<c>")
     assert opened == []
     assert (
-        "to xn--exmple-cua.org: https://bank.org@xn--exmple-cua.org/a?b=%3Cc%3E" in chickadee.window.notice.text.text()
+        "to <b>xn--exmple-cua.org</b>: https://bank.org@xn--exmple-cua.org/a?b=%3Cc%3E"
+        in chickadee.window.notice.text.text()
     )
     chickadee.window.notice.button.click()
     assert len(opened) == 1
