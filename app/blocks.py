@@ -220,3 +220,9 @@ def runs(blocks: list[Block]) -> Iterator[Block]:
         yield block
     if prose:
         yield Block("\n\n".join(prose))
+
+
+def code_of(text: str) -> list[str]:
+    """The blocks of code in a finished text."""
+    fenced = "```" in text or "~~~" in text
+    return [block.text for block in split(text) if block.kind == "code"] if fenced else []

@@ -21,6 +21,7 @@ class CodeText(QPlainTextEdit):
         super().__init__(parent)
         self.setReadOnly(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)  # the message's menu has more
         self.setFont(code_font())
         self.setStyleSheet(f"font-family: '{code_font().family()}'; font-size: {code_font().pixelSize()}px;")
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)

@@ -33,6 +33,7 @@ class ProseView(QTextBrowser):
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)
         self.setOpenLinks(False)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)  # the message's menu has more
         self.setUndoRedoEnabled(False)
         self.viewport().setAutoFillBackground(False)
         self.anchorClicked.connect(lambda url: self.link.emit(url.toString()))

@@ -72,6 +72,14 @@ class Tree:
         """`chosen` as it is stored, empty where there is nothing to remember; `chosen_from` reads it."""
         return msgspec.json.encode(self.chosen).decode() if self.chosen else ""
 
+    def deleted_with(self, id: str) -> list[str]:
+        """What was deleted directly behind `id`, and what was deleted together with it further down."""
+        times = {child: self._messages[child].deleted_at for child in self.deleted_below(id)}
+        return [
+            each for child, time in times.items() for each in self._subtree(child)
+            if self._messages[each].deleted_at == time
+        ]  # fmt: skip
+
     # --- changing ---------------------------------------------------------------------------------------------------
 
     def put(self, message: ChatMessage) -> None:

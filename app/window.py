@@ -236,7 +236,7 @@ class Window(QMainWindow):
         self.commands.bind("write", self.composer.setFocus)
         self.commands.bind("attach", self.composer.choose_files)
         self.commands.bind("sidebar", self.toggle_sidebar)
-        self.commands.bind("to_start", lambda: self.transcript.verticalScrollBar().setValue(0))
+        self.commands.bind("to_start", self.transcript.to_start)
         self.commands.bind("to_end", self.transcript.to_end)
         self.commands.bind("full_screen", self._full_screen)
 

@@ -15,12 +15,12 @@ from app.attaching import Attaching
 from app.beginning import Beginning
 from app.chat_commands import ChatCommands, Deeds
 from app.chat_options_control import ChatOptionsControl
-from app.choices import forgotten_line
 from app.conversation import Change, Conversation
 from app.engine_client import EngineClient
 from app.folders import Folders
 from app.icons import application_icon
 from app.library import Library
+from app.message_acts import MessageActs
 from app.persona import Personas
 from app.preferences import Preferences
 from app.problem_notice import ProblemNotice
@@ -35,7 +35,6 @@ from app.watching import Watching
 from app.web_links import ask_about_link
 from app.window import Window
 from app.words import tr
-from engine.protocol import Remedy
 from models.default import default_model
 from models.failures import Failure
 
@@ -68,6 +67,7 @@ class Chickadee(QObject):
         self.window = Window(folders.geometry)
         self.preferences = Preferences(settings, self.window, self.window.notice, max_tokens)
         self.assistant = Assistant(self.client, self.preferences.options)
+        self.acts = MessageActs(self.shelf, self.assistant, self.window.transcript, self.window.notice)
         self._problems = ProblemNotice(self.window.notice, self.choose_model, self.assistant.start_engine)
         self._opened = QTimer(self)
         unsent = UnsentStore(self.library)
@@ -122,9 +122,7 @@ class Chickadee(QObject):
         window.composer.sent.connect(self.send)
         window.composer.stopped.connect(self.stop_answer)
         window.welcome.asked.connect(self.send)
-        window.transcript.again.connect(self.answer_again)
         window.transcript.link.connect(lambda address: ask_about_link(window.notice, address))
-        window.transcript.chosen.connect(self.choose_remedy)
         window.sidebar.new.connect(self.new_chat)
         window.sidebar.opened.connect(self.open_chat)
         window.sidebar.deleted.connect(self.delete_chat)
@@ -149,13 +147,13 @@ class Chickadee(QObject):
         bind("smaller", self.appearance.smaller)
         bind("normal", self.appearance.normal)
         self.sheets = Sheets(self.window, self.shelf.chats)
-        self.sheets.open_chat.connect(lambda chat_id, _message_id: self.open_chat(chat_id))
+        self.sheets.open_chat.connect(self.open_message)
         deeds = Deeds(
             self.new_chat,
             self.open_chat,
             self.delete_chat,
             self._edit_title,
-            self.answer_again,
+            self.acts.answer_again,
             self.stop_answer,
             self.sheets.dismiss,
         )
@@ -173,23 +171,6 @@ class Chickadee(QObject):
     def send(self, text: str) -> None:
         self.beginning.asked()
         self.attaching.send(text)
-
-    def answer_again(self) -> None:
-        if self.shelf.current.answer_again():
-            self.assistant.submit(self.shelf.current)
-
-    def choose_remedy(self, remedy: Remedy) -> None:
-        """What the user chose for a chat that has outgrown the context."""
-        conversation, path = self.shelf.current, self.assistant.standing.path
-        if remedy.kind == "forget_turns":
-            conversation.forget_oldest(remedy.turns)
-            if conversation.messages[-1].stop_reason == "context":  # there is an answer, and room for the next one
-                self.window.notice.tell(forgotten_line(conversation.chat.forget_turns), milliseconds=UNDO_MS)
-                self._opened.start()
-                return
-        elif path is not None:
-            self.assistant.use_model(path, remedy.n_ctx, remedy.kv_type if remedy.kind == "smaller_kv" else None)
-        self.answer_again()
 
     def stop_answer(self) -> None:
         self.assistant.stop(self.shelf.current)
@@ -210,6 +191,12 @@ class Chickadee(QObject):
         self._show_current()
         self.window.close_overlay()
         self.window.composer.setFocus()
+
+    def open_message(self, chat_id: str, message_id: str) -> None:
+        """Open the chat, at that message if one is given."""
+        self.open_chat(chat_id)
+        if message_id and self.shelf.current.chat.id == chat_id:
+            self.window.transcript.show_message(message_id)
 
     def rename_chat(self, chat_id: str, title: str) -> None:
         try:
@@ -262,7 +249,7 @@ class Chickadee(QObject):
     def _changed(self, conversation: Conversation, change: Change) -> None:
         if change.kind in ("chat", "ended"):
             self._listing.request()
-        if change.kind == "ended":
+        if change.kind in ("ended", "branch", "chat") and not conversation.busy:
             self._opened.start()
         if change.kind == "storage":
             self.window.notice.tell(change.text, kind="problem")

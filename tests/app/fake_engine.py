@@ -106,7 +106,7 @@ def too_long(request: p.Generate, model: p.ModelInfo) -> None:
 
 
 def generate(request: p.Generate, model: p.ModelInfo) -> None:
-    words = request.messages[-1].content
+    words = next(message.content for message in reversed(request.messages) if message.role == "user")
     say(p.PrefillProgress(request.id, 0, 3000, 0))
     if "read" in words:
         for done in (1000, 1200):

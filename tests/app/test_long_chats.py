@@ -73,7 +73,7 @@ def test_a_chat_that_is_too_long_forgets_turns_and_remembers_it(
         ask_and_wait(chickadee, ask, qtbot, text)
     ask_and_wait(chickadee, ask, qtbot, "long")
     view = chickadee.window.transcript.views[-1]
-    assert view._problem.text() == "This chat needs 5,000 tokens, the context holds 4,096."
+    assert view.said("problem") == "This chat needs 5,000 tokens, the context holds 4,096."
     assert [button.text() for button in view.choices.buttons] == [
         "Forget the oldest 2 turns",
         "Use a context of 8,192 tokens",
@@ -124,7 +124,7 @@ def test_a_full_context_is_told_and_the_next_message_forgets(
     ask_and_wait(chickadee, ask, qtbot, "full")
     view = chickadee.window.transcript.views[-1]
     assert view.text == "Half an answer"
-    assert view._aside.text().startswith("The context is full, so the answer ends here")
+    assert view.said("aside").startswith("The context is full, so the answer ends here")
     choose(chickadee, qtbot, "Forget the oldest turn")
     assert chickadee.window.notice.text.text() == "The oldest turn is left out from your next message on."
     assert not view.choices.buttons

@@ -96,10 +96,10 @@ def test_a_refusal_is_told_in_place(chickadee: Chickadee, ask: Ask, qtbot: QtBot
     ask(chickadee, "refuse")
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     view = chickadee.window.transcript.views[-1]
-    labels = {label.objectName(): label for label in view.findChildren(type(view._problem))}
-    assert labels["problem"].isVisible()
-    assert labels["problem"].text() == "This chat has 9,000 tokens, 4,096 fit."
-    assert not labels["details"].isVisible()
+    assert view.said("problem") == "This chat has 9,000 tokens, 4,096 fit."
+    assert view.said("details") == ""
+    qtbot.mouseClick(view.row.buttons["details"], Qt.MouseButton.LeftButton)
+    assert view.said("details") == "prompt=9000"
 
 
 def test_what_the_engine_wants_to_say_is_shown(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
@@ -285,7 +285,7 @@ def test_a_chat_is_renamed_in_place(
 def test_the_last_answer_can_be_written_again(chickadee: Chickadee, ask: Ask, qtbot: QtBot, folders: Folders) -> None:
     ask(chickadee, "hello")
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
-    chickadee.window.transcript.views[-1].again.emit()
+    chickadee.window.transcript.views[-1].asked.emit("again")
     qtbot.waitUntil(lambda: done(chickadee) and len(stored(folders)) == 3, timeout=SECONDS)
     assert len(chickadee.window.transcript.views) == 2
     assert [role for role, _, _ in stored(folders)] == ["user", "assistant", "assistant"]

@@ -1,0 +1,49 @@
+"""Tab through widgets in the order in which they stand, whenever each of them was made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QApplication, QWidget
+
+
+def step_inside(area: QWidget, views: Sequence[QWidget], forward: bool) -> bool:
+    """Move the focus to the next stop among `views` in `area`, or out of the area at its end; False if it is not there.
+
+    Qt's own order is that of creation, and views come and go as one scrolls."""
+    focused = QApplication.focusWidget()
+    if focused is None or not (focused is area or area.isAncestorOf(focused)):
+        return False
+    stops = [stop for view in views for stop in _stops(view)]
+    reason = Qt.FocusReason.TabFocusReason if forward else Qt.FocusReason.BacktabFocusReason
+    at = stops.index(focused) if focused in stops else (-1 if forward else len(stops))
+    at += 1 if forward else -1
+    target = stops[at] if 0 <= at < len(stops) else _outside(area, forward)
+    if target is not None:
+        target.setFocus(reason)
+    return target is not None
+
+
+def _stops(view: QWidget) -> list[QWidget]:
+    """The view, if it takes the focus, and what does so in it, as one reads."""
+    inside = [child for child in view.findChildren(QWidget) if _takes_focus(child)]
+    places = {child: child.mapTo(view, QPoint(0, 0)) for child in inside}
+    inside.sort(key=lambda child: (places[child].y(), places[child].x()))
+    return [*([view] if _takes_focus(view) else []), *inside]
+
+
+def _takes_focus(widget: QWidget) -> bool:
+    by_tab = bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus)
+    return by_tab and widget.isVisible() and widget.isEnabled() and widget.focusProxy() is None
+
+
+def _outside(area: QWidget, forward: bool) -> QWidget | None:
+    widget: QWidget | None = area
+    while widget is not None:
+        widget = widget.nextInFocusChain() if forward else widget.previousInFocusChain()
+        if widget is area:
+            return None
+        if widget is not None and not area.isAncestorOf(widget) and _takes_focus(widget):
+            return widget
+    return None
