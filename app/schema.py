@@ -89,7 +89,9 @@ ENGINE = (
     Setting(
         "engine", "backend", "choice", AUTO, mark("Library"),
         mark("Which library computes; automatic: the faster one for the model, once both were timed in idle time."),
-        choices=((AUTO, mark("Automatic")), ("llama", "llama.cpp"), ("ik", "ik_llama.cpp")),
+        choices=(
+            (AUTO, mark("Automatic")), ("llama", "llama.cpp"), ("ik", "ik_llama.cpp"), ("graph", mark("Own graph")),
+        ),
     ),
     Setting(
         "engine", "kv_type", "choice", AUTO, mark("Keys and values"),

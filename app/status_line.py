@@ -18,7 +18,7 @@ COMPUTED = mark("Computed by {library} with {n} threads")
 CONTEXT = mark("Context: {used:,} of {n_ctx:,} tokens used")
 QUESTION = mark("Last question: {read:,} tokens read, {known:,} known from before")
 ANSWER = mark("Last answer: {n:,} tokens in {seconds:.1f} s")
-LIBRARIES: dict[BackendName, str] = {"llama": "llama.cpp", "ik": "ik_llama.cpp"}
+LIBRARIES: dict[BackendName, str] = {"llama": "llama.cpp", "ik": "ik_llama.cpp", "graph": "own graph"}
 
 
 class StatusLine(QWidget):

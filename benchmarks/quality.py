@@ -21,17 +21,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.backend import NAMES, backend
+from engine.backend import backend
 from engine.capi.context import ContextOptions
-from engine.capi.target import CTarget
 from engine.machine import default_threads
 from engine.notes import notes_to_stderr
 from engine.protocol import BackendName
 from engine.stop import StopFlag
+from engine.target import Target
 from models.default import default_model
 
 TEXTS = Path(__file__).parent / "texts"
 WINDOW = 1024  # tokens; each begins anew
+BOTH: tuple[BackendName, ...] = ("llama", "ik")
 ROWS = 64  # logits of a pass: a context has room for no more
 
 
@@ -65,7 +66,7 @@ def main() -> None:
     )
     parser.add_argument("--threads", type=int, default=default_threads())
     parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
-    parser.add_argument("--read", choices=NAMES, help=argparse.SUPPRESS)  # what the processes of their own do
+    parser.add_argument("--read", choices=BOTH, help=argparse.SUPPRESS)  # what the processes of their own do
     parser.add_argument("--to", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     notes_to_stderr()
@@ -78,7 +79,7 @@ def main() -> None:
 
 
 def judge(model: Path, tokens: int, threads: int) -> Verdict:
-    llama, ik = (read_apart(name, model, tokens, threads) for name in NAMES)
+    llama, ik = (read_apart(name, model, tokens, threads) for name in BOTH)
     same = llama.best == ik.best
     apart = llama.margin[~same]
     margins = (float(np.median(apart)), float(apart.max())) if len(apart) else (0.0, 0.0)
@@ -109,7 +110,7 @@ def read(name: BackendName, path: Path, count: int, threads: int) -> Reading:
     return Reading(np.array(loss), np.array(best), np.array(margin))
 
 
-def window(target: CTarget, tokens: list[int]) -> list[tuple[float, int, float]]:
+def window(target: Target, tokens: list[int]) -> list[tuple[float, int, float]]:
     """What the target says after each token but the last."""
     target.drop_after(0)
     found = []

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from engine.capi.model import CModel
-from engine.capi.target import CTarget
 from engine.protocol import BackendName
 from engine.sizes import DrySizes
+from engine.target import Target
 from models.failures import Failure
 
-NAMES: tuple[BackendName, ...] = ("llama", "ik")
-SHOWN: dict[BackendName, str] = {"llama": "llama.cpp", "ik": "ik_llama.cpp"}
+NAMES: tuple[BackendName, ...] = ("llama", "ik", "graph")
+SHOWN: dict[BackendName, str] = {"llama": "llama.cpp", "ik": "ik_llama.cpp", "graph": "our own graph"}
 PACKAGES: dict[BackendName, str] = {"llama": "llama-cpp-python", "ik": "ik-llama-cpp-python"}
+BESIDE: dict[BackendName, BackendName] = {"graph": "llama"}  # computes with functions of the same loaded library
 IMPORTED: dict[str, BackendName] = {"llama_cpp": "llama", "ik_llama_cpp": "ik"}  # both define the same C symbols
 
 
@@ -28,7 +29,7 @@ class Backend:
 
     name: BackendName
     load: Callable[..., CModel]
-    target: Callable[..., CTarget]
+    target: Callable[..., Target]
     dry: Callable[..., DrySizes]
     build: str
 
@@ -46,9 +47,14 @@ def held() -> BackendName | None:
     return next((name for module, name in IMPORTED.items() if module in sys.modules), None)
 
 
+def takes_new_process(name: BackendName) -> bool:
+    """Does this process hold another library than the one that `name` computes with?"""
+    return held() not in (None, BESIDE.get(name, name))
+
+
 def backend(name: BackendName) -> Backend:
     """Loads the library. Raises OtherLibrary, and Failure where it is not installed."""
-    if held() not in (None, name):
+    if takes_new_process(name):
         raise OtherLibrary(name)
     if name == "llama":
         from engine.llama.dry import DryModel
@@ -57,6 +63,13 @@ def backend(name: BackendName) -> Backend:
         from engine.llama.target import LlamaTarget
 
         return Backend(name, Model, LlamaTarget, DryModel, build())
+    if name == "graph":
+        from engine.graph.dry import DryGraph
+        from engine.graph.dry import build as graph_build
+        from engine.graph.model import GraphModel
+        from engine.graph.target import GraphTarget
+
+        return Backend(name, GraphModel, GraphTarget, DryGraph, graph_build())
     if find_spec("ik_llama_cpp") is None:
         raise Failure("no_backend", "ik_llama.cpp is not installed: there is no wheel of it for this computer.")
     from engine.ik.dry import IkDryModel

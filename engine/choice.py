@@ -8,6 +8,7 @@ from engine.backend import PACKAGES
 from engine.calibrated import timings_with
 from engine.costs import Timings
 from engine.crash_mark import CrashMark
+from engine.graph import needs as graph_needs
 from engine.ik import needs
 from engine.machine import library_version
 from engine.protocol import BackendName, BackendWish
@@ -25,8 +26,8 @@ SLOWER = "llama.cpp computes this model: ik_llama.cpp is not faster here."
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """`note`: why it is not ik_llama.cpp, as a sentence. `rival`: the other one, where its speed would matter. `mark`:
-    what a crash sets."""
+    """`note`: why it is not what was asked for, or ik_llama.cpp, as a sentence. `rival`: the other one, where its speed
+    would matter. `mark`: what a crash sets."""
 
     name: BackendName
     note: str = ""
@@ -35,11 +36,15 @@ class Choice:
 
 
 def choose(wish: BackendWish | None, header: Header, threads: int, kv_type: KVType) -> Choice:
-    """ik_llama.cpp where it is asked for and possible, or, with auto and None, known to be faster; else llama.cpp.
+    """ik_llama.cpp where it is asked for and possible, or, with auto and None, known to be faster; our own graph only
+    where it is asked for and possible; else llama.cpp.
 
     A mark that it crashed with this model counts with auto only: who asks for it by name has it tried again."""
     if wish == "llama":
         return Choice("llama")
+    if wish == "graph":
+        refusal = graph_needs.refusal(header)
+        return Choice("llama", refusal) if refusal else Choice("graph")
     refusal = needs.refusal(header)
     if refusal:
         return Choice("llama", refusal)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from engine.answer import Answer
-from engine.backend import PACKAGES, Backend, OtherLibrary, backend, held
+from engine.backend import PACKAGES, Backend, OtherLibrary, backend, takes_new_process
 from engine.choice import Choice, choose
 from engine.continuing import continued_prompt
 from engine.crash_mark import CrashWatch
@@ -91,7 +91,7 @@ class Engine:
 
     def _library(self, choice: Choice) -> Backend:
         """Imports it; one that this processor cannot run dies of that already."""
-        if held() not in (None, choice.name):
+        if takes_new_process(choice.name):
             raise OtherLibrary(choice.name)
         if choice.mark:
             choice.mark.clear()

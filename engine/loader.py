@@ -11,7 +11,6 @@ from engine.backend import Backend
 from engine.calibrated import Key
 from engine.capi.context import ContextOptions
 from engine.capi.model import CModel
-from engine.capi.target import CTarget
 from engine.choice import Choice
 from engine.draft_model import DraftModel
 from engine.folders import cache_folder
@@ -26,6 +25,7 @@ from engine.protocol import Load, ModelInfo
 from engine.rival import Rival
 from engine.session import Session
 from engine.stop import StopFlag
+from engine.target import Target
 from engine.template import ChatTemplate
 from models.failures import Failure
 from models.header import Header
@@ -43,7 +43,7 @@ class LoadedModel:
     library: Backend
     choice: Choice
     model: CModel
-    target: CTarget
+    target: Target
     template: ChatTemplate
     session: Session
     memory: ChatMemory

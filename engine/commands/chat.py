@@ -24,7 +24,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--backend",
         choices=get_args(BackendWish),
-        help="the library that computes: the faster one (auto), llama.cpp or ik_llama.cpp (default: auto)",
+        help="what computes: the faster library (auto), llama.cpp, ik_llama.cpp, our own graph (default: auto)",
     )
     parser.add_argument("--temp", type=float, metavar="T", help="temperature, 0 = greedy (default: 0.8)")
     parser.add_argument("--seed", type=int, metavar="S", help="random seed: the same seed gives the same answer")

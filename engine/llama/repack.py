@@ -49,27 +49,38 @@ def repacked_sizes(header: Header) -> dict[str, int]:
     """Bytes of the copy of each repacked tensor by its name; a tied output head is listed as `output.weight`.
 
     The header must be of a file that llama.cpp accepted: ggml aborts on impossible types and shapes."""
+    known: dict[tuple[int, tuple[int, ...]], int] = {}
+    sizes = {}
+    for name, tensor in multiplied(header).items():
+        key = (tensor.type, tensor.shape)
+        if key not in known:
+            known[key] = copy_bytes(tensor)
+        sizes[name] = known[key]
+    return {name: size for name, size in sizes.items() if size}
+
+
+def multiplied(header: Header) -> dict[str, TensorInfo]:
+    """The weights that are multiplied with; a tied output head is listed as `output.weight`."""
     tensors = {tensor.name: tensor for tensor in header.tensors}
     used = {name: tensor for name, tensor in tensors.items() if name not in LOOKED_UP}
     if HEAD not in tensors and EMBEDDING in tensors:
         used[HEAD] = tensors[EMBEDDING]
-    known: dict[tuple[int, tuple[int, ...]], int] = {}
-    sizes = {}
-    for name, tensor in used.items():
-        if len(tensor.shape) >= 2 and name.endswith(".weight"):
-            key = (tensor.type, tensor.shape)
-            if key not in known:
-                known[key] = copy_bytes(tensor)
-            sizes[name] = known[key]
-    return {name: size for name, size in sizes.items() if size}
+    return {name: t for name, t in used.items() if len(t.shape) >= 2 and name.endswith(".weight")}
 
 
 def copy_bytes(tensor: TensorInfo) -> int:
     """Bytes of the tensor in the first extra buffer type that can multiply with it, 0 if there is none."""
+    kind = extra_buffer_type(tensor)
+    if kind is None:
+        return 0
     with _graph() as graph:
-        weight = ggml("ggml_new_tensor", P, P, ctypes.c_int, ctypes.c_int, P)(
-            graph, tensor.type, len(tensor.shape), (DIM * len(tensor.shape))(*tensor.shape)
-        )
+        return int(ggml("ggml_backend_buft_get_alloc_size", SIZE, P, P)(kind, _empty(graph, tensor)))
+
+
+def extra_buffer_type(tensor: TensorInfo) -> Any:
+    """The first extra buffer type that can multiply with the tensor, None if there is none."""
+    with _graph() as graph:
+        weight = _empty(graph, tensor)
         product = _product(graph, weight, tensor.shape)
         buffer_field = P.from_address(weight + BUFFER_FIELD)
         for kind in extra_buffer_types():
@@ -79,8 +90,15 @@ def copy_bytes(tensor: TensorInfo) -> int:
             buffer_field.value = None
             ggml("ggml_backend_buffer_free", None, P)(buffer)
             if supported:
-                return int(ggml("ggml_backend_buft_get_alloc_size", SIZE, P, P)(kind, weight))
-    return 0
+                return kind
+    return None
+
+
+def _empty(graph: Any, tensor: TensorInfo) -> Any:
+    """The tensor without data."""
+    return ggml("ggml_new_tensor", P, P, ctypes.c_int, ctypes.c_int, P)(
+        graph, tensor.type, len(tensor.shape), (DIM * len(tensor.shape))(*tensor.shape)
+    )
 
 
 def _product(graph: Any, weight: Any, shape: tuple[int, ...]) -> Any:

@@ -9,8 +9,8 @@ Role = Literal["system", "user", "assistant"]
 KVPolicy = Literal["always", "published", "measured"]
 DraftMode = Literal["off", "auto", "history", "history-published", "model", "model-published"]
 KVType = Literal["f16", "q8_0", "q4_0"]
-BackendName = Literal["llama", "ik"]
-BackendWish = Literal["auto", "llama", "ik"]
+BackendName = Literal["llama", "ik", "graph"]
+BackendWish = Literal["auto", "llama", "ik", "graph"]
 StopReason = Literal["end", "stop", "length", "context", "cancelled"]
 
 

@@ -21,6 +21,13 @@ def test_a_second_library_takes_another_process():
     assert caught.value.wanted == "ik"
 
 
+def test_our_own_graph_computes_in_the_same_process():
+    library = backend("graph")
+    assert library.name == "graph"
+    assert library.build.startswith("chickadee-graph ")
+    assert held() == "llama"
+
+
 def test_no_wheel_for_this_computer(monkeypatch):
     monkeypatch.setattr(backends, "held", lambda: None)
     monkeypatch.setattr(backends, "find_spec", lambda _name: None)

@@ -23,6 +23,7 @@ from engine.protocol import BackendName, BackendWish
 from models.default import default_model
 from models.header import Header, read_header
 from models.identity import file_identity
+from tests.engine.conftest import write_gguf
 
 installed = pytest.mark.skipif(needs.library_file() is None, reason="no wheel of ik_llama.cpp for this computer")
 WISHES: tuple[BackendWish | None, ...] = (None, "auto", "ik")
@@ -48,6 +49,15 @@ def know(header: Header, name: BackendName, timings: Timings, version: str | Non
 def test_llama_cpp_by_name_needs_no_reason(header):
     choice = choose("llama", header, 2, "f16")
     assert (choice.name, choice.note, choice.rival) == ("llama", "", None)
+
+
+def test_our_own_graph_only_by_name(header, tmp_path):
+    choice = choose("graph", header, 2, "f16")
+    assert (choice.name, choice.note, choice.rival) == ("graph", "", None)
+    other = read_header(write_gguf(tmp_path / "other.gguf", "gemma3"))
+    choice = choose("graph", other, 2, "f16")
+    assert choice.name == "llama"
+    assert "“gemma3”" in choice.note
 
 
 @installed

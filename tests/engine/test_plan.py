@@ -340,7 +340,9 @@ def test_the_engine_keeps_to_the_plan():
     assert (info.n_ctx, info.plan) == (plan.n_ctx, plan.parts)
     assert sum(info.plan.values()) <= limit
     assert any("To save memory" in note for note in info.notes)
-    options = engine._loaded().target.context.options
+    target = engine._loaded().target
+    assert isinstance(target, LlamaTarget)
+    options = target.context.options
     assert (options.kv_type, options.n_batch) == (plan.kv_type, plan.n_batch)
     engine.close()
 

@@ -1,0 +1,94 @@
+"""The numbers that a forward pass needs of a model, from its header, as llama.cpp reads them (src/llama-model.cpp)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.failures import Failure
+from models.header import Header, Scalar
+
+NORMAL, NEOX = 0, 2  # which numbers of a head are rotated together: neighbours, or those half a head apart
+ROPE_KINDS = {"llama": NORMAL, "qwen2": NEOX, "qwen3": NEOX}
+
+
+@dataclass(frozen=True, slots=True)
+class Dimensions:
+    """`head`: numbers in a key, a value or a query of one head; `kv_heads` are shared by `heads` queries."""
+
+    layers: int
+    embedding: int
+    heads: int
+    kv_heads: int
+    head: int
+    vocabulary: int
+    epsilon: float
+    rope_kind: int
+    rope_base: float
+    rope_scale: float
+    n_ctx_train: int
+
+    def __post_init__(self) -> None:
+        """What ggml would abort the process for."""
+        fine = self.layers > 0 and self.kv_heads > 0 and self.heads % self.kv_heads == 0
+        if not fine or self.head < 2 or self.head % 2 or not math.isfinite(self.rope_scale):
+            raise Failure("bad_model", "This model's header contradicts itself: it cannot be loaded.", str(self))
+
+    @property
+    def queries(self) -> int:
+        """Queries that share a key."""
+        return self.heads // self.kv_heads
+
+    @property
+    def scale(self) -> float:
+        """Of attention scores; worked out in 32 bits, as llama.cpp does."""
+        return float(np.float32(1) / np.sqrt(np.float32(self.head)))
+
+
+def dimensions_of(header: Header) -> Dimensions:
+    """Raises Failure where the header lacks or contradicts something."""
+    find = _Finder(header)
+    heads, embedding = find.count("attention.head_count"), find.count("embedding_length")
+    head = find.count("attention.key_length", embedding // heads)
+    if {find.count("attention.value_length", head), find.count("rope.dimension_count", head)} != {head}:
+        raise Failure("bad_model", f"{header.path.name} has keys and values of sizes that do not go together.")
+    factor = find.number("rope.scaling.factor", find.number("rope.scale_linear", 0.0))
+    linear = header.metadata.get(f"{header.architecture}.rope.scaling.type", "linear") == "linear"
+    embeddings = next(tensor for tensor in header.tensors if tensor.name == "token_embd.weight")
+    return Dimensions(
+        layers=find.count("block_count"),
+        embedding=embedding,
+        heads=heads,
+        kv_heads=find.count("attention.head_count_kv", heads),
+        head=head,
+        vocabulary=embeddings.shape[1],
+        epsilon=find.number("attention.layer_norm_rms_epsilon"),
+        rope_kind=ROPE_KINDS[header.architecture],
+        rope_base=find.number("rope.freq_base", 10_000.0),
+        rope_scale=1 / factor if factor and linear else 1.0,
+        n_ctx_train=header.n_ctx_train,
+    )
+
+
+class _Finder:
+    """Scalars of the architecture's own metadata."""
+
+    def __init__(self, header: Header) -> None:
+        self.header = header
+
+    def _get(self, key: str, default: Scalar | None) -> Scalar:
+        value = self.header.metadata.get(f"{self.header.architecture}.{key}", default)
+        if value is None or isinstance(value, str):
+            raise Failure("bad_model", f"{self.header.path.name} does not say its {key}: it cannot be loaded.")
+        return value
+
+    def count(self, key: str, default: int | None = None) -> int:
+        value = int(self._get(key, default))
+        if value < 1:
+            raise Failure("bad_model", f"{self.header.path.name} has an impossible {key}: {value}.")
+        return value
+
+    def number(self, key: str, default: float | None = None) -> float:
+        return float(self._get(key, default))

@@ -1,0 +1,147 @@
+"""The plain KV cache: one cell per token for all heads of a layer, in the order of the tokens. Knows no pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.graph.dimensions import Dimensions
+from engine.graph.ggml import F16, I64, Buffer, Context, Graph, array, plain_memory, shape
+from engine.graph.layout import BUCKET, HALF, Layout, Seen, round_up
+from models.failures import Failure
+
+
+class Cells:
+    """Keys and values of one layer, F16, [cells, kv-heads · head] each."""
+
+    def __init__(self, width: int, count: int) -> None:
+        """Raises MemoryError."""
+        self.width, self.count = width, count
+        self.context = Context(2)
+        self.k, self.v = self.context.new(F16, width, count), self.context.new(F16, width, count)
+        self.buffer = Buffer(self.context, plain_memory())
+        self.buffer.clear()
+        self.rows: tuple[NDArray[Any], NDArray[Any]] = (self._array(self.k), self._array(self.v))
+
+    def _array(self, pointer: Any) -> NDArray[Any]:
+        return array(pointer, np.float16, self.count, self.width)
+
+    def free(self) -> None:
+        self.buffer.free()
+        self.context.free()
+
+
+class ExactKV(Layout):
+    """llama.cpp's own layout, so that passes give the same logits to the last bit."""
+
+    def __init__(self, d: Dimensions, n_ctx: int) -> None:
+        """Raises Failure where there is no memory for it."""
+        self.d = d
+        self.width = d.head * d.kv_heads
+        self.n_ctx = round_up(n_ctx)
+        self.layers: list[Cells] = []
+        try:
+            for _ in range(d.layers):
+                self.layers.append(Cells(self.width, self.n_ctx))
+        except MemoryError as error:
+            self.close()
+            raise no_memory(n_ctx) from error
+
+    @property
+    def form(self) -> str:
+        return f"exact {self.d.layers} × {self.d.kv_heads} × {self.d.head}"
+
+    # --- in a graph ---
+
+    def bucket(self, end: int) -> int:
+        """How many cells a pass looks at that ends with `end` tokens in the cache: a multiple, to re-use its graph."""
+        return min(round_up(end, BUCKET), self.n_ctx)
+
+    @property
+    def largest_bucket(self) -> int:
+        return self.n_ctx
+
+    def inputs(self, g: Graph, n: int, bucket: Any) -> tuple[Any, ...]:
+        return g.input(I64, n), g.input(F16, bucket, n)
+
+    def attend(self, g: Graph, inputs: tuple[Any, ...], layer: int, q: Any, k: Any, v: Any, rotate: Any) -> Any:
+        cells, (index, mask) = self.layers[layer], inputs
+        n_kv, n = shape(mask)
+        row = self.width * HALF
+        k = rotate(k)
+        for new in (q, k, v):  # in llama.cpp's order
+            g.expand(new)
+        for new, kept in ((k, cells.k), (v, cells.v)):
+            g.expand(g.set_rows(kept, g.view_2d(new, self.width, n, self.width * 4, 0), index))
+        head, heads = self.d.head, self.d.kv_heads
+        ks, vs = (g.view_3d(kept, head, n_kv, heads, row, head * HALF, 0) for kept in (cells.k, cells.v))
+        return g.attention(g.permute(q, 0, 2, 1, 3), ks, vs, mask, self.d.scale)
+
+    def fill(self, arrays: Sequence[NDArray[Any]], size: int, seen: Seen) -> None:
+        """Behind `size` tokens; each new one sees all of these, and of the new ones those that `seen` says."""
+        index, mask = arrays
+        n = len(index)
+        index[:] = np.arange(size, size + n)
+        mask[:, :size] = 0
+        mask[:, size : size + n] = np.where(seen, np.float16(0), np.float16(-np.inf))
+        mask[:, size + n :] = -np.inf
+
+    # --- what is kept ---
+
+    def keep(self, base: int, nodes: Sequence[int]) -> None:
+        """Of the tokens behind the first `base` go on with those at `nodes` (indices from `base` on), moved up."""
+        source = [base + node for node in nodes]
+        for cells in self.layers:
+            for rows in cells.rows:
+                rows[base : base + len(source)] = rows[source]
+
+    def drop_after(self, size: int, _held: int) -> int:
+        return size
+
+    def grow(self, n_ctx: int, size: int) -> None:
+        """Layer by layer, so that the cache is never in memory twice; raises Failure, and is then as it was."""
+        count = round_up(n_ctx)
+        grown: list[Cells] = []
+        try:
+            for i, old in enumerate(self.layers):
+                new = Cells(self.width, count)
+                for source, target in zip(old.rows, new.rows, strict=True):
+                    target[:size] = source[:size]
+                self.layers[i] = new
+                grown.append(new)
+                old.free()
+        except MemoryError as error:
+            raise no_memory(n_ctx) from error
+        self.n_ctx = count
+
+    def state_bytes(self, size: int) -> int:
+        return 2 * self.d.layers * size * self.width * HALF
+
+    def write(self, file: IO[bytes], size: int) -> None:
+        for cells in self.layers:
+            for rows in cells.rows:
+                file.write(rows[:size].data)
+
+    def read(self, file: IO[bytes], size: int) -> bool:
+        """False if the file is too short."""
+        wanted = size * self.width * HALF
+        for cells in self.layers:
+            for rows in cells.rows:
+                data = file.read(wanted)
+                if len(data) < wanted:
+                    return False
+                rows[:size] = np.frombuffer(data, np.float16).reshape(size, self.width)
+        return True
+
+    def close(self) -> None:
+        for cells in self.layers:
+            cells.free()
+        self.layers = []
+
+
+def no_memory(n_ctx: int) -> Failure:
+    sentence = f"There is not enough free memory for a context of {n_ctx:,} tokens. Try a smaller one."
+    return Failure("out_of_memory", sentence)

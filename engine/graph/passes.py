@@ -1,0 +1,143 @@
+"""Passes ready to run: a graph for each number of tokens, of logits rows and of cells, built once and used again.
+
+All share one block of memory for what they compute, made for the largest of them: a pass is valid until the next runs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.graph.forward import forward, inputs_of
+from engine.graph.ggml import ABORTED, INT, SUCCESS, Graph, array, plain_memory
+from engine.graph.layout import Layout, Seen
+from engine.graph.model import GraphModel
+from engine.llama.library import lib
+from engine.llama.repack import SIZE, P, ggml
+from engine.stop import StopFlag, Stopped
+
+MOST_KEPT = 32  # passes: a graph's description takes half a megabyte
+
+# Asked by ggml after every node: libc's strlen of the stop flag, see `engine.llama.context`.
+_strlen = ctypes.cast(ctypes.CDLL("msvcrt" if sys.platform == "win32" else None).strlen, lib.ggml_abort_callback)
+
+
+class Processor:
+    """ggml's CPU backend with its threads; `stop` stops it within a pass."""
+
+    def __init__(self, threads: int, stop: StopFlag) -> None:
+        self._flag = (ctypes.c_char * 2).from_buffer(stop.text)  # keeps the bytes in place
+        self.stop = stop
+        self.pointer = ggml("ggml_backend_cpu_init", P)()
+        ggml("ggml_backend_cpu_set_n_threads", None, P, INT)(self.pointer, threads)
+        set_callback = ggml("ggml_backend_cpu_set_abort_callback", None, P, lib.ggml_abort_callback, P)
+        set_callback(self.pointer, _strlen, ctypes.addressof(self._flag))
+        self._compute = ggml("ggml_backend_graph_compute", INT, P, P)
+
+    def run(self, graph: Any) -> None:
+        if self.stop.is_set():
+            raise Stopped
+        status = self._compute(self.pointer, graph)
+        if status == ABORTED:
+            raise Stopped
+        if status != SUCCESS:
+            raise RuntimeError(f"ggml could not compute a pass: {status}")
+
+    def close(self) -> None:
+        ggml("ggml_backend_free", None, P)(self.pointer)
+        del self._flag
+
+
+class Pass:
+    """The graph of a pass of `n` tokens with logits for `rows` of them."""
+
+    def __init__(self, model: GraphModel, kv: Layout, n: int, rows: int, bucket: Hashable) -> None:
+        d = model.dimensions
+        self.g = Graph(d.layers)
+        inputs, own = inputs_of(self.g, n, rows), kv.inputs(self.g, n, bucket)
+        self._inputs = (inputs.tokens, inputs.positions, inputs.rows, *own)
+        attention = partial(kv.attend, self.g, own)
+        self._logits = self.g.output(forward(self.g, d, model.weights, inputs, n, attention))
+        self._shape = (rows, d.vocabulary)
+        self._first = n - rows
+        self.logits: NDArray[np.float32]
+
+    def bind(self) -> None:
+        """After its tensors were given their places."""
+        self.logits = array(self._logits, np.float32, *self._shape)
+        self.tokens, self.positions, self.rows, *self.own = (self.g.array(pointer) for pointer in self._inputs)
+
+    def fill(self, tokens: Sequence[int], positions: Sequence[int]) -> None:
+        self.tokens[:] = tokens
+        self.positions[:] = positions
+        self.rows[:] = np.arange(self._first, self._first + len(self.rows))
+
+    def row(self, i: int) -> NDArray[np.float32]:
+        """The logits that follow the i-th token of the pass, or, with i below 0, of the last ones."""
+        row: NDArray[np.float32] = self.logits[i - self._first if i >= 0 else i]
+        return row
+
+
+class Passes:
+    """Of one model on one KV cache; to be made anew when the cache moves. `most` and `most_rows`: of a pass."""
+
+    def __init__(self, model: GraphModel, kv: Layout, processor: Processor, most: int, most_rows: int) -> None:
+        self.model, self.kv, self.processor = model, kv, processor
+        self._kept: OrderedDict[Hashable, Pass] = OrderedDict()
+        self._places = ggml("ggml_gallocr_new", P, P)(plain_memory())
+        largest = Pass(model, kv, most, min(most, most_rows), kv.largest_bucket)
+        if not ggml("ggml_gallocr_reserve", ctypes.c_bool, P, P)(self._places, largest.g.graph):
+            raise MemoryError
+        largest.g.free()
+        self._size = self.reserved
+
+    def run(self, tokens: Sequence[int], positions: Sequence[int], seen: Seen, rows: int, size: int) -> Pass:
+        """Tokens behind `size` others, each seeing those and what `seen` says. Raises Stopped."""
+        n = len(tokens)
+        bucket = self.kv.bucket(size + n)
+        ready = self._find(n, rows, bucket)
+        ready.fill(tokens, positions)
+        self.kv.fill(ready.own, size, seen)
+        self.processor.run(ready.g.graph)
+        return ready
+
+    def _find(self, n: int, rows: int, bucket: Hashable) -> Pass:
+        key = (n, rows, bucket)
+        found = self._kept.get(key)
+        if found is None:
+            found = Pass(self.model, self.kv, n, rows, bucket)
+            self._place(found)
+            self._kept[key] = found
+            if len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)[1].g.free()
+        self._kept.move_to_end(key)
+        return found
+
+    def _place(self, made: Pass) -> None:
+        if not ggml("ggml_gallocr_alloc_graph", ctypes.c_bool, P, P)(self._places, made.g.graph):
+            raise MemoryError
+        if self.reserved != self._size:  # the block has moved: other passes point to where it was
+            self._forget()
+            self._size = self.reserved
+        made.bind()
+
+    @property
+    def reserved(self) -> int:
+        """Bytes for what passes compute."""
+        return int(ggml("ggml_gallocr_get_buffer_size", SIZE, P, INT)(self._places, 0))
+
+    def _forget(self) -> None:
+        for kept in self._kept.values():
+            kept.g.free()
+        self._kept.clear()
+
+    def close(self) -> None:
+        self._forget()
+        ggml("ggml_gallocr_free", None, P)(self._places)

@@ -1,0 +1,158 @@
+"""The target on our own graph: one chat's keys and values, draft trees by an explicit mask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.capi.context import ContextOptions
+from engine.capi.vocabulary import CVocabulary
+from engine.draft.tree import NOTHING, Tree
+from engine.graph import state
+from engine.graph.exact import ExactKV, no_memory
+from engine.graph.layout import Layout, Seen
+from engine.graph.model import GraphModel
+from engine.graph.passes import Pass, Passes, Processor
+from engine.protocol import Sampling
+from engine.sampling import RowSampler
+from engine.stop import StopFlag
+
+
+class GraphTarget:
+    """Implements `engine.target.Target`. Owns a KV cache and the passes on it; the model must outlive it.
+
+    What is large is set aside in `folder`."""
+
+    def __init__(self, model: GraphModel, options: ContextOptions, stop: StopFlag, folder: Path | None = None) -> None:
+        """Raises Failure."""
+        assert options.kv_type == "f16", options
+        self.model, self.options, self.stop, self.folder = model, options, stop, folder
+        self.processor = Processor(options.threads, stop)
+        self.kv: Layout = ExactKV(model.dimensions, options.n_ctx)
+        self.passes = self._passes()
+        self._size = 0
+        self._last: Pass | None = None
+        self._tree, self._inputs_at = NOTHING, 0  # of the pass that `keep` follows
+
+    def _passes(self) -> Passes:
+        most = min(self.options.n_batch, self.kv.n_ctx)
+        try:
+            return Passes(self.model, self.kv, self.processor, most, self.options.max_rows)
+        except MemoryError as error:
+            raise no_memory(self.kv.n_ctx) from error
+
+    @property
+    def vocabulary(self) -> CVocabulary:
+        return self.model.vocabulary
+
+    @property
+    def n_ctx(self) -> int:
+        return self.kv.n_ctx
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def prefill(self, tokens: Sequence[int]) -> Iterator[int]:
+        done = 0
+        while done < len(tokens):
+            part = tokens[done : done + self.most_inputs]
+            self.run(part)
+            done += len(part)
+            yield done
+
+    @property
+    def most_inputs(self) -> int:
+        return self.options.n_batch
+
+    @property
+    def most_drafted(self) -> int:
+        return self.options.max_rows - 1
+
+    @property
+    def can_drop(self) -> bool:
+        return True
+
+    def run(self, tokens: Sequence[int], rows: int = 1) -> None:
+        n = len(tokens)
+        self._pass(tokens, range(self._size, self._size + n), np.tri(n, dtype=np.bool_), rows)
+
+    def _pass(self, tokens: Sequence[int], positions: Sequence[int], seen: Seen, rows: int) -> None:
+        n = len(tokens)
+        assert 0 < rows <= n <= self.most_inputs, (rows, n)
+        assert self._size + n <= self.n_ctx, (self._size, n, self.n_ctx)
+        assert min(tokens) >= 0, tokens
+        assert max(tokens) < self.model.dimensions.vocabulary, tokens
+        self._last = self.passes.run(tokens, positions, seen, rows, self._size)
+        self._size += n
+
+    def run_tree(self, inputs: Sequence[int], tree: Tree) -> None:
+        self._tree, self._inputs_at = tree, self._size
+        if tree.is_line:
+            self.run([*inputs, *tree.tokens], rows=1 + tree.size)
+            return
+        count, end = len(inputs), self._size + len(inputs)
+        positions = [*range(self._size, end), *(end + depth for depth in tree.depths)]
+        seen = np.tri(count + tree.size, dtype=np.bool_)
+        for i in range(tree.size):
+            seen[count + i, count:] = False
+            seen[count + i, [count + node for node in tree.path(i)]] = True
+        self._pass([*inputs, *tree.tokens], positions, seen, 1 + tree.size)
+
+    def keep(self, count: int, path: Sequence[int] = ()) -> None:
+        base = self._inputs_at + count
+        if list(path) != list(range(len(path))):
+            self.kv.keep(base, path)
+        self._size = base + len(path)
+
+    def logits(self, row: int) -> NDArray[np.float32]:
+        assert self._last, "no pass has run"
+        return self._last.row(row)
+
+    def drop_after(self, size: int) -> int:
+        if size < self._size:
+            self._size = self.kv.drop_after(size, self._size)
+        return self._size
+
+    def sampler(self, sampling: Sampling, history: Sequence[int]) -> RowSampler:
+        return RowSampler(self.logits, sampling, history)
+
+    def grow(self, n_ctx: int) -> None:
+        assert n_ctx >= self._size, (n_ctx, self._size)
+        self.passes.close()
+        self._last = None
+        try:
+            self.kv.grow(n_ctx, self._size)
+        finally:
+            self.passes = self._passes()
+
+    def set_aside(self) -> Callable[[], None]:
+        size, kept = self._size, state.Aside(self.kv, self._size, self.folder)
+
+        def put_back() -> None:
+            kept.put(self.kv)
+            self._size = size
+
+        return put_back
+
+    @property
+    def state_bytes(self) -> int:
+        return self.kv.state_bytes(self._size)
+
+    def save(self, path: Path, tokens: Sequence[int]) -> None:
+        assert len(tokens) == self._size, (len(tokens), self._size)
+        state.save_file(self.kv, path, tokens)
+
+    def restore(self, path: Path) -> list[int]:
+        self._size = 0
+        tokens = state.load_file(self.kv, path)
+        self._size = len(tokens)
+        return tokens
+
+    def close(self) -> None:
+        self.passes.close()
+        self.kv.close()
+        self.processor.close()
