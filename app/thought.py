@@ -103,25 +103,27 @@ class ThoughtSplitter:
             self._add(self._held)
             self._held = ""
             return False
-        for closing in UNOPENED:
-            at = self._held.find(closing)
-            behind = self._held[at + len(closing) :]
-            if at < 0:
-                continue
-            if not behind and not ended:
-                self._release((closing,), ended=False)
-                return False
-            before = self.sections[0].text + self._held[:at]
-            if (behind[:1] in ("", "\n") or before.endswith("\n")) and not _in_code(before):
-                self._add(self._held[:at])
-                self.sections[0].thought = self.sections[0].closed = True
-                self._held = behind
-                return True
-            self._add(self._held[: at + len(closing)])
-            self._held = behind
-            return True
+        found = [(at, closing) for closing in UNOPENED if (at := self._held.find(closing)) >= 0]
+        if found:
+            return self._end_unopened(*min(found), ended)
         self._release(UNOPENED, ended)
         return False
+
+    def _end_unopened(self, at: int, closing: str, ended: bool) -> bool:
+        """`closing` stands at `at`: it ends a thought if it has a line's beginning or end for itself, outside code."""
+        behind = self._held[at + len(closing) :]
+        if not behind and not ended:
+            self._release((closing,), ended=False)
+            return False
+        before = (self.sections[0].text + self._held[:at]).lstrip("\n")
+        is_end = (behind[:1] in ("", "\n") or before[-1:] in ("", "\n")) and not _in_code(before)
+        if is_end:
+            self._add(self._held[:at])
+            self.sections[0].thought = self.sections[0].closed = True
+        else:
+            self._add(self._held[: at + len(closing)])
+        self._held = behind
+        return True
 
     def _release(self, markers: tuple[str, ...], ended: bool) -> None:
         """Show what is held but an end of it that may become one of the markers."""
