@@ -126,8 +126,7 @@ def _vocabulary(header: Header) -> tuple[str, int]:
     while count and listed.kinds[count - 1 : count] == (PADDING,):
         count -= 1
     digest = hashlib.sha256(str(header.metadata.get(TOKENIZER, "")).encode())
-    for text in listed.texts[:count]:
-        digest.update(len(text).to_bytes(4, "little") + text)
+    digest.update(b"\0".join(listed.texts[:count]))
     digest.update(repr(listed.kinds[:count]).encode())
     return digest.hexdigest()[:32], count
 
