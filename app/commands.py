@@ -32,6 +32,7 @@ COMMANDS = (
     Command("file", "new_chat", mark("&New chat"), ("Ctrl+N",)),
     Command("file", "attach", mark("&Attach files…"), ("Ctrl+Shift+U",)),
     Command("file", "open_model", mark("&Open model…"), ("Ctrl+O",)),
+    Command("file", "models", mark("&Models…"), ("Ctrl+M",)),
     Command("file"),
     Command("file", "settings", mark("&Settings…"), ("Ctrl+,",)),
     Command("file"),

@@ -22,9 +22,10 @@ LIBRARIES: dict[BackendName, str] = {"llama": "llama.cpp", "ik": "ik_llama.cpp",
 
 
 class StatusLine(QWidget):
-    """`choose` asks for the file dialog, `chosen` carries the path of a model from the menu."""
+    """`choose` asks for the file dialog, `manage` for the models' one, `chosen` carries a path from the menu."""
 
     choose = Signal()
+    manage = Signal()
     chosen = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -70,6 +71,7 @@ class StatusLine(QWidget):
 
     def _model_menu(self) -> None:
         menu = QMenu(self)
+        menu.addAction(tr("Models…"), self.manage.emit)
         menu.addAction(tr("Open model…"), self.choose.emit)
         if self._models:
             menu.addSeparator()

@@ -21,6 +21,7 @@ from app.folders import Folders
 from app.icons import application_icon
 from app.library import Library
 from app.message_acts import MessageActs
+from app.model_keeper import ModelKeeper
 from app.persona import Personas
 from app.preferences import Preferences
 from app.problem_notice import ProblemNotice
@@ -68,6 +69,7 @@ class Chickadee(QObject):
         self.preferences = Preferences(settings, self.window, self.window.notice, max_tokens)
         self.assistant = Assistant(self.client, self.preferences.options)
         self.acts = MessageActs(self.shelf, self.assistant, self.window.transcript, self.window.notice)
+        self.models = ModelKeeper(self.window)
         self._problems = ProblemNotice(self.window.notice, self.choose_model, self.assistant.start_engine)
         self._opened = QTimer(self)
         unsent = UnsentStore(self.library)
@@ -101,6 +103,7 @@ class Chickadee(QObject):
         self.attaching.close()
         self.appearance.close()
         self.preferences.close()
+        self.models.close()
         conversation = self.assistant.active
         if conversation is not None:
             conversation.fail("", reason="cancelled")
@@ -117,7 +120,8 @@ class Chickadee(QObject):
         self.client.received.connect(self.assistant.handle)
         self.client.ended.connect(self.assistant.engine_ended)
         self.assistant.listeners.append(self._stands)
-        self.assistant.listeners += [self.preferences.stands, self.attaching.stands]
+        self.assistant.listeners += [self.preferences.stands, self.attaching.stands, self.models.stands]
+        self.models.chosen.connect(self.use_model)
         self.shelf.listeners += [self._changed, self.attaching.changed]
         window.composer.sent.connect(self.send)
         window.composer.stopped.connect(self.stop_answer)
@@ -128,6 +132,7 @@ class Chickadee(QObject):
         window.sidebar.deleted.connect(self.delete_chat)
         window.sidebar.renamed.connect(self.rename_chat)
         window.status.choose.connect(self.choose_model)
+        window.status.manage.connect(self.models.open)
         window.status.chosen.connect(self.use_model)
         self.preferences.changed.connect(self.assistant.use_options)
         self.preferences.settled.connect(self._settle)
@@ -143,6 +148,7 @@ class Chickadee(QObject):
         bind = self.window.commands.bind
         bind("settings", self.preferences.open)
         bind("open_model", self.choose_model)
+        bind("models", self.models.open)
         bind("larger", self.appearance.larger)
         bind("smaller", self.appearance.smaller)
         bind("normal", self.appearance.normal)
@@ -164,7 +170,7 @@ class Chickadee(QObject):
         self.options = ChatOptionsControl(self.window, self.shelf, settings, personas, self._opened.start)
         self.watching = Watching(self.window, self.assistant, self.shelf)
         self.appearance.shown += [self.window, self.watching, self.preferences, self.sheets, self.options]
-        self.appearance.shown.append(self._problems)
+        self.appearance.shown += [self._problems, self.models]
 
     # --- what the user does -----------------------------------------------------------------------------------------
 

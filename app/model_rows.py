@@ -1,0 +1,197 @@
+"""What the window says about models: each as one row of words and the actions that it allows. Knows no Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from app.words import mark, told, tr, tr_n
+from models.byte_sizes import show_bytes
+from models.catalogue import Entry
+from models.collection import LocalModel
+from models.downloads import Job
+from models.hub import RemoteModel, RepoResult
+from models.places import Kind
+from models.verdict import Verdict
+
+Tone = Literal["", "fits", "tight", "no"]
+Action = Literal[
+    "load", "options", "remove", "download", "files", "pause", "resume", "cancel", "hide"
+]  # fmt: skip
+ACTIONS: dict[Action, str] = {
+    "load": mark("Load"),
+    "options": mark("Options…"),
+    "remove": mark("Remove"),
+    "download": mark("Download"),
+    "files": mark("Show files"),
+    "pause": mark("Pause"),
+    "resume": mark("Resume"),
+    "cancel": mark("Cancel"),
+    "hide": mark("Hide"),
+}
+PLACES: dict[Kind, str] = {
+    "own": mark("downloaded"),
+    "added": mark("added by you"),
+    "built-in": mark("built in"),
+    "lm-studio": mark("from LM Studio"),
+    "ollama": mark("from Ollama"),
+    "hub": mark("from the Hugging Face cache"),
+    "llama.cpp": mark("from llama.cpp"),
+}
+STATES = {
+    "waiting": mark("Waiting"),
+    "paused": mark("Paused"),
+    "failed": mark("Stopped"),
+    "done": mark("Done"),
+    "cancelled": mark("Cancelled"),
+}
+PHASES = {
+    "connecting": mark("Connecting"),
+    "receiving": mark("Downloading"),
+    "waiting": mark("The line dropped; trying again"),
+    "checking": mark("Checking what has arrived"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """`key` stays the same while the row changes. `fraction`: of a download, else None; `tone`: of the verdict."""
+
+    key: Hashable
+    title: str
+    facts: str = ""
+    verdict: str = ""
+    tone: Tone = ""
+    problem: str = ""
+    actions: tuple[Action, ...] = ()
+    fraction: float | None = None
+
+
+def local_row(model: LocalModel, verdict: Verdict | None, loaded: bool) -> ModelRow:
+    facts = model.facts
+    said = [tr("in use")] if loaded else []
+    if facts:
+        said += [parameters(facts.parameters), facts.quantisation]
+    said += [show_bytes(model.size), tr(PLACES[model.place.kind]), facts.licence if facts else ""]
+    actions: list[Action] = []
+    if model.usable:
+        actions += ["options"] if loaded else ["load", "options"]
+    if model.place.kind == "own" or model.place.path == model.path:
+        actions += [] if loaded else ["remove"]
+    note = told(model.problem)
+    if model.usable:  # that it has no template is worth knowing, but no problem
+        said.append(note)
+    return ModelRow(
+        key=("here", model.path),
+        title=title_of(model),
+        facts=" · ".join(filter(None, said)),
+        verdict=verdict_words(verdict) if model.usable else "",
+        tone=tone_of(verdict),
+        problem="" if model.usable else note,
+        actions=tuple(actions),
+    )
+
+
+def entry_row(entry: Entry, verdict: Verdict | None) -> ModelRow:
+    return ModelRow(
+        key=("entry", entry.id),
+        title=entry.title,
+        facts=" · ".join((show_bytes(entry.size), entry.licence, tr(entry.about))),
+        verdict=verdict_words(verdict),
+        tone=tone_of(verdict),
+        actions=("download",),
+    )
+
+
+def result_row(result: RepoResult) -> ModelRow:
+    said = [parameters(result.parameters) if result.parameters else "", result.architecture, result.licence]
+    said.append(tr_n("{n} download", "{n} downloads", result.downloads))
+    gated = tr("Its makers give it only to those who have an account there.") if result.gated else ""
+    return ModelRow(
+        key=("repo", result.repo),
+        title=result.repo,
+        facts=" · ".join(filter(None, said)),
+        problem=gated,
+        actions=() if result.gated else ("files",),
+    )
+
+
+def file_row(model: RemoteModel, verdict: Verdict | None, here: bool) -> ModelRow:
+    """`here`: it was or is being downloaded."""
+    return ModelRow(
+        key=("file", model.files[0].repo, model.files[0].path),
+        title=model.name,
+        facts=" · ".join(filter(None, (model.quantisation, show_bytes(model.size), tr("is here") if here else ""))),
+        verdict=verdict_words(verdict),
+        tone=tone_of(verdict),
+        actions=() if here else ("download",),
+    )
+
+
+def job_row(job: Job) -> ModelRow:
+    progress = job.progress
+    said = [tr("{done} of {total}", done=show_bytes(progress.done), total=show_bytes(progress.total))]
+    if job.state != "running":
+        said.insert(0, tr(STATES[job.state]))
+    else:
+        said.insert(0, tr(PHASES[progress.phase]))
+        if progress.speed:
+            said.append(tr("{speed} a second", speed=show_bytes(int(progress.speed))))
+        if progress.seconds_left is not None:
+            said.append(tr("{time} left", time=duration(progress.seconds_left)))
+    actions: dict[str, tuple[Action, ...]] = {
+        "running": ("pause", "cancel"), "waiting": ("pause", "cancel"), "paused": ("resume", "cancel"),
+        "failed": ("resume", "cancel"), "done": ("load", "hide"),
+    }  # fmt: skip
+    return ModelRow(
+        key=("job", job.id),
+        title=job.name,
+        facts=" · ".join(said),
+        problem=told(job.problem),
+        actions=actions.get(job.state, ()),
+        fraction=progress.fraction,
+    )
+
+
+def title_of(model: LocalModel) -> str:
+    """The name it goes by: Ollama's, or the file's without its ending."""
+    return model.name if model.place.kind == "ollama" else Path(model.name).stem
+
+
+def parameters(number: int) -> str:
+    """'135M', '1.5B'."""
+    if number >= 10**9:
+        return f"{number / 1e9:.1f}B".replace(".0B", "B")
+    return f"{number / 1e6:.0f}M"
+
+
+def duration(seconds: float) -> str:
+    minutes = int(seconds + 59) // 60
+    if minutes >= 120:
+        return tr("{hours} hours", hours=minutes // 60)
+    return tr_n("{n} minute", "{n} minutes", max(1, minutes))
+
+
+def verdict_words(verdict: Verdict | None) -> str:
+    """One line: does it fit this computer's memory, and with how much context?"""
+    if verdict is None:
+        return tr("Working out whether it fits…")
+    if verdict.verdict == "unknown":
+        return told(verdict.problem) or tr("Whether it fits is not known.")
+    size = show_bytes(verdict.total_bytes)
+    if not verdict.exact:
+        size = tr("about {size}", size=size)
+    if verdict.verdict == "no":
+        if verdict.max_n_ctx:
+            return tr("Does not fit: {size}; a context of {n} tokens would", size=size, n=f"{verdict.max_n_ctx:,}")
+        return tr("Does not fit: it needs {size} of memory", size=size)
+    words = mark("Fits: {size} of memory with {n} tokens")
+    if verdict.verdict == "tight":
+        words = mark("Tight: {size} of memory with {n} tokens")
+    return tr(words, size=size, n=f"{verdict.n_ctx:,}")
+
+
+def tone_of(verdict: Verdict | None) -> Tone:
+    return verdict.verdict if verdict and verdict.verdict != "unknown" else ""
