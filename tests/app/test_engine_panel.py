@@ -7,7 +7,7 @@ from pytestqt.qtbot import QtBot
 from app.commands import BY_NAME
 from app.wiring import Chickadee
 from engine.protocol import Watch
-from tests.app.conftest import Opener, Requests
+from tests.app.conftest import Requests
 
 
 def test_it_is_closed_at_first_and_the_engine_tells_nothing(chickadee: Chickadee, requests: Requests) -> None:
