@@ -227,3 +227,25 @@ def test_without_a_model_the_chip_has_characters(open_window: Opener, qtbot: QtB
     qtbot.waitUntil(lambda: bool(chips(chickadee)) and "characters" in chips(chickadee)[0].face.text(), timeout=SECONDS)
     (tmp_path / "go").touch()
     qtbot.waitUntil(lambda: "tokens" in chips(chickadee)[0].face.text(), timeout=SECONDS)
+
+
+def test_the_real_engine_does_not_read_a_file_twice(
+    open_window: Opener, ask: Ask, qtbot: QtBot, tmp_path: Path
+) -> None:
+    chickadee = open_window(command=None, max_tokens=4)
+    qtbot.waitUntil(lambda: chickadee.assistant.standing.phase == "ready", timeout=3 * SECONDS)
+    attach(chickadee, qtbot, file(tmp_path, text=TEXT * 3))
+    tokens = unsent(chickadee).tokens
+    assert tokens
+    qtbot.waitUntil(lambda: chickadee.assistant.standing.context_tokens > tokens, timeout=3 * SECONDS)
+    ask(chickadee, "What do chickadees store?")
+    qtbot.waitUntil(lambda: answered(chickadee), timeout=3 * SECONDS)
+    first = chickadee.assistant.standing.statistics
+    assert first
+    assert first.reused_tokens > tokens
+    assert first.prompt_tokens - first.reused_tokens < 40  # the question and the template's end
+    ask(chickadee, "When?")
+    qtbot.waitUntil(lambda: answered(chickadee, 4), timeout=3 * SECONDS)
+    second = chickadee.assistant.standing.statistics
+    assert second
+    assert second.reused_tokens >= first.prompt_tokens
