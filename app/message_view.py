@@ -21,11 +21,13 @@ from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QTextEdit, QWidget
 from app.action_row import ActionRow
 from app.answer_view import AnswerView
 from app.chat import ChatMessage
+from app.chips import SentFiles
 from app.choices import Choices
 from app.message_actions import Place, actions_of
 from app.message_editor import MessageEditor
 from app.message_facts import facts_of
 from app.prose_view import ProseView
+from app.sources import sources_line
 from app.theme import SIZES, theme
 from app.words import mark, told, tr
 from engine.protocol import Remedy
@@ -69,6 +71,7 @@ class MessageView(QWidget):
         self._open_details = False
         self._remedies: tuple[Remedy, ...] = ()
         self._labels: dict[str, QLabel] = {}
+        self.files = SentFiles(message.attachments, self) if message.attachments else None
         self.choices = Choices(self)
         self.choices.chosen.connect(self.chosen)
         self.row = ActionRow(self, right=message.role == "user")
@@ -147,12 +150,16 @@ class MessageView(QWidget):
     def restyle(self) -> None:
         self.body.restyle()
         self.row.restyle()
+        if self.files is not None:
+            self.files.restyle()
         self._natural = self.body.natural_width() if isinstance(self.body, ProseView) else 0
 
     def retranslate(self) -> None:
         self._tell()
         self.row.restyle()
         self.choices.retranslate()
+        if self.files is not None:
+            self.files.retranslate()
         if self.editor is not None:
             self.editor.retranslate()
 
@@ -161,7 +168,7 @@ class MessageView(QWidget):
     def heightForWidth(self, width: int) -> int:
         inner = width - 2 * SIZES.gap
         below = SIZES.gap_s + sum(part.heightForWidth(inner) + SIZES.gap for part in self._below())
-        return self._body_height(inner) + below + SIZES.row
+        return self._files_height(inner) + self._body_height(inner) + below + SIZES.row
 
     def resizeEvent(self, _event: object) -> None:
         self.place_parts()
@@ -171,7 +178,10 @@ class MessageView(QWidget):
         left, width = SIZES.gap, self.width() - 2 * SIZES.gap
         if width <= 0:
             return
-        top = SIZES.gap_s + self._place_body(left, SIZES.gap_s, width)
+        top = SIZES.gap_s + self._files_height(width)
+        if self.files is not None:
+            self.files.setGeometry(left, SIZES.gap_s, width, top - 2 * SIZES.gap_s)
+        top += self._place_body(left, top, width)
         for part in self._below():
             height = part.heightForWidth(width)
             part.setGeometry(left, top + SIZES.gap, width, height)
@@ -179,9 +189,14 @@ class MessageView(QWidget):
         inset = 0 if self._bubble else SIZES.gap - SIZES.gap_s  # an icon has blank space around it
         self.row.setGeometry(left - inset, top + SIZES.gap_s, width + inset, SIZES.row - SIZES.gap_s)
 
+    def _files_height(self, width: int) -> int:
+        return self.files.heightForWidth(width) + SIZES.gap_s if self.files is not None else 0
+
     def _body_height(self, width: int) -> int:
         if self.editor is not None:
             return self.editor.height_for(width)
+        if self._bubble is not None and not self._text:  # files alone
+            return 0
         if isinstance(self.body, ProseView):
             inner = self._bubble_width(width) - 2 * SIZES.gap_l
             return self.body.heightForWidth(inner) + SIZES.gap_m + SIZES.gap_s  # the last line has its own space below
@@ -195,7 +210,7 @@ class MessageView(QWidget):
             self.body.setGeometry(left, top, width, height)
             self.body.setVisible(height > 0)
             return height
-        self._bubble.setVisible(self.editor is None)
+        self._bubble.setVisible(self.editor is None and bool(self._text))
         if self.editor is not None:
             self.editor.setGeometry(left, top, width, height)
             return height
@@ -209,7 +224,8 @@ class MessageView(QWidget):
         return min(int(width * SIZES.user_width), self._natural + 2 * SIZES.gap_l)
 
     def _below(self) -> list[QLabel | Choices]:
-        parts = [self._labels.get("problem"), self._labels.get("aside"), self.choices, self._labels.get("details")]
+        before = [self._labels.get(name) for name in ("sources", "problem", "aside")]
+        parts = [*before, self.choices, self._labels.get("details")]
         return [part for part in parts if part is not None and not part.isHidden()]
 
     # --- what is said -----------------------------------------------------------------------------------------------
@@ -239,6 +255,7 @@ class MessageView(QWidget):
         ending = ENDINGS.get(message.stop_reason, "") if answer else ""
         said = [message.problem, message.detail] if message.stop_reason == "engine" else [message.detail]
         details = "\n".join(filter(None, said))[-2000:] if answer else ""
+        self._say("sources", sources_line(message.sources) if answer else "")
         self._say("problem", told(message.problem) if answer and message.stop_reason == "failed" else "")
         self._say("aside", tr(ending) if ending else "")
         self._say("details", details if self._open_details else "")

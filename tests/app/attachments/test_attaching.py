@@ -82,6 +82,16 @@ def test_a_file_alone_is_a_message(chickadee: Chickadee, qtbot: QtBot, tmp_path:
     qtbot.waitUntil(lambda: answered(chickadee), timeout=SECONDS)
     assert chickadee.shelf.current.chat.title == "birds.md"
     assert chickadee.shelf.current.messages[0].content == ""
+    files = chickadee.window.transcript.views[0].files
+    assert files
+    (chip,) = files.chips
+    assert chip.face.text() == "birds.md"
+    assert chip.close_button.isHidden()
+    qtbot.mouseClick(chip.face, Qt.MouseButton.LeftButton)
+    dialog = chickadee.window.findChild(AttachmentText)
+    assert dialog
+    assert dialog.text.toPlainText() == TEXT
+    dialog.close()
 
 
 def test_what_cannot_be_read_is_told(chickadee: Chickadee, qtbot: QtBot, tmp_path: Path) -> None:
@@ -143,7 +153,10 @@ def test_what_does_not_fit_is_asked_and_the_best_parts_are_sent(
     question, answer = chickadee.shelf.current.messages
     (attachment,) = question.attachments
     assert attachment.sent
-    assert '"name":"book.txt"' in answer.sources
+    footer = chickadee.window.transcript.views[-1].said("sources")
+    assert footer.startswith("From book.txt: parts ")
+    assert footer.endswith(f" of {len(attachment.parts)}")
+    assert answer.sources
     assert chickadee.window.composer.text.toPlainText() == ""
     assert not [request for request in requests() if isinstance(request, Prepare) and "Chapter 0" in str(request)]
 
