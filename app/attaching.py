@@ -51,7 +51,7 @@ class Attaching(QObject):
         self._reader = FileReader(self)
         self._background = Background(self)
         self._conversation: Conversation | None = None
-        self._matching = False
+        self._matching = self._hurry = False
         self._model: ModelInfo | None = None
         self._refused: list[str] = []
         self._pause = QTimer(self)
@@ -77,8 +77,8 @@ class Attaching(QObject):
         if self._conversation is not None:
             self._keep(files=False)
         self._conversation = conversation
-        unsent = self._unsent(conversation)
-        self._composer.set_text(unsent.text)
+        self._hurry = False
+        self._composer.set_text(self._unsent(conversation).text)
         self._fit(conversation)
 
     def close(self) -> None:
@@ -89,13 +89,10 @@ class Attaching(QObject):
 
     def stands(self, standing: Standing) -> None:
         """Another model counts other tokens."""
-        if standing.phase != "ready" or standing.model is self._model:
-            return
-        self._model = standing.model
-        if self._conversation is not None:
-            for item in self._unsent(self._conversation).items:
-                item.tokens = None
-            self._fit(self._conversation)
+        if standing.phase == "ready" and standing.model is not self._model:
+            self._model = standing.model
+            if self._conversation is not None:
+                self._fit(self._conversation)
 
     def changed(self, conversation: Conversation, change: Change) -> None:
         """With more of a chat before them, files may no longer fit."""
@@ -163,8 +160,9 @@ class Attaching(QObject):
         """Send the text with the files, or put it back where something stands in the way."""
         conversation = self._current()
         unsent = self._unsent(conversation)
-        if unsent.reading or self._matching:
+        if unsent.reading or self._matching or (self._to_be_counted(unsent) and not self._hurry):
             self._composer.set_text(text)
+            self._hurry = not self._matching  # it is sent as soon as that is done, or at once when asked again
         elif unsent.fit == "too_much":
             self._composer.set_text(text)
             self._composer.tray.ask_now()
@@ -174,6 +172,9 @@ class Attaching(QObject):
             self._send(conversation, text, unsent.attachments)
 
     # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _to_be_counted(self, unsent: Unsent) -> bool:
+        return bool(unsent.items) and unsent.fit == "unknown" and self._assistant.standing.phase == "ready"
 
     def _match(self, conversation: Conversation, text: str) -> None:
         """Choose the parts in the background, then send."""
@@ -234,7 +235,7 @@ class Attaching(QObject):
     def _fit(self, conversation: Conversation) -> None:
         """Have counted what is not, and say whether it fits."""
         unsent = self._unsent(conversation)
-        new = [item for item in unsent.items if item.attachment and item.tokens is None]
+        new = unsent.count_for(self._model)
         texts = tuple(item.attachment.text for item in new if item.attachment)
 
         def counted(event: CountedEvent) -> None:
@@ -260,6 +261,9 @@ class Attaching(QObject):
         if conversation is self._conversation:
             self._show()
             self._certain()
+            if self._hurry:
+                self._hurry = False
+                self._composer.submit()
 
     def _show(self) -> None:
         unsent = self._unsent(self._current())
@@ -267,6 +271,7 @@ class Attaching(QObject):
         self._composer.refresh()
 
     def _typed(self) -> None:
+        self._hurry = False  # whoever goes on writing has changed his mind
         if self._conversation is not None:
             self._unsent(self._conversation).text = self._composer.text.toPlainText()
             self._pause.start()

@@ -15,6 +15,7 @@ CHOICES = {
     "beginning": mark("Send what fits from the beginning"),
     "remove": mark("Remove"),
 }
+REMOVE_OF_MANY = mark("Remove the largest")
 ONLY_REMOVE = {"remove": CHOICES["remove"]}
 AGAIN = {"ask": mark("Change")}
 
@@ -51,6 +52,8 @@ class Tray(QWidget):
         self.question.setText(question)
         self.question.setVisible(bool(question))
         offered = ONLY_REMOVE if unsent.no_room else CHOICES if unsent.fit == "too_much" else AGAIN
+        if len(unsent.items) > 1 and "remove" in offered:
+            offered = offered | {"remove": REMOVE_OF_MANY}
         self.choices.put([self._button(key, words) for key, words in offered.items()] if question else [])
         self.choices.setVisible(bool(question))
         self.setVisible(bool(unsent.items))
@@ -90,5 +93,6 @@ class Tray(QWidget):
     def _button(self, key: str, words: str) -> QPushButton:
         button = QPushButton(tr(words), self.choices)
         button.setProperty("kind", "step")
+        button.setAccessibleDescription(self.question.text())
         button.clicked.connect(lambda: self.chosen.emit(key))
         return button

@@ -10,6 +10,7 @@ import msgspec
 
 from app.attachments.attachment import Attachment
 from app.library import Library
+from engine.protocol import ModelInfo
 
 Fit = Literal["all", "unknown", "too_much", "best", "beginning"]
 LEAST_ROOM = 400  # tokens: a part and its heading
@@ -28,12 +29,13 @@ class Item:
 @dataclass
 class Unsent:
     """`fit`: whether the files go into the context; `too_much` waits for the user, `best` and `beginning` is what he
-    chose. `room`: so many tokens of files fit."""
+    chose. `room`: so many tokens of files fit. `model`: whose tokens were counted."""
 
     text: str = ""
     items: list[Item] = field(default_factory=list)
     fit: Fit = "unknown"
     room: int = 0
+    model: ModelInfo | None = None
 
     @property
     def attachments(self) -> tuple[Attachment, ...]:
@@ -62,6 +64,14 @@ class Unsent:
     def certain(self) -> tuple[Attachment, ...]:
         """What will be sent whatever is asked: the files as they are, if it is known that they fit."""
         return self.attachments if self.fit == "all" and not self.reading else ()
+
+    def count_for(self, model: ModelInfo | None) -> list[Item]:
+        """The files that are to be counted: all of them for another model."""
+        if model is not self.model:
+            self.model = model
+            for item in self.items:
+                item.tokens = None
+        return [item for item in self.items if item.attachment and item.tokens is None]
 
     def sent(self, text: str) -> None:
         """The text has gone, and the files with it; what was begun meanwhile stays."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication, QImage
 from PySide6.QtWidgets import QApplication, QPushButton
@@ -103,6 +104,40 @@ def test_what_cannot_be_read_is_told(chickadee: Chickadee, qtbot: QtBot, tmp_pat
     assert "“a.png” is an image, and this model reads text only." in notice.text.text().split("\n")
     assert chips(chickadee) == []
     assert not chickadee.window.composer.button.isEnabled()
+
+
+def test_without_a_process_there_is_a_sentence(
+    chickadee: Chickadee, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.executable", str(tmp_path / "none"))
+    chickadee.window.composer.files.emit([file(tmp_path)])
+    notice = chickadee.window.notice
+    qtbot.waitUntil(notice.isVisible, timeout=SECONDS)
+    assert notice.text.text().startswith("“birds.md” could not be read: the reader stopped.")
+
+
+def test_who_is_in_a_hurry_is_waited_for(chickadee: Chickadee, ask: Ask, qtbot: QtBot, tmp_path: Path) -> None:
+    chickadee.window.composer.files.emit([file(tmp_path)])
+    ask(chickadee, "What?")
+    assert chickadee.shelf.current.messages == []
+    assert chickadee.window.composer.text.toPlainText() == "What?"
+    qtbot.waitUntil(lambda: answered(chickadee), timeout=SECONDS)
+    assert [a.name for a in chickadee.shelf.current.messages[0].attachments] == ["birds.md"]
+    assert chickadee.window.composer.text.toPlainText() == ""
+
+
+def test_a_full_chat_has_no_room_for_files(chickadee: Chickadee, ask: Ask, qtbot: QtBot, tmp_path: Path) -> None:
+    attach(chickadee, qtbot, file(tmp_path, "long.txt", "word " * 2400))
+    ask(chickadee, "read")
+    qtbot.waitUntil(lambda: answered(chickadee), timeout=SECONDS)
+    attach(chickadee, qtbot, file(tmp_path, "book.txt", BOOK), file(tmp_path))
+    tray = chickadee.window.composer.tray
+    assert tray.question.text().startswith("This chat leaves no room for files.")
+    (remove,) = tray.choices.widgets
+    assert isinstance(remove, QPushButton)
+    assert remove.text() == "Remove the largest"
+    qtbot.mouseClick(remove, Qt.MouseButton.LeftButton)
+    assert [chip.item.name for chip in chips(chickadee)] == ["birds.md"]
 
 
 def test_chips_are_removed_by_key_and_by_mouse(chickadee: Chickadee, qtbot: QtBot, tmp_path: Path) -> None:
