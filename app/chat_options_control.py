@@ -36,7 +36,7 @@ class ChatOptionsControl(QObject):
         if self.panel is None:
             panel = self.panel = ChatPanel(self._window)
             panel.changed.connect(self._change)
-            panel.chosen.connect(self._choose)
+            panel.chosen.connect(self.choose)
             panel.saved.connect(lambda name: self._do(lambda: self._save(name)))
             panel.renamed.connect(lambda old, new: self._do(lambda: self._rename(old, new)))
             panel.deleted.connect(lambda name: self._do(lambda: self._delete(name)))
@@ -83,7 +83,9 @@ class ChatOptionsControl(QObject):
         if value is None or isinstance(value, int | float | str):
             self._use(self._options.changed(name, value))
 
-    def _choose(self, name: str) -> None:
+    def choose(self, name: str) -> None:
+        """Follow a persona, "" for none."""
+
         def choose() -> None:
             persona = self._personas.find(name)
             self._use(ChatOptions(name, persona.options.values) if persona else ChatOptions())
@@ -105,13 +107,19 @@ class ChatOptionsControl(QObject):
 
     def _do(self, work: Callable[[], object]) -> None:
         """With the sentence in the panel if it cannot be done."""
-        assert self.panel is not None
         try:
             work()
         except ValueError as error:
-            self.panel.complain(str(error))
+            self._complain(str(error))
         except Failure as failure:
-            self.panel.complain(told(str(failure)))
+            self._complain(told(str(failure)))
         else:
-            self.panel.name_taken()
+            if self.panel is not None:
+                self.panel.name_taken()
             self.show()
+
+    def _complain(self, sentence: str) -> None:
+        if self.panel is not None:
+            self.panel.complain(sentence)
+        else:
+            self._window.notice.tell(sentence, kind="problem")

@@ -133,6 +133,37 @@ def draft(chickadee: Chickadee, ids: dict[str, str]) -> None:
     chickadee.window.composer.text.setPlainText("Dear all,\n\nthis message has several lines,\nand grows.\n\nRegards")
 
 
+def attach(name: str) -> Arrange:
+    """A file beside the next message of the trip: `note` fits, `book` does not."""
+
+    def arrange(chickadee: Chickadee, ids: dict[str, str]) -> None:
+        chickadee.open_chat(ids["trip"])
+        files = [chickadee.library.path.with_name("Timetable of all ferries, summer.csv")]
+        files[0].write_text("harbour,time\nNorth,08:15\n" * 40)
+        if name == "book":
+            files.append(chickadee.library.path.with_name("Guide to the islands.txt"))
+            files[1].write_text("\n\n".join(f"Island {n} has a harbour. " + "It is quiet. " * 40 for n in range(200)))
+        chickadee.window.composer.files.emit(files)
+        unsent = chickadee.shelf.current.unsent
+        until(lambda: unsent is not None and unsent.fit != "unknown" and not unsent.reading)
+
+    return arrange
+
+
+def with_file(chickadee: Chickadee, ids: dict[str, str]) -> None:
+    attach("book")(chickadee, ids)
+    chickadee.window.composer.tray.chosen.emit("best")
+    ask("Which harbour is near island 77?")(chickadee, ids)
+    chickadee.window.commands.run("to_end")
+
+
+def persona(chickadee: Chickadee, ids: dict[str, str]) -> QWidget | None:
+    chickadee.open_chat(ids["trip"])
+    chickadee.window.commands.run("chat_options")
+    chickadee.options.choose("Editor")
+    return chickadee.options.panel
+
+
 SHOTS = (
     Shot("first-run", nothing, filled=False),
     Shot("first-run-chinese-150", nothing, filled=False, language="zh_CN", percent=150),
@@ -160,6 +191,13 @@ SHOTS = (
     Shot("code-dark", top(chat("code")), theme="dark"),
     Shot("code-150", top(chat("code")), percent=150),
     Shot("draft", draft),
+    Shot("attached", attach("note")),
+    Shot("attached-too-much", attach("book")),
+    Shot("attached-too-much-small-dark", attach("book"), size=SMALL, theme="dark"),
+    Shot("attached-too-much-chinese-150", attach("book"), language="zh_CN", percent=150),
+    Shot("attached-answer", with_file),
+    Shot("persona", persona),
+    Shot("persona-dark", persona, theme="dark"),
     Shot("streaming", ask("slow please", done=False)),
     Shot("reading-dark", ask("read and wait", done=False), theme="dark"),
     Shot("error", ask("refuse this")),
