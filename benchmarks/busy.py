@@ -1,48 +1,59 @@
-"""How the engine shares the processor with other programs: speed beside busy loops, by OpenMP's spin count.
+"""How the engine shares the processor with other programs: speed beside busy loops, with all threads or giving way.
 
-    python -m benchmarks.busy [--model M] [--loops 0 1 2] [--spins 300000 60000]
+    python -m benchmarks.busy [--model M] [--server PATH] [--backend llama] [--loops 0 1 2 4] [--runs 3]
 
-300000 is libgomp's own default; the engine sets 60000.
+`fixed` uses as many threads as there are physical cores whatever else runs, as llama-server does; `gives way` is what
+the engine does by default (`engine.free_cores`). One after the other for each number of loops.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.decode import prompt, speed
-from benchmarks.peers import OurEngine
+from benchmarks.peers import LlamaServer, OurEngine
+from engine.machine import default_threads
 from models.default import default_model
+
+CTX = 2048
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.busy", description=__doc__.splitlines()[0])
     parser.add_argument("--model", type=Path, default=default_model())
-    parser.add_argument("--loops", type=int, nargs="+", default=[0, 1, 2], help="busy loops beside the engine")
-    parser.add_argument("--spins", type=int, nargs="+", default=[300_000, 60_000])
+    parser.add_argument("--server", type=Path, help="llama-server to compare with")
+    parser.add_argument("--backend", choices=["llama", "ik"], default="llama")
+    parser.add_argument("--loops", type=int, nargs="+", default=[0, 1, 2, 4], help="busy loops beside the engine")
     parser.add_argument("--runs", type=int, default=3)
     options = parser.parse_args()
-    print(f"{options.model.name}; tokens per second, median of {options.runs}\n\nloops    spin     prompt   decode")
+    model, threads = options.model, default_threads()
+    ways: dict[str, Callable[[], OurEngine | LlamaServer]] = {
+        "fixed": lambda: OurEngine(model, CTX, threads, backend=options.backend),
+        "gives way": lambda: OurEngine(model, CTX, None, backend=options.backend),
+    }
+    if options.server:
+        ways["llama-server"] = lambda: LlamaServer(options.server, model, CTX, threads)
+    print(f"{model.name}, {options.backend}; tokens per second, median of {options.runs}\n")
+    print(f"{'loops':5}  {'':12}{'prompt':>9}{'decode':>9}")
     for loops in options.loops:
-        for spin in options.spins:
-            measure(options, loops, spin)
+        for name, start in ways.items():
+            measure(name, start, loops, options.runs)
 
 
-def measure(options: argparse.Namespace, loops: int, spin: int) -> None:
-    os.environ["GOMP_SPINCOUNT"] = str(spin)
-    with OurEngine(options.model, 2048, None) as engine:
+def measure(name: str, start: Callable[[], OurEngine | LlamaServer], loops: int, runs: int) -> None:
+    with start() as peer:
         busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(loops)]
         try:
-            runs = [engine.run(prompt(number, 80), 48) for number in range(1, options.runs + 1)]
+            measured = speed([peer.run(prompt(number, 80), 48) for number in range(1, runs + 1)])
         finally:
             for process in busy:
                 process.kill()
                 process.wait()
-    s = speed(runs)
-    print(f"{loops:5}{spin:8}{s.prompt_median:11.1f}{s.decode_median:9.1f}", flush=True)
+    print(f"{loops:5}  {name:12}{measured.prompt_median:9.1f}{measured.decode_median:9.1f}", flush=True)
 
 
 if __name__ == "__main__":

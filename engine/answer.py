@@ -87,7 +87,8 @@ class Answer:
             if text:
                 yield Text(id, text)
             if step.source:
-                self.observe(step.source)
+                if not self.session.target.gave_way:  # what passes cost then says nothing of other times
+                    self.observe(step.source)
                 if trace:
                     yield traced(id, self.counts.passes, step.source)
             if self.text.stopped:

@@ -27,7 +27,9 @@ from models.identity import file_identity
 class DraftModel:
     """Owns the weights and the target; `stop` is the engine's, so that one flag stops whatever runs."""
 
-    def __init__(self, path: Path, plan: Plan, library: Backend, target: CModel, stop: StopFlag) -> None:
+    def __init__(
+        self, path: Path, plan: Plan, library: Backend, target: CModel, stop: StopFlag, gives_way: bool
+    ) -> None:
         """Load the file at `path` as `plan` says, with the library of `target`, for which it drafts.
 
         Raises Failure and Stopped."""
@@ -36,7 +38,9 @@ class DraftModel:
         try:
             self.n_ctx = min(plan.n_ctx, self.model.n_ctx_train or plan.n_ctx)
             n_ctx = size_class(0, self.n_ctx)
-            options = ContextOptions(n_ctx, plan.threads, n_batch=plan.n_batch, kv_type=plan.draft_kv_type)
+            options = ContextOptions(
+                n_ctx, plan.threads, n_batch=plan.n_batch, kv_type=plan.draft_kv_type, gives_way=gives_way
+            )
             self.target = library.target(self.model, options, stop, cache_folder())
         except BaseException:
             self.model.close()

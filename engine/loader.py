@@ -103,7 +103,8 @@ class Loader:
         """The draft model, if one is asked for and the plan has room for it."""
         if not self.request.draft_model or not self.plan.draft_kv_type:
             return None
-        return DraftModel(Path(self.request.draft_model), self.plan, self.library, model, self.stop)
+        gives_way = self.request.threads is None
+        return DraftModel(Path(self.request.draft_model), self.plan, self.library, model, self.stop, gives_way)
 
     def _wire(self, model: CModel, draft: DraftModel | None) -> LoadedModel:
         library, plan = self.library, self.plan
@@ -111,7 +112,13 @@ class Loader:
         identity = file_identity(model.path, model.header.data_offset)
         guard = Guard(identity, settings=plan.kv_type, build=library.build)
         n_ctx = size_class(self.saved.tokens_of_last(guard) + ANSWER_ROOM, plan.n_ctx)
-        options = ContextOptions(n_ctx, plan.threads, n_batch=plan.n_batch, kv_type=plan.kv_type)
+        options = ContextOptions(
+            n_ctx,
+            plan.threads,
+            n_batch=plan.n_batch,
+            kv_type=plan.kv_type,
+            gives_way=self.request.threads is None,
+        )
         target = library.target(model, options, self.stop, cache_folder())
         session = Session(target, plan.n_ctx)
         key = Key(identity, plan.threads, plan.kv_type, library.build, fingerprint())

@@ -60,6 +60,10 @@ class Target(Protocol):
         """Append tokens in large passes; yields after each how many are done. Row -1 is then the last one's logits."""
 
     @property
+    def gave_way(self) -> bool:
+        """Did the last pass run with fewer threads than usual, because other programs keep the processor busy?"""
+
+    @property
     def most_inputs(self) -> int:
         """The most tokens that `run` takes at once."""
 

@@ -8,6 +8,7 @@ from typing import Any
 from engine.capi.batch import Batch
 from engine.capi.log import LibraryLog
 from engine.capi.model import CModel
+from engine.free_cores import FREE_CORES
 from engine.sizes import KVType
 from engine.stop import StopFlag, Stopped
 from models.failures import Failure
@@ -22,7 +23,8 @@ class ContextOptions:
     """n_ctx and n_batch in tokens; `max_rows`: most logits rows of one pass (each row is a vocabulary of floats).
 
     `kv_type`: how keys and values are stored; q8_0 takes 17/32 of f16, q4_0 takes 9/32 and hurts the keys. `sequences`
-    share one cache: each takes the memory of a logits row and, in recurrent models, of a whole state."""
+    share one cache: each takes the memory of a logits row and, in recurrent models, of a whole state. `gives_way`: use
+    fewer threads while other programs keep the cores busy."""
 
     n_ctx: int
     threads: int
@@ -30,6 +32,7 @@ class ContextOptions:
     max_rows: int = MOST_ROWS
     kv_type: KVType = "f16"
     sequences: int = 1
+    gives_way: bool = False
 
     def __post_init__(self) -> None:
         assert self.n_ctx > 0, self.n_ctx
@@ -55,15 +58,23 @@ class CContext:
             raise Failure("out_of_memory", sentence, "\n".join(errors))
         self.memory = lib.llama_get_memory(self.pointer)
         self.n_ctx: int = lib.llama_n_ctx(self.pointer)
+        self.threads = options.threads  # of the next pass
 
     def decode(self, batch: Batch) -> None:
         if self.stop.is_set():
             raise Stopped
+        if self.options.gives_way:
+            self._use_threads(FREE_CORES.threads(self.options.threads))
         result = self.lib.llama_decode(self.pointer, batch.raw)
         if result == ABORTED:
             raise Stopped
         if result != 0:
             raise RuntimeError(f"llama_decode returned {result} for {batch.raw.n_tokens} tokens")
+
+    def _use_threads(self, threads: int) -> None:
+        if threads != self.threads:
+            self.threads = threads
+            self.lib.llama_set_n_threads(self.pointer, threads, threads)
 
     def close(self) -> None:
         if self.pointer:

@@ -71,6 +71,10 @@ class CTarget(ABC):
             yield done
 
     @property
+    def gave_way(self) -> bool:
+        return self.context.threads < self.context.options.threads
+
+    @property
     def most_inputs(self) -> int:
         return self.batch.capacity
 

@@ -65,6 +65,10 @@ class GraphTarget:
             yield done
 
     @property
+    def gave_way(self) -> bool:
+        return False
+
+    @property
     def most_inputs(self) -> int:
         return self.options.n_batch
 
