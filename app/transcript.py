@@ -18,7 +18,7 @@ from app.tab_stops import step_inside
 from app.theme import SIZES, theme
 from app.words import tr
 
-SLICE_SECONDS = 0.006
+SLICE_SECONDS = 0.004
 AHEAD_PAGES, KEPT_PAGES = 1.5, 4.0  # made before they are seen; kept after they were
 Anchor = tuple[int, int]  # a row, and where it is to be in the view: pixels below the view's upper edge
 

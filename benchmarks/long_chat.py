@@ -1,0 +1,164 @@
+"""A chat of thousands of messages in the window: opening, scrolling, and an answer that streams below it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+
+import psutil
+from PySide6.QtCore import QPoint, QPointF, Qt, QTimer
+from PySide6.QtGui import QWheelEvent
+from PySide6.QtWidgets import QApplication
+
+from app.chat import Chat, ChatMessage
+from app.library import Library
+from app.wiring import Chickadee
+from benchmarks.turns import Gaps, Heartbeat, wait, wait_until
+from engine.protocol import Statistics
+
+OPEN_LIMIT_MS, FRAME_LIMIT_MS = 300, 1000 / 60
+WHEEL = 120  # one notch
+STEPS = 400
+TOKENS_PER_SECOND = 100
+PROSE = (
+    "The black-capped chickadee is a small songbird that lives in **deciduous and mixed forests**. It hides seeds in "
+    "thousands of places and finds them again: its hippocampus grows in autumn. Its call has a grammar of its own, and "
+    "more notes at its end for a more dangerous hawk.\n\n"
+)
+LIST = "1. It looks for food.\n2. It stores the food:\n   - under bark,\n   - in moss.\n3. It comes back in winter.\n\n"
+CODE = "```python\ndef cache(seeds: list[str]) -> set[int]:\n    return {hash(seed) % 997 for seed in seeds}\n```\n\n"
+TABLE = "| bird | mass | winters |\n|---|---:|---|\n| chickadee | 12 g | here |\n| warbler | 9 g | in the south |\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """Milliseconds of single steps of scrolling, painting included; `own`: the longest one's processor time."""
+
+    count: int
+    p50: float
+    p99: float
+    max: float
+    own: float
+    late: int  # longer than a sixtieth of a second
+
+
+@dataclass(frozen=True, slots=True)
+class LongChat:
+    """`open_ms`: from the call to the painted end; `views`: how many messages are widgets then, and at most."""
+
+    messages: int
+    open_ms: float
+    again_ms: float
+    views: int
+    most_views: int
+    up: Frames
+    down: Frames
+    start_ms: float
+    end_ms: float
+    streaming: Gaps
+    megabytes: float
+
+
+def measure_long_chat(chickadee: Chickadee, chat: Chat, count: int) -> LongChat:
+    """The chat was stored with `store_long_chat` before the window was made."""
+    empty = chickadee.shelf.current.chat.id
+    process = psutil.Process()
+    before = process.memory_info().rss
+    opened = timed(lambda: chickadee.open_chat(chat.id))
+    wait(300)
+    transcript = chickadee.window.transcript
+    views = len(transcript.views)
+    up, most_up = scroll(chickadee, WHEEL)
+    down, most_down = scroll(chickadee, -WHEEL)
+    start, end = timed(transcript.to_start), timed(transcript.to_end)
+    wait(300)
+    megabytes = (process.memory_info().rss - before) / 1e6
+    streaming = stream(chickadee)
+    chickadee.open_chat(empty)
+    wait(100)
+    again = timed(lambda: chickadee.open_chat(chat.id))
+    most = max(views, most_up, most_down)
+    return LongChat(count, opened, again, views, most, up, down, start, end, streaming, megabytes)
+
+
+def store_long_chat(library: Library, count: int) -> Chat:
+    """Questions of a line or some, answers of every kind and length."""
+    chat, messages = Chat("A long chat"), list[ChatMessage]()
+    for number in range(count):
+        parent = messages[-1].id if messages else None
+        if number % 2:
+            text = PROSE * (1 + number % 5) + (LIST, CODE, TABLE, PROSE)[number // 2 % 4]
+            messages.append(ChatMessage(chat.id, parent, "assistant", text, stop_reason="end", model="m"))
+        else:
+            text = f"Question {number}: " + "and what does it do then? " * (1 + number % 7)
+            messages.append(ChatMessage(chat.id, parent, "user", text, stop_reason="end"))
+    chat = replace(chat, leaf_id=messages[-1].id)
+    library.save(chat, messages)
+    return chat
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Milliseconds until `work` is done and painted."""
+    started = time.perf_counter()
+    work()
+    QApplication.processEvents()
+    return (time.perf_counter() - started) * 1000
+
+
+def scroll(chickadee: Chickadee, delta: int) -> tuple[Frames, int]:
+    """One notch of the wheel a frame, as fast as a screen shows them; and the most views there were."""
+    transcript = chickadee.window.transcript
+    port = transcript.viewport()
+    centre = QPointF(port.rect().center())
+    took, most, own = list[float](), 0, 0.0
+    for _ in range(STEPS):
+        event = QWheelEvent(
+            centre, port.mapToGlobal(centre), QPoint(), QPoint(0, delta), Qt.MouseButton.NoButton,
+            Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False,
+        )  # fmt: skip
+        started, started_own = time.perf_counter(), time.thread_time()
+        QApplication.sendEvent(port, event)
+        QApplication.processEvents()
+        took.append((time.perf_counter() - started) * 1000)
+        own = max(own, (time.thread_time() - started_own) * 1000)
+        most = max(most, len(transcript.views))
+        wait(max(1, round(FRAME_LIMIT_MS - took[-1])))
+    ordered = sorted(took)
+    late = sum(frame > FRAME_LIMIT_MS for frame in took)
+    return Frames(len(took), ordered[len(took) // 2], ordered[int(len(took) * 0.99)], ordered[-1], own, late), most
+
+
+def stream(chickadee: Chickadee) -> Gaps:
+    """An answer of every kind of block, a token of four characters each hundredth of a second."""
+    conversation = chickadee.shelf.current
+    conversation.send("And now?")
+    conversation.begin("m")
+    text = (PROSE + LIST + CODE + TABLE) * 2
+    pieces = [text[at : at + 4] for at in range(0, len(text), 4)]
+    heartbeat = Heartbeat()
+    timer = QTimer(timerType=Qt.TimerType.PreciseTimer)
+    timer.timeout.connect(lambda: conversation.grow(pieces.pop(0)) if pieces else None)
+    timer.start(1000 // TOKENS_PER_SECOND)
+    wait_until(lambda: not pieces)
+    gaps = heartbeat.take()
+    timer.stop()
+    conversation.finish(Statistics(10, 0, 0.1, len(text) // 4, 5.0, 10, "end", 10, 4096))
+    wait(200)
+    return gaps
+
+
+def report_long_chat(long: LongChat) -> None:
+    print(f"\na chat of {long.messages:,} messages, {long.megabytes:.0f} MB; {long.most_views} of them widgets at most")
+    print(f"opened in {long.open_ms:.0f} ms (again {long.again_ms:.0f}), limit {OPEN_LIMIT_MS}")
+    print(f"to its beginning {long.start_ms:.0f} ms, to its end {long.end_ms:.0f} ms")
+    print(f"\n{'wheel':12}{'steps':>8}{'p50':>8}{'p99':>8}{'max':>8}{'own':>8}{'late':>8}{'limit':>8}")
+    for name, frames in (("up", long.up), ("down", long.down)):
+        numbers = asdict(frames)
+        print(
+            f"{name:12}{numbers['count']:8}{frames.p50:8.1f}{frames.p99:8.1f}{frames.max:8.1f}{frames.own:8.1f}"
+            f"{frames.late:8}{FRAME_LIMIT_MS:8.1f}"
+        )
+    gaps = long.streaming
+    print(f"\n{TOKENS_PER_SECOND} tokens a second: p50 {gaps.p50:.1f}, p99 {gaps.p99:.1f}, max {gaps.max:.1f}, "
+          f"own {gaps.own:.1f} ms between turns")  # fmt: skip
