@@ -138,6 +138,10 @@ class Assistant:
             messages = with_system(self._options_for(conversation).system_prompt, messages)
             self._counting.expect(self._send(protocol.Count, texts=texts, messages=messages), done)
 
+    def instructions(self, conversation: Conversation) -> str:
+        """What the model reads before everything else in this chat."""
+        return self._options_for(conversation).system_prompt
+
     def watch(self, on: bool) -> None:
         """Have the engine tell `watchers` what it does, from now on or no longer."""
         self._watch = on
@@ -154,7 +158,8 @@ class Assistant:
         self._active.checkpoint()
         if self._speed.tokens:
             used = self._prompt_tokens + self._speed.tokens
-            self._set(live_speed=self._speed.tokens_per_second, context_tokens=used)
+            chat = self._active.chat.id
+            self._set(live_speed=self._speed.tokens_per_second, context_tokens=used, context_chat=chat)
         if self._stopped_at is not None and self._clock() - self._stopped_at >= PATIENCE_SECONDS:
             self._stopped_at = None
             self._link.kill()
@@ -222,13 +227,18 @@ class Assistant:
                 conversation.grow(event.text)
             case protocol.Finished():
                 self._release()
-                self._set(context_tokens=event.statistics.context_tokens, statistics=event.statistics)
+                self._set(
+                    context_tokens=event.statistics.context_tokens,
+                    context_chat=conversation.chat.id,
+                    statistics=event.statistics,
+                )
                 conversation.finish(event.statistics)
                 self._next()
 
     def _take_ahead(self, event: protocol.PrefillProgress | protocol.Prepared) -> None:
         if isinstance(event, protocol.Prepared):
-            self._set(ahead=None, context_tokens=event.cached_tokens)
+            chat = self.standing.ahead.chat if self.standing.ahead else ""
+            self._set(ahead=None, context_tokens=event.cached_tokens, context_chat=chat)
         elif self.standing.ahead:
             self._set(ahead=replace(self.standing.ahead, done=event.done, total=event.total, reused=event.reused))
 

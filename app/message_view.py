@@ -16,7 +16,7 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
 )
-from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QTextEdit, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QLabel, QPlainTextEdit, QTextEdit, QWidget
 
 from app.action_row import ActionRow
 from app.answer_view import AnswerView
@@ -306,8 +306,8 @@ class MessageView(QWidget):
 
     def has_focus(self) -> bool:
         """Is the focus on the message, or on something in it?"""
-        focused = QGuiApplication.focusObject()
-        return isinstance(focused, QWidget) and (focused is self or self.isAncestorOf(focused))
+        focused = QApplication.focusWidget()
+        return focused is not None and (focused is self or self.isAncestorOf(focused))
 
     def enterEvent(self, _event: QEnterEvent) -> None:
         self.row.open(True)

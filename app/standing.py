@@ -30,7 +30,8 @@ class Ahead:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """`live_speed` is in tokens per second while an answer streams, None otherwise; `statistics` are the last one's."""
+    """`live_speed` is in tokens per second while an answer streams, None otherwise; `statistics` are the last one's.
+    `context_tokens` are in the engine's cache, of the chat `context_chat`."""
 
     phase: Literal["off", "starting", "loading", "ready", "failed"] = "off"
     path: Path | None = None
@@ -38,6 +39,7 @@ class Standing:
     model: ModelInfo | None = None
     problem: Problem | None = None
     context_tokens: int = 0
+    context_chat: str = ""
     rss_bytes: int = 0
     statistics: Statistics | None = None
     ahead: Ahead | None = None

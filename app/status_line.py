@@ -8,6 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QPoint, Signal
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QWidget
 
+from app.gauge import Gauge
 from app.standing import Standing
 from app.theme import SIZES
 from app.words import mark, told, tr
@@ -31,7 +32,9 @@ class StatusLine(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("status")
-        self.model, self.context, self.speed, self.memory = (QPushButton(self) for _ in range(4))
+        self.model, self.speed, self.memory = (QPushButton(self) for _ in range(3))
+        self.context = Gauge(self)
+        self._chat = ""
         row = QHBoxLayout(self)
         row.setContentsMargins(SIZES.gap, 0, SIZES.gap, SIZES.gap)
         row.setSpacing(0)
@@ -42,7 +45,7 @@ class StatusLine(QWidget):
         self._standing = Standing()
         self._models: list[Path] = []
         self.model.clicked.connect(self._model_menu)
-        for part in (self.context, self.speed, self.memory):
+        for part in (self.speed, self.memory):
             part.clicked.connect(lambda _=False, part=part: self._numbers(part))
         self.retranslate()
 
@@ -53,6 +56,15 @@ class StatusLine(QWidget):
             part.setToolTip(name)
         self.show_standing(self._standing)
 
+    def show_chat(self, chat_id: str) -> None:
+        """The chat whose use of the context is shown from now on."""
+        self._chat = chat_id
+        self.show_standing(self._standing)
+
+    def used(self, chat_id: str) -> int:
+        """The chat's tokens in the engine's cache; 0 while another chat's are there."""
+        return self._standing.context_tokens if self._standing.context_chat == chat_id else 0
+
     def show_models(self, models: list[Path]) -> None:
         self._models = models
 
@@ -62,7 +74,7 @@ class StatusLine(QWidget):
         loaded, numbers = standing.model, standing.statistics
         self.context.setVisible(loaded is not None)
         if loaded is not None:
-            self.context.setText(f"{standing.context_tokens:,} / {loaded.n_ctx:,}")
+            self.context.show_use(self.used(self._chat), loaded.n_ctx)
         speed = standing.live_speed or _speed(numbers)
         self.speed.setVisible(speed > 0)
         self.speed.setText(tr("{n:,.0f} tok/s", n=speed))

@@ -41,6 +41,7 @@ class Sizes:
     chip: int = 220
     header: int = 48
     bar: int = 3
+    gauge: int = 48
     scroll_bar: int = 12
     dialog: int = 680
     dialog_height: int = 720

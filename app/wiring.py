@@ -15,6 +15,7 @@ from app.attaching import Attaching
 from app.beginning import Beginning
 from app.chat_commands import ChatCommands, Deeds
 from app.chat_options_control import ChatOptionsControl
+from app.context_control import ContextControl
 from app.conversation import Change, Conversation
 from app.engine_client import EngineClient
 from app.folders import Folders
@@ -69,6 +70,7 @@ class Chickadee(QObject):
         self.preferences = Preferences(settings, self.window, self.window.notice, max_tokens)
         self.assistant = Assistant(self.client, self.preferences.options)
         self.acts = MessageActs(self.shelf, self.assistant, self.window.transcript, self.window.notice)
+        self.context = ContextControl(self.window.status, self.shelf, self.assistant, self.window.notice)
         self.models = ModelKeeper(self.window)
         self._problems = ProblemNotice(self.window.notice, self.choose_model, self.assistant.start_engine)
         self._opened = QTimer(self)
@@ -297,6 +299,7 @@ class Chickadee(QObject):
     def _show_current(self) -> None:
         conversation = self.shelf.current
         self.window.transcript.show_conversation(conversation)
+        self.window.status.show_chat(conversation.chat.id)
         self.attaching.show(conversation)
         self.options.show()
         self.window.show_page(not conversation.messages)
