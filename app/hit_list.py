@@ -157,6 +157,10 @@ def _draw(
     painter.restore()
 
 
+def _elided(text: str, size: int, width: float) -> str:
+    return QFontMetricsF(_font(size)).elidedText(text, Qt.TextElideMode.ElideRight, width)
+
+
 def _units(text: str) -> int:
     """The length for Qt, which counts a character beyond U+FFFF as two."""
     return len(text.encode("utf-16-le")) // 2
