@@ -51,7 +51,7 @@ COMMANDS = (
     Command("chat"),
     Command("chat", "chat_options", mark("&Instructions and persona…"), ("Ctrl+Shift+O",)),
     Command("chat", "rename_chat", mark("&Rename chat"), ("Ctrl+Shift+R",)),
-    Command("chat", "pin_chat", mark("&Pin chat, or unpin it"), ("Ctrl+Shift+P",)),
+    Command("chat", "pin_chat", mark("Pin chat, &or unpin it"), ("Ctrl+Shift+P",)),
     Command("chat", "new_folder", mark("New &folder"), ()),
     Command("chat", "delete_chat", mark("&Delete chat"), ("Ctrl+Shift+Backspace",)),
     Command("view", "sidebar", mark("&Chats"), ("Ctrl+B",)),
