@@ -21,12 +21,12 @@ from app.engine_client import EngineClient
 from app.folders import Folders
 from app.icons import application_icon
 from app.librarian import Librarian
-from app.library import Library
 from app.message_acts import MessageActs
 from app.model_keeper import ModelKeeper
 from app.persona import Personas
 from app.preferences import Preferences
 from app.problem_notice import ProblemNotice
+from app.recovery import open_library
 from app.settings import Settings
 from app.sheets import Sheets
 from app.shelf import Shelf
@@ -62,7 +62,7 @@ class Chickadee(QObject):
         application.setWindowIcon(application_icon())
         settings = Settings(folders.settings)
         self.appearance = Appearance(application, settings)
-        self.library = Library(folders.library)
+        self.library, self._recovery = open_library(folders.library)
         self.client = EngineClient(command, self)
         self.shelf = Shelf(self.library)
         self.window = Window(folders.geometry)
@@ -90,6 +90,8 @@ class Chickadee(QObject):
     def start(self) -> None:
         """Load the model; the window may be shown before or after."""
         self.preferences.tell_problems()
+        if self._recovery is not None:
+            self.window.notice.tell(str(self._recovery), kind="problem")
         try:
             self.window.status.show_models(self.library.recent_models())
             self.assistant.use_model(self._first_model or default_model())
