@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject
 from app.assistant import Assistant
 from app.bin_dialog import BinDialog
 from app.chat_rows import Row, rows_of
+from app.exchange import Exchange
 from app.finding import Finding
 from app.notice import UNDO_MS
 from app.search import Hit, Search
@@ -44,11 +45,13 @@ class Librarian(QObject):
         self._finding = Finding(self.search, self)
         self._listing = Throttle(self.list_now, LISTING_MS, self)
         self._bin: BinDialog | None = None
+        self.exchange = Exchange(shelf, window, self._imported, complain)
         self._connect()
 
     def close(self) -> None:
         self._listing.cancel()
         self._finding.close()
+        self.exchange.close()
 
     # --- the list ---------------------------------------------------------------------------------------------------
 
@@ -181,6 +184,10 @@ class Librarian(QObject):
         if self._bin is not None:
             self._bin.show_chats(deleted)
 
+    def _imported(self) -> None:
+        self._count_bin()
+        self._show_current()
+
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _do(self, work: Callable[[], Any], listing: bool = True) -> Any:
@@ -227,6 +234,7 @@ class Librarian(QObject):
             "unpin": lambda: self._do(lambda: self._shelf.pin(ids, pinned=False)),
             "move": lambda: self._do(lambda: self._shelf.move(ids, folder)),
             "new_folder": lambda: self.new_folder(ids),
+            "export": lambda: self.exchange.ask_export(ids),
             "delete": lambda: self.delete(ids),
             "rename_folder": lambda: self._window.sidebar.rename(folder),
             "delete_folder": lambda: self.delete_folder(folder),
