@@ -36,7 +36,7 @@ COMMANDS = (
     Command("file"),
     Command("file", "import", mark("&Import chats…"), ()),
     Command("file", "export_chat", mark("&Export this chat…"), ("Ctrl+Shift+S",)),
-    Command("file", "export_all", mark("Export &all chats…"), ()),
+    Command("file", "export_all", mark("Export a&ll chats…"), ()),
     Command("file"),
     Command("file", "settings", mark("&Settings…"), ("Ctrl+,",)),
     Command("file"),
