@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QToolButton, QWi
 from app.icons import icon
 from app.message_actions import Action, Place
 from app.theme import SIZES, theme
-from app.words import tr
+from app.words import mark, tr
 
-MORE = Action("more", "more", "More", while_busy=True)
+MORE = Action("more", "more", mark("More"), while_busy=True)
 Button = QPushButton | QToolButton
 B = TypeVar("B", QPushButton, QToolButton)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from xml.sax.saxutils import escape
@@ -19,13 +20,17 @@ sys.path.insert(0, str(ROOT))
 from app.catalogue import ENGINE, WINDOW, read_contexts  # noqa: E402
 
 CALLS = {"tr": 1, "mark": 1, "tr_n": 2}  # how many of the first arguments are texts
-TERMINAL = ("engine/__main__.py", "engine/chat.py", "engine/terminal.py", "engine/calibration.py", "engine/commands/")
+TERMINAL = (
+    "engine/__main__.py", "engine/chat.py", "engine/terminal.py", "engine/calibration.py", "engine/commands/",
+    "models/__main__.py", "models/commands/",
+)  # fmt: skip
 # Functions whose sentences are put together from pieces: there every text with a space counts.
 PIECED = {
     ("engine/engine.py", "_too_long"), ("engine/plan.py", "_finish"), ("engine/plan.py", "_refuse"),
     ("engine/reasons.py", "usable"), ("engine/reasons.py", "more_context"),
 }  # fmt: skip
 STORED = ("app/engine_end.py",)  # the window's own sentences that are kept with a message, so in English too
+SUGGESTED = "assets/catalogue.toml"  # what it says of each model is shown
 Found = dict[str, set[str]]  # texts, each with the files it is in
 
 
@@ -45,6 +50,8 @@ def window_texts() -> Found:
                 for argument in node.args[: CALLS[node.func.id]]:
                     for text in _constants(argument):
                         found.setdefault(text, set()).add(name)
+    for model in tomllib.loads((ROOT / SUGGESTED).read_text(encoding="utf-8"))["model"]:
+        found.setdefault(model["about"], set()).add(SUGGESTED)
     return found
 
 

@@ -7,978 +7,2346 @@
     <location filename="../../app/about.py"/>
     <location filename="../../app/welcome.py"/>
     <source>A chickadee</source>
-    <translation type="unfinished"></translation>
+    <translation>一只山雀</translation>
   </message>
   <message>
     <location filename="../../app/about.py"/>
     <source>About Chickadee</source>
-    <translation type="unfinished"></translation>
+    <translation>关于 Chickadee</translation>
   </message>
   <message>
     <location filename="../../app/about.py"/>
+    <location filename="../../app/chat_panel.py"/>
+    <location filename="../../app/engine_panel.py"/>
     <location filename="../../app/help_sheet.py"/>
+    <location filename="../../app/models_dialog.py"/>
     <location filename="../../app/settings_dialog.py"/>
     <source>Close</source>
-    <translation type="unfinished"></translation>
+    <translation>关闭</translation>
   </message>
   <message>
     <location filename="../../app/about.py"/>
+    <location filename="../../app/code_view.py"/>
     <source>Copy</source>
-    <translation type="unfinished"></translation>
+    <translation>复制</translation>
   </message>
   <message>
     <location filename="../../app/about.py"/>
     <source>Copy versions and licences</source>
-    <translation type="unfinished"></translation>
+    <translation>复制版本与许可证信息</translation>
   </message>
   <message>
     <location filename="../../app/about.py"/>
     <source>Made of, with the licences of each</source>
-    <translation type="unfinished"></translation>
+    <translation>组成部分及其许可证</translation>
   </message>
   <message>
     <location filename="../../app/about.py"/>
     <source>Private chat on the laptop you already have. No account; nothing you write leaves this computer.</source>
-    <translation type="unfinished"></translation>
+    <translation>在你现有的笔记本电脑上私密对话。无需账号，你写下的内容不会离开这台电脑。</translation>
+  </message>
+  <message>
+    <location filename="../../app/action_row.py"/>
+    <source>More</source>
+    <translation>更多</translation>
+  </message>
+  <message>
+    <location filename="../../app/action_row.py"/>
+    <source>Next version (Alt+Right)</source>
+    <translation>下一版本 (Alt+Right)</translation>
+  </message>
+  <message>
+    <location filename="../../app/action_row.py"/>
+    <source>Previous version (Alt+Left)</source>
+    <translation>上一版本 (Alt+Left)</translation>
+  </message>
+  <message>
+    <location filename="../../app/action_row.py"/>
+    <source>Version {at} of {of}</source>
+    <translation>第 {at} 个版本，共 {of} 个</translation>
+  </message>
+  <message>
+    <location filename="../../app/attaching.py"/>
+    <source>Pasted text</source>
+    <translation>粘贴的文本</translation>
+  </message>
+  <message>
+    <location filename="../../app/attaching.py"/>
+    <source>Put it into the message</source>
+    <translation>放入消息中</translation>
+  </message>
+  <message>
+    <location filename="../../app/attaching.py"/>
+    <source>The file has {tokens} tokens, {room} fit beside this chat.</source>
+    <translation>该文件有 {tokens} 个 token，此对话还能容纳 {room} 个。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attaching.py"/>
+    <source>The files could not be searched, so nothing was sent.</source>
+    <translation>无法检索这些文件，因此没有发送任何内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attaching.py"/>
+    <source>The long text goes along as a file.</source>
+    <translation>较长的文本将作为文件附上。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attaching.py"/>
+    <source>The parts that match your question best will be sent.</source>
+    <translation>将发送与问题最相关的部分。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attaching.py"/>
+    <source>The {n} files have {tokens} tokens, {room} fit beside this chat.</source>
+    <translation>这 {n} 个文件共有 {tokens} 个 token，此对话还能容纳 {room} 个。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attaching.py"/>
+    <source>This chat leaves no room for files. Start a new chat with them, or remove them.</source>
+    <translation>此对话已没有空间放文件。请新建对话，或移除这些文件。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attaching.py"/>
+    <source>What fits from the beginning will be sent.</source>
+    <translation>将从开头起发送能容纳的部分。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attaching.py"/>
+    <source>{most} files can go along with one message; the others were left out.</source>
+    <translation>一条消息最多附 {most} 个文件，其余未添加。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachment_text.py"/>
+    <source>Text of {name}</source>
+    <translation>{name} 的文本</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachment_text.py"/>
+    <location filename="../../app/chips.py"/>
+    <source>{n} character</source>
+    <translation>{n} 个字符</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachment_text.py"/>
+    <location filename="../../app/chips.py"/>
+    <source>{n} characters</source>
+    <translation>{n} 个字符</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachment_text.py"/>
+    <source>{n} page</source>
+    <translation>{n} 页</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachment_text.py"/>
+    <source>{n} pages</source>
+    <translation>{n} 页</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachment_text.py"/>
+    <source>{sent} of {total} parts were sent</source>
+    <translation>已发送 {total} 个部分中的 {sent} 个</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/refusal.py"/>
+    <source>Reading “{name}” took longer than a minute and was stopped. Attach a part, or save it as text.</source>
+    <translation>读取“{name}”超过一分钟，已停止。请只附上一部分，或另存为文本。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/refusal.py"/>
+    <source>Reading “{name}” took too much memory and was stopped. Attach a part, or save it as text.</source>
+    <translation>读取“{name}”占用内存过多，已停止。请只附上一部分，或另存为文本。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/refusal.py"/>
+    <source>“{name}” cannot be read: {reason}.</source>
+    <translation>无法读取“{name}”：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/refusal.py"/>
+    <source>“{name}” could not be read: the reader stopped. Save it as text and attach that.</source>
+    <translation>无法读取“{name}”：读取程序已中止。请另存为文本后再附上。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/refusal.py"/>
+    <source>“{name}” has more than {most} million characters of text. Attach a part of it.</source>
+    <translation>“{name}”的文本超过 {most} 百万字符。请只附上一部分。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/refusal.py"/>
+    <source>“{name}” has pages but no text; it was probably scanned. Text recognition can add it.</source>
+    <translation>“{name}”有页面但没有文字，可能是扫描件。可先用文字识别（OCR）处理。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/refusal.py"/>
+    <source>“{name}” has {pages} pages; up to {most} can be read. Attach some of them.</source>
+    <translation>“{name}”有 {pages} 页，最多可读取 {most} 页。请只附上其中一部分。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/refusal.py"/>
+    <source>“{name}” has {size} MB; files of up to {most} MB can be attached. Attach a part of it.</source>
+    <translation>“{name}”有 {size} MB，最多可附上 {most} MB 的文件。请只附上一部分。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/refusal.py"/>
+    <source>“{name}” holds no text. Text, code, PDF, Word (.docx) and web pages can be attached.</source>
+    <translation>“{name}”不含文本。可附上文本、代码、PDF、Word (.docx) 和网页文件。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/refusal.py"/>
+    <source>“{name}” is a folder. Attach the files in it instead.</source>
+    <translation>“{name}”是文件夹。请附上其中的文件。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/refusal.py"/>
+    <source>“{name}” is a sound or a film, and this model reads text only.</source>
+    <translation>“{name}”是音频或视频，而此模型只能读取文本。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/refusal.py"/>
+    <source>“{name}” is an archive or a document of another kind. Attach it as PDF, .docx or text.</source>
+    <translation>“{name}”是压缩包或其他类型的文档。请以 PDF、.docx 或文本格式附上。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/refusal.py"/>
+    <source>“{name}” is an image, and this model reads text only.</source>
+    <translation>“{name}”是图片，而此模型只能读取文本。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/refusal.py"/>
+    <source>“{name}” is damaged or not what its name says. Open it in its program and save it anew.</source>
+    <translation>“{name}”已损坏，或与扩展名不符。请用相应程序打开并重新保存。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/refusal.py"/>
+    <source>“{name}” is empty.</source>
+    <translation>“{name}”是空文件。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/refusal.py"/>
+    <source>“{name}” is in an old Office format. Save it as .docx or PDF and attach that.</source>
+    <translation>“{name}”是旧版 Office 格式。请另存为 .docx 或 PDF 后再附上。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/refusal.py"/>
+    <source>“{name}” is not an ordinary file, so it cannot be attached.</source>
+    <translation>“{name}”不是普通文件，无法附上。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/refusal.py"/>
+    <source>“{name}” is not there any more. Was it moved or deleted?</source>
+    <translation>“{name}”已不存在。是否已被移动或删除？</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/refusal.py"/>
+    <source>“{name}” is protected by a password. Save a copy without one and attach that.</source>
+    <translation>“{name}”受密码保护。请另存一份不带密码的副本后再附上。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/refusal.py"/>
+    <source>“{name}” may not be read by your account. Change its permissions or copy it.</source>
+    <translation>你的账户无权读取“{name}”。请更改其权限，或复制一份。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/refusal.py"/>
+    <source>“{name}” unpacks to far more than it should, so it was not opened.</source>
+    <translation>“{name}”解压后的大小异常，因此没有打开。</translation>
   </message>
   <message>
     <location filename="../../app/chat_commands.py"/>
     <source>Answer copied.</source>
-    <translation type="unfinished"></translation>
+    <translation>已复制回答。</translation>
   </message>
   <message>
     <location filename="../../app/chat_commands.py"/>
     <source>Code copied.</source>
-    <translation type="unfinished"></translation>
+    <translation>已复制代码。</translation>
   </message>
   <message>
     <location filename="../../app/chat_commands.py"/>
     <source>There is no answer to copy yet.</source>
-    <translation type="unfinished"></translation>
+    <translation>还没有可复制的回答。</translation>
   </message>
   <message>
     <location filename="../../app/chat_commands.py"/>
     <source>There is no code in this chat yet.</source>
-    <translation type="unfinished"></translation>
+    <translation>此对话中还没有代码。</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_options_control.py"/>
+    <source>Changed</source>
+    <translation>已更改</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_panel.py"/>
+    <location filename="../../app/message_editor.py"/>
+    <location filename="../../app/model_rows.py"/>
+    <source>Cancel</source>
+    <translation>取消</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_panel.py"/>
+    <source>Delete</source>
+    <translation>删除</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_panel.py"/>
+    <source>Delete this persona; chats keep its values</source>
+    <translation>删除此角色；使用它的对话保留其设置</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_panel.py"/>
+    <source>Keep these instructions and values under a name</source>
+    <translation>将这些指令和参数命名保存</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_panel.py"/>
+    <source>Name of the persona</source>
+    <translation>角色名称</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_panel.py"/>
+    <source>None</source>
+    <translation>无</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_panel.py"/>
+    <source>Persona</source>
+    <translation>角色</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_panel.py"/>
+    <source>Rename this persona</source>
+    <translation>重命名此角色</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_panel.py"/>
+    <source>Rename…</source>
+    <translation>重命名…</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_panel.py"/>
+    <source>Save</source>
+    <translation>保存</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_panel.py"/>
+    <source>Save as persona…</source>
+    <translation>存为角色…</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_panel.py"/>
+    <source>This chat</source>
+    <translation>此对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/chips.py"/>
+    <source>File {name}</source>
+    <translation>文件 {name}</translation>
+  </message>
+  <message>
+    <location filename="../../app/chips.py"/>
+    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/tray.py"/>
+    <source>Remove</source>
+    <translation>移除</translation>
+  </message>
+  <message>
+    <location filename="../../app/chips.py"/>
+    <source>Remove {name}</source>
+    <translation>移除 {name}</translation>
+  </message>
+  <message>
+    <location filename="../../app/chips.py"/>
+    <source>Show the text</source>
+    <translation>显示文本</translation>
+  </message>
+  <message>
+    <location filename="../../app/chips.py"/>
+    <source>Shows the text. Delete removes the file.</source>
+    <translation>显示文本。按 Delete 键移除文件。</translation>
+  </message>
+  <message>
+    <location filename="../../app/chips.py"/>
+    <source>reading…</source>
+    <translation>正在读取…</translation>
+  </message>
+  <message>
+    <location filename="../../app/chips.py"/>
+    <location filename="../../app/context_use.py"/>
+    <location filename="../../app/message_facts.py"/>
+    <source>{n} token</source>
+    <translation>{n} 个 token</translation>
+  </message>
+  <message>
+    <location filename="../../app/chips.py"/>
+    <location filename="../../app/context_use.py"/>
+    <location filename="../../app/message_facts.py"/>
+    <source>{n} tokens</source>
+    <translation>{n} 个 token</translation>
   </message>
   <message>
     <location filename="../../app/choices.py"/>
     <source>Forget the oldest turn</source>
-    <translation type="unfinished"></translation>
+    <translation>忽略最早的一轮对话</translation>
   </message>
   <message>
     <location filename="../../app/choices.py"/>
     <source>Forget the oldest {n} turns</source>
-    <translation type="unfinished"></translation>
+    <translation>忽略最早的 {n} 轮对话</translation>
   </message>
   <message>
     <location filename="../../app/choices.py"/>
     <source>The oldest turn is left out from your next message on.</source>
-    <translation type="unfinished"></translation>
+    <translation>从下一条消息起，将不再包含最早的一轮对话。</translation>
   </message>
   <message>
     <location filename="../../app/choices.py"/>
     <source>The oldest {n} turns are left out from your next message on.</source>
-    <translation type="unfinished"></translation>
+    <translation>从下一条消息起，将不再包含最早的 {n} 轮对话。</translation>
   </message>
   <message>
     <location filename="../../app/choices.py"/>
     <source>Use a context of {n_ctx:,} tokens</source>
-    <translation type="unfinished"></translation>
+    <translation>使用 {n_ctx:,} 个 token 的上下文</translation>
   </message>
   <message>
     <location filename="../../app/choices.py"/>
     <source>Use a context of {n_ctx:,} tokens, stored in less memory</source>
-    <translation type="unfinished"></translation>
+    <translation>使用 {n_ctx:,} 个 token 的上下文（占用更少内存）</translation>
+  </message>
+  <message>
+    <location filename="../../app/code_view.py"/>
+    <source>Code</source>
+    <translation>代码</translation>
+  </message>
+  <message>
+    <location filename="../../app/code_view.py"/>
+    <source>Copied</source>
+    <translation>已复制</translation>
+  </message>
+  <message>
+    <location filename="../../app/code_view.py"/>
+    <location filename="../../app/message_menu.py"/>
+    <source>Copy code</source>
+    <translation>复制代码</translation>
+  </message>
+  <message>
+    <location filename="../../app/code_view.py"/>
+    <source>code</source>
+    <translation>代码</translation>
   </message>
   <message>
     <location filename="../../app/command_set.py"/>
+    <location filename="../../app/composer.py"/>
     <source>{words} ({keys})</source>
-    <translation type="unfinished"></translation>
+    <translation>{words} ({keys})</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>&amp;About Chickadee</source>
-    <translation type="unfinished"></translation>
+    <translation>关于 Chickadee(&amp;A)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands.py"/>
+    <source>&amp;Attach files…</source>
+    <translation>添加文件(&amp;A)…</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>&amp;Chat</source>
-    <translation type="unfinished"></translation>
+    <translation>对话(&amp;C)</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>&amp;Chats</source>
-    <translation type="unfinished"></translation>
+    <translation>对话列表(&amp;C)</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>&amp;Delete chat</source>
-    <translation type="unfinished"></translation>
+    <translation>删除对话(&amp;D)</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>&amp;Edit</source>
-    <translation type="unfinished"></translation>
+    <translation>编辑(&amp;E)</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>&amp;File</source>
-    <translation type="unfinished"></translation>
+    <translation>文件(&amp;F)</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>&amp;Full screen</source>
-    <translation type="unfinished"></translation>
+    <translation>全屏(&amp;F)</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>&amp;Help</source>
-    <translation type="unfinished"></translation>
+    <translation>帮助(&amp;H)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands.py"/>
+    <source>&amp;Instructions and persona…</source>
+    <translation>指令与角色(&amp;I)…</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>&amp;Keyboard shortcuts</source>
-    <translation type="unfinished"></translation>
+    <translation>键盘快捷键(&amp;K)</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>&amp;Larger text</source>
-    <translation type="unfinished"></translation>
+    <translation>放大文字(&amp;L)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands.py"/>
+    <source>&amp;Models…</source>
+    <translation>模型(&amp;M)…</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>&amp;New chat</source>
-    <translation type="unfinished"></translation>
+    <translation>新对话(&amp;N)</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>&amp;Next chat</source>
-    <translation type="unfinished"></translation>
+    <translation>下一个对话(&amp;N)</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>&amp;Normal text size</source>
-    <translation type="unfinished"></translation>
+    <translation>默认文字大小(&amp;N)</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>&amp;Open model…</source>
-    <translation type="unfinished"></translation>
+    <translation>打开模型(&amp;O)…</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>&amp;Previous chat</source>
-    <translation type="unfinished"></translation>
+    <translation>上一个对话(&amp;P)</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>&amp;Quit</source>
-    <translation type="unfinished"></translation>
+    <translation>退出(&amp;Q)</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>&amp;Rename chat</source>
-    <translation type="unfinished"></translation>
+    <translation>重命名对话(&amp;R)</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>&amp;Search chats and commands…</source>
-    <translation type="unfinished"></translation>
+    <translation>搜索对话和命令(&amp;S)…</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>&amp;Settings…</source>
-    <translation type="unfinished"></translation>
+    <translation>设置(&amp;S)…</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>&amp;Smaller text</source>
-    <translation type="unfinished"></translation>
+    <translation>缩小文字(&amp;S)</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>&amp;Stop, or close what is open</source>
-    <translation type="unfinished"></translation>
+    <translation>停止，或关闭弹出内容(&amp;S)</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>&amp;Try again</source>
-    <translation type="unfinished"></translation>
+    <translation>重新回答(&amp;T)</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>&amp;View</source>
-    <translation type="unfinished"></translation>
+    <translation>视图(&amp;V)</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>&amp;Write a message</source>
-    <translation type="unfinished"></translation>
+    <translation>输入消息(&amp;W)</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>Another version of the message</source>
-    <translation type="unfinished"></translation>
+    <translation>切换消息的其他版本</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>Copy last &amp;answer</source>
-    <translation type="unfinished"></translation>
+    <translation>复制最后的回答(&amp;A)</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>Copy last &amp;code</source>
-    <translation type="unfinished"></translation>
+    <translation>复制最后的代码(&amp;C)</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>Delete the chat in the list</source>
-    <translation type="unfinished"></translation>
+    <translation>删除列表中的对话</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>New line in the message</source>
-    <translation type="unfinished"></translation>
+    <translation>在消息中换行</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>Rename the chat in the list</source>
-    <translation type="unfinished"></translation>
+    <translation>重命名列表中的对话</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>Send the message</source>
-    <translation type="unfinished"></translation>
+    <translation>发送消息</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>To the &amp;beginning</source>
-    <translation type="unfinished"></translation>
+    <translation>到开头(&amp;B)</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>To the &amp;end</source>
-    <translation type="unfinished"></translation>
+    <translation>到末尾(&amp;E)</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
     <source>What can be done with it: its menu</source>
-    <translation type="unfinished"></translation>
+    <translation>打开其操作菜单</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands.py"/>
+    <source>What the en&amp;gine does</source>
+    <translation>引擎状态(&amp;G)</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer.py"/>
+    <source>Attach files</source>
+    <translation>添加文件</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer.py"/>
+    <source>Message</source>
+    <translation>消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer.py"/>
+    <location filename="../../app/message_editor.py"/>
+    <source>Send</source>
+    <translation>发送</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer.py"/>
+    <source>Stop</source>
+    <translation>停止</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer.py"/>
+    <source>This model reads text only, so images cannot be attached.</source>
+    <translation>此模型只能读取文本，无法添加图片。</translation>
+  </message>
+  <message>
+    <location filename="../../app/context_control.py"/>
+    <source>Leave out nothing any more</source>
+    <translation>不再忽略任何内容</translation>
+  </message>
+  <message>
+    <location filename="../../app/context_control.py"/>
+    <source>Leave out the oldest turn from now on</source>
+    <translation>从现在起忽略最早的一轮对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/context_control.py"/>
+    <source>The model reads the whole chat again with your next message.</source>
+    <translation>发送下一条消息时，模型会重新读取整个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/context_control.py"/>
+    <location filename="../../app/message_acts.py"/>
+    <location filename="../../app/model_keeper.py"/>
+    <location filename="../../app/wiring.py"/>
+    <source>Undo</source>
+    <translation>撤销</translation>
+  </message>
+  <message>
+    <location filename="../../app/context_use.py"/>
+    <source>Always kept: the instructions{size}</source>
+    <translation>始终保留：指令{size}</translation>
+  </message>
+  <message>
+    <location filename="../../app/context_use.py"/>
+    <source>Left out next, if you agree: “{title}”{size}</source>
+    <translation>下一步将忽略（经你同意）：“{title}”{size}</translation>
+  </message>
+  <message>
+    <location filename="../../app/context_use.py"/>
+    <source>Left out, as you chose: {which}{size}</source>
+    <translation>按你的选择已忽略：{which}{size}</translation>
+  </message>
+  <message>
+    <location filename="../../app/context_use.py"/>
+    <source>the oldest turn</source>
+    <translation>最早的一轮对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/context_use.py"/>
+    <source>the oldest {n} turns</source>
+    <translation>最早的 {n} 轮对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/context_use.py"/>
+    <location filename="../../app/gauge.py"/>
+    <source>{used:,} of {n_ctx:,} tokens of the context are used</source>
+    <translation>上下文已用 {used:,} / {n_ctx:,} 个 token</translation>
   </message>
   <message>
     <location filename="../../app/conversation.py"/>
     <source>The chat goes on, but only until you close the window.</source>
-    <translation type="unfinished"></translation>
+    <translation>对话可以继续，但关闭窗口后不会保留。</translation>
   </message>
   <message>
     <location filename="../../app/database.py"/>
     <source>Another program is using the file with your chats, {path}. Close it and try again.</source>
-    <translation type="unfinished"></translation>
+    <translation>另一个程序正在使用对话文件 {path}。请关闭它后重试。</translation>
   </message>
   <message>
     <location filename="../../app/database.py"/>
     <source>The disk is full, so this chat cannot be stored. Free some space.</source>
-    <translation type="unfinished"></translation>
+    <translation>磁盘已满，无法保存此对话。请释放一些空间。</translation>
   </message>
   <message>
     <location filename="../../app/database.py"/>
     <source>The file with your chats, {path}, is damaged and cannot be read.</source>
-    <translation type="unfinished"></translation>
+    <translation>对话文件 {path} 已损坏，无法读取。</translation>
   </message>
   <message>
     <location filename="../../app/database.py"/>
     <source>The file with your chats, {path}, may only be read. Allow writing to it and its folder.</source>
-    <translation type="unfinished"></translation>
+    <translation>对话文件 {path} 为只读。请允许写入该文件及其所在文件夹。</translation>
   </message>
   <message>
     <location filename="../../app/database.py"/>
     <source>Your chats cannot be stored in {path}: {reason}.</source>
-    <translation type="unfinished"></translation>
+    <translation>无法将对话保存到 {path}：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/drop_hint.py"/>
+    <source>Drop the files to attach them</source>
+    <translation>松开即可添加文件</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>About {seconds} s in this chat</source>
+    <translation>此对话约节省 {seconds} 秒</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/schema.py"/>
+    <source>Engine</source>
+    <translation>引擎</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>Everything else</source>
+    <translation>其他部分</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>Free</source>
+    <translation>空闲</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>In memory</source>
+    <translation>在内存中</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/schema.py"/>
+    <source>Keys and values</source>
+    <translation>键值缓存</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>Left out</source>
+    <translation>已忽略</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>May grow by</source>
+    <translation>还可增长</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/schema.py"/>
+    <location filename="../../app/status_line.py"/>
+    <source>Memory</source>
+    <translation>内存</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>Memory as planned</source>
+    <translation>预计内存</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>Memory now</source>
+    <translation>当前内存</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>Not kept yet</source>
+    <translation>尚未保留</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>Nothing was drafted.</source>
+    <translation>未使用草稿预测。</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>Nothing was written yet.</source>
+    <translation>尚未生成内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>Now</source>
+    <translation>当前</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>On the disk too</source>
+    <translation>磁盘上也有</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>Other programs</source>
+    <translation>其他程序</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>Planned, for a full context</source>
+    <translation>预计（上下文全满时）</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>Reading: {rate} tokens a second</source>
+    <translation>读取：每秒 {rate} 个 token</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>Room</source>
+    <translation>剩余空间</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/status_line.py"/>
+    <source>Speed</source>
+    <translation>速度</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>This chat in the cache, in tokens</source>
+    <translation>此对话在缓存中（token）</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>This chat's tokens in the cache</source>
+    <translation>此对话在缓存中的 token</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>Time saved</source>
+    <translation>节省的时间</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>Tokens that came of each step, over the last minute</source>
+    <translation>最近一分钟每步产生的 token</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>Weights</source>
+    <translation>权重</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>What a step costs</source>
+    <translation>每步耗时</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>What steps of several tokens cost</source>
+    <translation>多 token 步骤的耗时</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>What the engine does</source>
+    <translation>引擎状态</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>Writing: {rate} tokens a second</source>
+    <translation>生成：每秒 {rate} 个 token</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>as measured</source>
+    <translation>实测</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>cost</source>
+    <translation>耗时</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>no gain</source>
+    <translation>无增益</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>seconds</source>
+    <translation>秒</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>tokens</source>
+    <translation>token</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>tokens a step</source>
+    <translation>每步 token</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>tokens in a step</source>
+    <translation>一步中的 token 数</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>{name}: {accepted} of {drafted} drafted tokens accepted</source>
+    <translation>{name}：采纳了 {drafted} 个草稿 token 中的 {accepted} 个</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>{n} tokens a step</source>
+    <translation>每步 {n} 个 token</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>{n} turn</source>
+    <translation>{n} 轮</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>{n} turns</source>
+    <translation>{n} 轮</translation>
+  </message>
+  <message>
+    <location filename="../../app/engine_panel.py"/>
+    <source>{steps}, ×{gain} by drafting</source>
+    <translation>{steps}，草稿预测 ×{gain}</translation>
   </message>
   <message>
     <location filename="../../app/examples.py"/>
     <source>Explain how a heat pump works, then quiz me on it</source>
-    <translation type="unfinished"></translation>
+    <translation>讲解热泵的工作原理，然后出几道题考考我</translation>
   </message>
   <message>
     <location filename="../../app/examples.py"/>
     <source>Explain in simple words why the sky is blue</source>
-    <translation type="unfinished"></translation>
+    <translation>用简单的话解释天空为什么是蓝色的</translation>
   </message>
   <message>
     <location filename="../../app/examples.py"/>
     <source>Explain what a race condition is, with a short example</source>
-    <translation type="unfinished"></translation>
+    <translation>解释什么是竞态条件，并举一个简短的例子</translation>
   </message>
   <message>
     <location filename="../../app/examples.py"/>
     <source>Give me five ideas for a rainy Sunday</source>
-    <translation type="unfinished"></translation>
+    <translation>给我五个下雨的周日可以做的事</translation>
   </message>
   <message>
     <location filename="../../app/examples.py"/>
     <source>Help me plan a week of simple dinners for two</source>
-    <translation type="unfinished"></translation>
+    <translation>帮我安排两个人一周的简单晚餐</translation>
   </message>
   <message>
     <location filename="../../app/examples.py"/>
     <source>Turn my notes into a polite e-mail; ask me for the notes</source>
-    <translation type="unfinished"></translation>
+    <translation>把我的要点写成一封得体的邮件，先问我要点是什么</translation>
   </message>
   <message>
     <location filename="../../app/examples.py"/>
     <source>Write a Python function that finds duplicate lines in a file</source>
-    <translation type="unfinished"></translation>
+    <translation>写一个 Python 函数，找出文件中重复的行</translation>
   </message>
   <message>
     <location filename="../../app/examples.py"/>
     <source>Write a SQL query for the three latest orders of each customer</source>
-    <translation type="unfinished"></translation>
+    <translation>写一条 SQL，查询每位客户最近的三笔订单</translation>
   </message>
   <message>
     <location filename="../../app/examples.py"/>
     <source>Write a friendly note to thank a neighbour</source>
-    <translation type="unfinished"></translation>
+    <translation>给邻居写一张友好的感谢便条</translation>
   </message>
   <message>
     <location filename="../../app/guard.py"/>
     <location filename="../../app/markdown.py"/>
     <source>image</source>
-    <translation type="unfinished"></translation>
+    <translation>图片</translation>
   </message>
   <message>
     <location filename="../../app/help_sheet.py"/>
     <source>Keyboard shortcuts</source>
-    <translation type="unfinished"></translation>
+    <translation>键盘快捷键</translation>
   </message>
   <message>
     <location filename="../../app/help_sheet.py"/>
     <source>Where the focus is</source>
-    <translation type="unfinished"></translation>
+    <translation>在焦点所在处</translation>
   </message>
   <message>
     <location filename="../../app/markdown.py"/>
     <source>[image: {name}]</source>
-    <translation type="unfinished"></translation>
+    <translation>[图片：{name}]</translation>
   </message>
   <message>
+    <location filename="../../app/message_actions.py"/>
+    <location filename="../../app/message_view.py"/>
+    <location filename="../../app/prose_view.py"/>
+    <source>Answer</source>
+    <translation>回答</translation>
+  </message>
+  <message>
+    <location filename="../../app/message_actions.py"/>
+    <source>Continue</source>
+    <translation>继续</translation>
+  </message>
+  <message>
+    <location filename="../../app/message_actions.py"/>
+    <source>Copy message</source>
+    <translation>复制消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/message_actions.py"/>
+    <source>Delete message</source>
+    <translation>删除消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/message_actions.py"/>
+    <location filename="../../app/message_menu.py"/>
     <location filename="../../app/notice.py"/>
     <source>Details</source>
-    <translation type="unfinished"></translation>
+    <translation>详情</translation>
+  </message>
+  <message>
+    <location filename="../../app/message_actions.py"/>
+    <location filename="../../app/message_editor.py"/>
+    <source>Edit message</source>
+    <translation>编辑消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/message_actions.py"/>
+    <source>Try again</source>
+    <translation>重新回答</translation>
+  </message>
+  <message>
+    <location filename="../../app/message_acts.py"/>
+    <source>An answer is being written: stop it first, or wait for its end.</source>
+    <translation>正在生成回答：请先停止，或等待其结束。</translation>
+  </message>
+  <message>
+    <location filename="../../app/message_acts.py"/>
+    <source>Bring back</source>
+    <translation>恢复</translation>
+  </message>
+  <message>
+    <location filename="../../app/message_acts.py"/>
+    <source>Your changes were put aside.</source>
+    <translation>已放弃你的修改。</translation>
+  </message>
+  <message>
+    <location filename="../../app/message_acts.py"/>
+    <source>{n} message was deleted.</source>
+    <translation>已删除 {n} 条消息。</translation>
+  </message>
+  <message>
+    <location filename="../../app/message_acts.py"/>
+    <source>{n} messages were deleted.</source>
+    <translation>已删除 {n} 条消息。</translation>
+  </message>
+  <message>
+    <location filename="../../app/message_editor.py"/>
+    <source>Leave the message as it is (Esc)</source>
+    <translation>保持消息不变 (Esc)</translation>
+  </message>
+  <message>
+    <location filename="../../app/message_editor.py"/>
+    <source>Send the new wording; the old one stays beside it (Enter)</source>
+    <translation>发送修改后的消息，原消息会保留 (Enter)</translation>
+  </message>
+  <message>
+    <location filename="../../app/message_facts.py"/>
+    <source>{tokens} in {seconds} s, {speed} tok/s</source>
+    <translation>{tokens}，用时 {seconds} 秒，{speed} token/秒</translation>
+  </message>
+  <message>
+    <location filename="../../app/message_facts.py"/>
+    <source>{tokens} of the question read, {known} known from before</source>
+    <translation>问题读取了 {tokens}，另有 {known} 此前已读</translation>
+  </message>
+  <message>
+    <location filename="../../app/message_menu.py"/>
+    <source>Bring back what was deleted below</source>
+    <translation>恢复下方已删除的消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/message_menu.py"/>
+    <source>Copy address of the link</source>
+    <translation>复制链接地址</translation>
+  </message>
+  <message>
+    <location filename="../../app/message_menu.py"/>
+    <source>Copy selection</source>
+    <translation>复制所选内容</translation>
+  </message>
+  <message>
+    <location filename="../../app/message_menu.py"/>
+    <source>Next version</source>
+    <translation>下一版本</translation>
+  </message>
+  <message>
+    <location filename="../../app/message_menu.py"/>
+    <source>Previous version</source>
+    <translation>上一版本</translation>
+  </message>
+  <message>
+    <location filename="../../app/message_view.py"/>
+    <source>Stopped.</source>
+    <translation>已停止。</translation>
+  </message>
+  <message>
+    <location filename="../../app/message_view.py"/>
+    <source>The answer reached its length limit.</source>
+    <translation>回答已达到长度上限。</translation>
+  </message>
+  <message>
+    <location filename="../../app/message_view.py"/>
+    <source>The context is full, so the answer ends here.</source>
+    <translation>上下文已满，回答到此结束。</translation>
+  </message>
+  <message>
+    <location filename="../../app/message_view.py"/>
+    <source>The engine stopped here.</source>
+    <translation>引擎在此处停止。</translation>
+  </message>
+  <message>
+    <location filename="../../app/message_view.py"/>
+    <source>This answer was interrupted when the window closed.</source>
+    <translation>窗口关闭时，此回答被中断。</translation>
+  </message>
+  <message>
+    <location filename="../../app/message_view.py"/>
+    <source>You</source>
+    <translation>你</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_keeper.py"/>
+    <location filename="../../app/models_dialog.py"/>
+    <source>Add file…</source>
+    <translation>添加文件…</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_keeper.py"/>
+    <location filename="../../app/models_dialog.py"/>
+    <source>Add folder…</source>
+    <translation>添加文件夹…</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_keeper.py"/>
+    <source>Models (*.gguf)</source>
+    <translation>模型 (*.gguf)</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_keeper.py"/>
+    <source>huggingface.co has no model of this kind with these words.</source>
+    <translation>huggingface.co 上没有匹配的此类模型。</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_keeper.py"/>
+    <source>{model} is no longer listed; its file stays.</source>
+    <translation>已从列表移除 {model}，其文件保留。</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_keeper.py"/>
+    <source>{model} was deleted.</source>
+    <translation>已删除 {model}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_page.py"/>
+    <source>Downloads</source>
+    <translation>下载</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_page.py"/>
+    <source>Found on huggingface.co</source>
+    <translation>在 huggingface.co 上找到</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_page.py"/>
+    <source>On this computer</source>
+    <translation>本机</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_page.py"/>
+    <source>Suggested for download</source>
+    <translation>推荐下载</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_row_view.py"/>
+    <source>Downloaded of {model}</source>
+    <translation>{model} 的下载进度</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_row_view.py"/>
+    <source>{action}: {model}</source>
+    <translation>{action}：{model}</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>Cancelled</source>
+    <translation>已取消</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>Checking what has arrived</source>
+    <translation>正在校验已下载的内容</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>Connecting</source>
+    <translation>正在连接</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>Does not fit: it needs {size} of memory</source>
+    <translation>无法运行：需要 {size} 内存</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>Does not fit: {size}; a context of {n} tokens would</source>
+    <translation>无法运行：需要 {size}；{n} 个 token 的上下文则可以</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>Done</source>
+    <translation>完成</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>Download</source>
+    <translation>下载</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>Downloading</source>
+    <translation>正在下载</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>Fits: {size} of memory with {n} tokens</source>
+    <translation>可运行：{n} 个 token 时占用内存 {size}</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>Hide</source>
+    <translation>隐藏</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>Its makers give it only to those who have an account there.</source>
+    <translation>其作者只提供给在该网站有账号的人。</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>Load</source>
+    <translation>加载</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>Options…</source>
+    <translation>选项…</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>Pause</source>
+    <translation>暂停</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>Paused</source>
+    <translation>已暂停</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>Resume</source>
+    <translation>继续</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>Show files</source>
+    <translation>显示文件</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>Stopped</source>
+    <translation>已停止</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>The line dropped; trying again</source>
+    <translation>连接中断，正在重试</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>Tight: {size} of memory with {n} tokens</source>
+    <translation>勉强可运行：{n} 个 token 时占用内存 {size}</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>Waiting</source>
+    <translation>等待中</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>Whether it fits is not known.</source>
+    <translation>不确定能否运行。</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>Working out whether it fits…</source>
+    <translation>正在判断能否运行…</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>about {size}</source>
+    <translation>约 {size}</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>added by you</source>
+    <translation>由你添加</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>built in</source>
+    <translation>内置</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>downloaded</source>
+    <translation>已下载</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>from LM Studio</source>
+    <translation>来自 LM Studio</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>from Ollama</source>
+    <translation>来自 Ollama</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>from llama.cpp</source>
+    <translation>来自 llama.cpp</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>from the Hugging Face cache</source>
+    <translation>来自 Hugging Face 缓存</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>in use</source>
+    <translation>使用中</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>is here</source>
+    <translation>本机已有</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>{done} of {total}</source>
+    <translation>{done} / {total}</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>{hours} hours</source>
+    <translation>{hours} 小时</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>{n} download</source>
+    <translation>{n} 次下载</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>{n} downloads</source>
+    <translation>{n} 次下载</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>{n} minute</source>
+    <translation>{n} 分钟</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>{n} minutes</source>
+    <translation>{n} 分钟</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>{speed} a second</source>
+    <translation>每秒 {speed}</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>{time} left</source>
+    <translation>还需 {time}</translation>
+  </message>
+  <message>
+    <location filename="../../app/models_dialog.py"/>
+    <source>Find a model</source>
+    <translation>查找模型</translation>
+  </message>
+  <message>
+    <location filename="../../app/models_dialog.py"/>
+    <source>Models</source>
+    <translation>模型</translation>
+  </message>
+  <message>
+    <location filename="../../app/models_dialog.py"/>
+    <source>No model here has these words. The search may find more.</source>
+    <translation>本机没有匹配的模型。在线搜索可能会找到更多。</translation>
+  </message>
+  <message>
+    <location filename="../../app/models_dialog.py"/>
+    <source>Search huggingface.co</source>
+    <translation>搜索 huggingface.co</translation>
+  </message>
+  <message>
+    <location filename="../../app/models_dialog.py"/>
+    <source>Searching and downloading connect to huggingface.co and send it words and names; nothing else connects.</source>
+    <translation>搜索和下载会连接 huggingface.co，并发送搜索词和名称；除此之外不会有任何连接。</translation>
+  </message>
+  <message>
+    <location filename="../../app/models_dialog.py"/>
+    <source>Searching…</source>
+    <translation>正在搜索…</translation>
   </message>
   <message>
     <location filename="../../app/notice.py"/>
     <source>Dismiss</source>
-    <translation type="unfinished"></translation>
+    <translation>关闭提示</translation>
   </message>
   <message>
     <location filename="../../app/palette.py"/>
     <source>Found</source>
-    <translation type="unfinished"></translation>
+    <translation>搜索结果</translation>
   </message>
   <message>
     <location filename="../../app/palette.py"/>
     <source>Nothing has these words.</source>
-    <translation type="unfinished"></translation>
+    <translation>没有找到匹配的内容。</translation>
   </message>
   <message>
     <location filename="../../app/palette.py"/>
     <source>Search chats and commands</source>
-    <translation type="unfinished"></translation>
+    <translation>搜索对话和命令</translation>
+  </message>
+  <message>
+    <location filename="../../app/persona.py"/>
+    <source>A persona needs a name.</source>
+    <translation>角色需要一个名称。</translation>
+  </message>
+  <message>
+    <location filename="../../app/persona.py"/>
+    <source>Answer with a list of ten different, surprising ideas, one line each.</source>
+    <translation>用列表给出十个不同的、出人意料的想法，每个一行。</translation>
+  </message>
+  <message>
+    <location filename="../../app/persona.py"/>
+    <source>Brainstormer</source>
+    <translation>头脑风暴</translation>
+  </message>
+  <message>
+    <location filename="../../app/persona.py"/>
+    <source>Code helper</source>
+    <translation>编程助手</translation>
+  </message>
+  <message>
+    <location filename="../../app/persona.py"/>
+    <source>Correct spelling, grammar and style. Keep the language and the meaning. Answer with the new text only.</source>
+    <translation>修正拼写、语法和文风。保持原来的语言和意思。只回答修改后的文本。</translation>
+  </message>
+  <message>
+    <location filename="../../app/persona.py"/>
+    <source>Editor</source>
+    <translation>编辑</translation>
+  </message>
+  <message>
+    <location filename="../../app/persona.py"/>
+    <source>Summarize what the user writes in at most five short points, in its own language. Add nothing to it.</source>
+    <translation>用原文的语言，把用户写的内容概括为最多五个简短要点。不要添加任何内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/persona.py"/>
+    <source>Summarizer</source>
+    <translation>摘要</translation>
+  </message>
+  <message>
+    <location filename="../../app/persona.py"/>
+    <source>There is a persona “{name}” already.</source>
+    <translation>已有名为“{name}”的角色。</translation>
+  </message>
+  <message>
+    <location filename="../../app/persona.py"/>
+    <source>Translate what the user writes into English. Answer with the translation only.</source>
+    <translation>把用户写的内容翻译成中文。只回答译文。</translation>
+  </message>
+  <message>
+    <location filename="../../app/persona.py"/>
+    <source>Translator</source>
+    <translation>翻译</translation>
+  </message>
+  <message>
+    <location filename="../../app/persona.py"/>
+    <source>You are a careful programmer. Answer with working code first, then explain it in a few sentences.</source>
+    <translation>你是一位严谨的程序员。先给出可运行的代码，再用几句话解释。</translation>
+  </message>
+  <message>
+    <location filename="../../app/persona.py"/>
+    <source>“{name}” comes with Chickadee. Please choose another name.</source>
+    <translation>“{name}”是 Chickadee 自带的。请换一个名称。</translation>
   </message>
   <message>
     <location filename="../../app/preferences.py"/>
     <source>No program opens {file}; any text editor will do.</source>
-    <translation type="unfinished"></translation>
+    <translation>没有程序能打开 {file}；可用任意文本编辑器打开。</translation>
   </message>
   <message>
     <location filename="../../app/preferences.py"/>
     <source>Open settings</source>
-    <translation type="unfinished"></translation>
+    <translation>打开设置</translation>
   </message>
   <message>
     <location filename="../../app/problem_notice.py"/>
     <source>Choose another model</source>
-    <translation type="unfinished"></translation>
+    <translation>选择其他模型</translation>
   </message>
   <message>
     <location filename="../../app/problem_notice.py"/>
     <source>Start engine again</source>
-    <translation type="unfinished"></translation>
+    <translation>重新启动引擎</translation>
+  </message>
+  <message>
+    <location filename="../../app/prose_view.py"/>
+    <source>Your message</source>
+    <translation>你的消息</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>16 bits (f16)</source>
-    <translation type="unfinished"></translation>
+    <translation>16 位 (f16)</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>4 bits (q4_0)</source>
-    <translation type="unfinished"></translation>
+    <translation>4 位 (q4_0)</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>8 bits (q8_0)</source>
-    <translation type="unfinished"></translation>
+    <translation>8 位 (q8_0)</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Above 1, recent words are less likely to come again; small models fall into loops at 1.</source>
-    <translation type="unfinished"></translation>
+    <translation>大于 1 时，最近用过的词不易再次出现；为 1 时小模型容易陷入重复。</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>All of them</source>
-    <translation type="unfinished"></translation>
+    <translation>全部</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>An answer ends after so many tokens; automatic: when the model ends it, or the context is full.</source>
-    <translation type="unfinished"></translation>
+    <translation>回答达到此 token 数后结束；自动：由模型结束，或上下文已满。</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Answers</source>
-    <translation type="unfinished"></translation>
+    <translation>回答</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>As measured here</source>
-    <translation type="unfinished"></translation>
+    <translation>按本机测量</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>As the system</source>
-    <translation type="unfinished"></translation>
+    <translation>跟随系统</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <location filename="../../app/setting_controls.py"/>
     <source>Automatic</source>
-    <translation type="unfinished"></translation>
+    <translation>自动</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>By the published rule</source>
-    <translation type="unfinished"></translation>
+    <translation>按已发表的规则</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Context</source>
-    <translation type="unfinished"></translation>
+    <translation>上下文</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Dark</source>
-    <translation type="unfinished"></translation>
+    <translation>深色</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Drafting</source>
-    <translation type="unfinished"></translation>
-  </message>
-  <message>
-    <location filename="../../app/schema.py"/>
-    <source>Engine</source>
-    <translation type="unfinished"></translation>
+    <translation>草稿预测</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>For chats that are saved so that they open fast; 0 saves none and deletes those that were saved.</source>
-    <translation type="unfinished"></translation>
+    <translation>用于保存对话缓存，使其能快速打开；0 表示不保存，并删除已保存的缓存。</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Guesses the next words from the chat's own text, where measurements promise that it is faster.</source>
-    <translation type="unfinished"></translation>
+    <translation>根据对话中已有的文字预测后续词语，仅在测量表明更快时使用。</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>How exactly the model remembers what it has read: fewer bits make room for a longer context.</source>
-    <translation type="unfinished"></translation>
+    <translation>模型记忆已读内容的精度：位数越少，可容纳的上下文越长。</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>How freely words are chosen: 0 always takes the likeliest one, more is livelier.</source>
-    <translation type="unfinished"></translation>
+    <translation>选词的自由度：0 总是选最可能的词，数值越大越活泼。</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>How many of the processor's threads compute; automatic: as many as suit this computer.</source>
-    <translation type="unfinished"></translation>
+    <translation>用于计算的处理器线程数；自动：选择适合本机的数量。</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>How many tokens of a chat the model can see at once; automatic: what fits into memory.</source>
-    <translation type="unfinished"></translation>
+    <translation>模型一次能看到的对话 token 数；自动：取内存能容纳的最大值。</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>In percent, from 80 to 200. Ctrl and + or - change it too, Ctrl+0 goes back.</source>
-    <translation type="unfinished"></translation>
+    <translation>百分比，80 到 200。也可用 Ctrl 加 + 或 - 调整，Ctrl+0 恢复默认。</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Instructions</source>
-    <translation type="unfinished"></translation>
-  </message>
-  <message>
-    <location filename="../../app/schema.py"/>
-    <source>Keys and values</source>
-    <translation type="unfinished"></translation>
+    <translation>指令</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Language</source>
-    <translation type="unfinished"></translation>
+    <translation>语言</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Library</source>
-    <translation type="unfinished"></translation>
+    <translation>计算库</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Light</source>
-    <translation type="unfinished"></translation>
+    <translation>浅色</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Light or dark; automatic: as the system has it, also when that changes.</source>
-    <translation type="unfinished"></translation>
+    <translation>浅色或深色；自动：跟随系统，系统切换时也随之切换。</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Longest answer</source>
-    <translation type="unfinished"></translation>
-  </message>
-  <message>
-    <location filename="../../app/schema.py"/>
-    <location filename="../../app/status_line.py"/>
-    <source>Memory</source>
-    <translation type="unfinished"></translation>
+    <translation>回答长度上限</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Min-p</source>
-    <translation type="unfinished"></translation>
+    <translation>Min-p</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Off</source>
-    <translation type="unfinished"></translation>
+    <translation>关闭</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Only so many of the likeliest tokens are chosen from; 0 switches this off.</source>
-    <translation type="unfinished"></translation>
+    <translation>只从最可能的这么多个 token 中选择；0 表示关闭。</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Only the likeliest tokens that together have this probability are chosen from; 1 switches this off.</source>
-    <translation type="unfinished"></translation>
+    <translation>只从累计概率达到此值的最可能 token 中选择；1 表示关闭。</translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Own graph</source>
+    <translation>自研计算图</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Repeat penalty</source>
-    <translation type="unfinished"></translation>
+    <translation>重复惩罚</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Saved chats</source>
-    <translation type="unfinished"></translation>
+    <translation>对话缓存</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Space on the disk</source>
-    <translation type="unfinished"></translation>
+    <translation>磁盘空间</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Standing instructions that the model reads before every chat.</source>
-    <translation type="unfinished"></translation>
+    <translation>模型在每次对话之前都会读到的固定指令。</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Temperature</source>
-    <translation type="unfinished"></translation>
+    <translation>温度</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Text size</source>
-    <translation type="unfinished"></translation>
+    <translation>文字大小</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>The most memory the engine may take, like 4GiB; automatic: what is free, less a reserve.</source>
-    <translation type="unfinished"></translation>
+    <translation>引擎最多可占用的内存，例如 4GiB；自动：可用内存减去预留部分。</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Theme</source>
-    <translation type="unfinished"></translation>
+    <translation>主题</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Threads</source>
-    <translation type="unfinished"></translation>
+    <translation>线程数</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Tokens with less than this share of the likeliest one's probability are left out; 0 switches this off.</source>
-    <translation type="unfinished"></translation>
+    <translation>概率低于最可能 token 概率此比例的 token 会被排除；0 表示关闭。</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Top-k</source>
-    <translation type="unfinished"></translation>
+    <translation>Top-k</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Top-p</source>
-    <translation type="unfinished"></translation>
+    <translation>Top-p</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>What menus, buttons and messages of Chickadee are written in; models answer in the language you write.</source>
-    <translation type="unfinished"></translation>
+    <translation>Chickadee 的菜单、按钮和提示所用的语言；模型会用你书写的语言回答。</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Where it pays</source>
-    <translation type="unfinished"></translation>
+    <translation>在有益时使用</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Which library computes; automatic: the faster one for the model, once both were timed in idle time.</source>
-    <translation type="unfinished"></translation>
+    <translation>由哪个库计算；自动：空闲时对两者计时后，选择对该模型更快的一个。</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Which tokens are kept</source>
-    <translation type="unfinished"></translation>
+    <translation>保留哪些 token</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Whose keys and values stay in memory: every token's, or what a published rule or measurements here say.</source>
-    <translation type="unfinished"></translation>
+    <translation>哪些 token 的键值留在内存中：全部，或按已发表的规则，或按本机测量。</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
     <source>Window</source>
-    <translation type="unfinished"></translation>
+    <translation>窗口</translation>
   </message>
   <message>
     <location filename="../../app/setting.py"/>
     <source>a list</source>
-    <translation type="unfinished"></translation>
+    <translation>列表</translation>
   </message>
   <message>
     <location filename="../../app/setting.py"/>
     <source>a number from {low} to {high}</source>
-    <translation type="unfinished"></translation>
+    <translation>{low} 到 {high} 之间的数</translation>
   </message>
   <message>
     <location filename="../../app/setting.py"/>
     <source>a size like 4GiB, from {low} to {high}</source>
-    <translation type="unfinished"></translation>
+    <translation>{low} 到 {high} 之间的大小，如 4GiB</translation>
   </message>
   <message>
     <location filename="../../app/setting.py"/>
     <source>a table</source>
-    <translation type="unfinished"></translation>
+    <translation>表</translation>
   </message>
   <message>
     <location filename="../../app/setting.py"/>
     <source>a text of at most {n:,.0f} characters</source>
-    <translation type="unfinished"></translation>
+    <translation>不超过 {n:,.0f} 个字符的文本</translation>
   </message>
   <message>
     <location filename="../../app/setting.py"/>
     <source>a whole number from {low} to {high}</source>
-    <translation type="unfinished"></translation>
+    <translation>{low} 到 {high} 之间的整数</translation>
   </message>
   <message>
     <location filename="../../app/setting.py"/>
     <source>{name} is {value}; it must be {allowed}</source>
-    <translation type="unfinished"></translation>
+    <translation>{name} 的值为 {value}，应为{allowed}</translation>
   </message>
   <message>
     <location filename="../../app/setting.py"/>
     <source>{several} or {last}</source>
-    <translation type="unfinished"></translation>
+    <translation>{several} 或 {last}</translation>
   </message>
   <message>
     <location filename="../../app/setting.py"/>
     <source>“{text}”</source>
-    <translation type="unfinished"></translation>
+    <translation>“{text}”</translation>
   </message>
   <message>
     <location filename="../../app/setting_row.py"/>
     <source>Reset</source>
-    <translation type="unfinished"></translation>
+    <translation>重置</translation>
   </message>
   <message>
     <location filename="../../app/setting_row.py"/>
     <source>Reset {setting}</source>
-    <translation type="unfinished"></translation>
+    <translation>重置{setting}</translation>
   </message>
   <message>
     <location filename="../../app/setting_row.py"/>
     <source>This must be {allowed}.</source>
-    <translation type="unfinished"></translation>
+    <translation>此处应为{allowed}。</translation>
   </message>
   <message>
     <location filename="../../app/setting_row.py"/>
     <source>{setting}: back to what the machine suggests</source>
-    <translation type="unfinished"></translation>
+    <translation>{setting}：恢复为本机建议值</translation>
   </message>
   <message>
     <location filename="../../app/settings.py"/>
     <source>In {file}, {error}. The default is used.</source>
-    <translation type="unfinished"></translation>
+    <translation>{file} 中，{error}。已使用默认值。</translation>
   </message>
   <message>
     <location filename="../../app/settings.py"/>
     <source>In {file}, {section} must be a section, [{section}]. Its defaults are used.</source>
-    <translation type="unfinished"></translation>
+    <translation>{file} 中，{section} 应为一个小节 [{section}]。已使用其默认值。</translation>
   </message>
   <message>
     <location filename="../../app/settings.py"/>
     <source>The old {file} was not TOML; it is kept as {kept}.</source>
-    <translation type="unfinished"></translation>
+    <translation>旧的 {file} 不是 TOML 格式，已保留为 {kept}。</translation>
   </message>
   <message>
     <location filename="../../app/settings_dialog.py"/>
     <source>No setting has these words.</source>
-    <translation type="unfinished"></translation>
+    <translation>没有匹配的设置。</translation>
   </message>
   <message>
     <location filename="../../app/settings_dialog.py"/>
     <source>Open file</source>
-    <translation type="unfinished"></translation>
+    <translation>打开文件</translation>
   </message>
   <message>
     <location filename="../../app/settings_dialog.py"/>
     <source>Reset all to what the machine suggests</source>
-    <translation type="unfinished"></translation>
+    <translation>全部恢复为本机建议值</translation>
   </message>
   <message>
     <location filename="../../app/settings_dialog.py"/>
     <source>Search settings</source>
-    <translation type="unfinished"></translation>
+    <translation>搜索设置</translation>
   </message>
   <message>
     <location filename="../../app/settings_dialog.py"/>
     <location filename="../../app/window.py"/>
     <source>Settings</source>
-    <translation type="unfinished"></translation>
+    <translation>设置</translation>
   </message>
   <message>
     <location filename="../../app/settings_dialog.py"/>
     <source>Undo the reset</source>
-    <translation type="unfinished"></translation>
+    <translation>撤销重置</translation>
   </message>
   <message>
     <location filename="../../app/settings_file.py"/>
     <source>The settings cannot be stored: {file} cannot be written ({why}).</source>
-    <translation type="unfinished"></translation>
+    <translation>无法保存设置：不能写入 {file}（{why}）。</translation>
   </message>
   <message>
     <location filename="../../app/settings_file.py"/>
     <source>line {line} is not UTF-8 text</source>
-    <translation type="unfinished"></translation>
+    <translation>第 {line} 行不是 UTF-8 文本</translation>
   </message>
   <message>
     <location filename="../../app/settings_file.py"/>
     <source>{file} cannot be read: {why}. The defaults are used.</source>
-    <translation type="unfinished"></translation>
+    <translation>无法读取 {file}：{why}。已使用默认值。</translation>
   </message>
   <message>
     <location filename="../../app/settings_file.py"/>
     <source>{file} is not TOML: {why}. The defaults are used.</source>
-    <translation type="unfinished"></translation>
+    <translation>{file} 不是 TOML 格式：{why}。已使用默认值。</translation>
+  </message>
+  <message>
+    <location filename="../../app/sources.py"/>
+    <source> (page {pages})</source>
+    <translation>（第 {pages} 页）</translation>
+  </message>
+  <message>
+    <location filename="../../app/sources.py"/>
+    <source> (pages {pages})</source>
+    <translation>（第 {pages} 页）</translation>
+  </message>
+  <message>
+    <location filename="../../app/sources.py"/>
+    <source>From {name}: part {parts} of {total}</source>
+    <translation>来自 {name}：第 {parts} 部分，共 {total} 部分</translation>
+  </message>
+  <message>
+    <location filename="../../app/sources.py"/>
+    <source>From {name}: parts {parts} of {total}</source>
+    <translation>来自 {name}：第 {parts} 部分，共 {total} 部分</translation>
+  </message>
+  <message>
+    <location filename="../../app/sources.py"/>
+    <source>Nothing of {name} was sent.</source>
+    <translation>没有发送 {name} 的内容。</translation>
   </message>
   <message>
     <location filename="../../app/status_line.py"/>
     <source>Computed by {library} with {n} threads</source>
-    <translation type="unfinished"></translation>
+    <translation>由 {library} 以 {n} 个线程计算</translation>
   </message>
   <message>
     <location filename="../../app/status_line.py"/>
     <source>Context used</source>
-    <translation type="unfinished"></translation>
+    <translation>已用上下文</translation>
   </message>
   <message>
     <location filename="../../app/status_line.py"/>
     <source>Context: {used:,} of {n_ctx:,} tokens used</source>
-    <translation type="unfinished"></translation>
+    <translation>上下文：已用 {used:,} / {n_ctx:,} 个 token</translation>
   </message>
   <message>
     <location filename="../../app/status_line.py"/>
     <source>Last answer: {n:,} tokens in {seconds:.1f} s</source>
-    <translation type="unfinished"></translation>
+    <translation>上次回答：{n:,} 个 token，用时 {seconds:.1f} 秒</translation>
   </message>
   <message>
     <location filename="../../app/status_line.py"/>
     <source>Last question: {read:,} tokens read, {known:,} known from before</source>
-    <translation type="unfinished"></translation>
+    <translation>上次提问：读取 {read:,} 个 token，另有 {known:,} 个此前已读</translation>
   </message>
   <message>
     <location filename="../../app/status_line.py"/>
     <source>Memory of the engine: {size}</source>
-    <translation type="unfinished"></translation>
+    <translation>引擎占用内存：{size}</translation>
   </message>
   <message>
     <location filename="../../app/status_line.py"/>
     <source>Model</source>
-    <translation type="unfinished"></translation>
+    <translation>模型</translation>
+  </message>
+  <message>
+    <location filename="../../app/status_line.py"/>
+    <source>Models…</source>
+    <translation>模型…</translation>
   </message>
   <message>
     <location filename="../../app/status_line.py"/>
     <source>No model</source>
-    <translation type="unfinished"></translation>
+    <translation>无模型</translation>
   </message>
   <message>
     <location filename="../../app/status_line.py"/>
     <source>No model is loaded</source>
-    <translation type="unfinished"></translation>
+    <translation>未加载模型</translation>
   </message>
   <message>
     <location filename="../../app/status_line.py"/>
     <source>Open model…</source>
-    <translation type="unfinished"></translation>
-  </message>
-  <message>
-    <location filename="../../app/status_line.py"/>
-    <source>Speed</source>
-    <translation type="unfinished"></translation>
+    <translation>打开模型…</translation>
   </message>
   <message>
     <location filename="../../app/status_line.py"/>
     <source>{model} · {millions} million parameters · {size}</source>
-    <translation type="unfinished"></translation>
+    <translation>{model} · {millions} 百万参数 · {size}</translation>
   </message>
   <message>
     <location filename="../../app/status_line.py"/>
     <source>{n:,.0f} tok/s</source>
-    <translation type="unfinished"></translation>
+    <translation>{n:,.0f} token/秒</translation>
+  </message>
+  <message>
+    <location filename="../../app/table_view.py"/>
+    <source>Table</source>
+    <translation>表格</translation>
+  </message>
+  <message>
+    <location filename="../../app/thought_view.py"/>
+    <source> {seconds} s</source>
+    <translation> {seconds} 秒</translation>
+  </message>
+  <message>
+    <location filename="../../app/thought_view.py"/>
+    <source>Hide what the model thought</source>
+    <translation>隐藏思考过程</translation>
+  </message>
+  <message>
+    <location filename="../../app/thought_view.py"/>
+    <source>Show what the model thought</source>
+    <translation>显示思考过程</translation>
+  </message>
+  <message>
+    <location filename="../../app/thought_view.py"/>
+    <source>Thinking…</source>
+    <translation>正在思考…</translation>
+  </message>
+  <message>
+    <location filename="../../app/thought_view.py"/>
+    <source>Thinking… {time}</source>
+    <translation>正在思考… {time}</translation>
+  </message>
+  <message>
+    <location filename="../../app/thought_view.py"/>
+    <source>Thought</source>
+    <translation>思考过程</translation>
+  </message>
+  <message>
+    <location filename="../../app/thought_view.py"/>
+    <source>Thought for {time}</source>
+    <translation>思考了 {time}</translation>
+  </message>
+  <message>
+    <location filename="../../app/thought_view.py"/>
+    <location filename="../../app/waiting.py"/>
+    <source>{n} min</source>
+    <translation>{n} 分钟</translation>
+  </message>
+  <message>
+    <location filename="../../app/thought_view.py"/>
+    <source>{seconds} s</source>
+    <translation>{seconds} 秒</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript.py"/>
+    <source>Messages</source>
+    <translation>消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript.py"/>
+    <source>To the end</source>
+    <translation>到末尾</translation>
+  </message>
+  <message>
+    <location filename="../../app/tray.py"/>
+    <source>Change</source>
+    <translation>更改</translation>
+  </message>
+  <message>
+    <location filename="../../app/tray.py"/>
+    <source>Remove the largest</source>
+    <translation>移除最大的文件</translation>
+  </message>
+  <message>
+    <location filename="../../app/tray.py"/>
+    <source>Send the parts that match the question best</source>
+    <translation>发送与问题最相关的部分</translation>
+  </message>
+  <message>
+    <location filename="../../app/tray.py"/>
+    <source>Send what fits from the beginning</source>
+    <translation>从开头起发送能容纳的部分</translation>
   </message>
   <message>
     <location filename="../../app/waiting.py"/>
     <source>Another chat is being answered, this one is next</source>
-    <translation type="unfinished"></translation>
+    <translation>正在回答另一个对话，接下来轮到此对话</translation>
   </message>
   <message>
     <location filename="../../app/waiting.py"/>
     <source>Loading {model}</source>
-    <translation type="unfinished"></translation>
+    <translation>正在加载 {model}</translation>
   </message>
   <message>
     <location filename="../../app/waiting.py"/>
     <source>Loading {model}, your message is answered next</source>
-    <translation type="unfinished"></translation>
+    <translation>正在加载 {model}，随后回答你的消息</translation>
   </message>
   <message>
     <location filename="../../app/waiting.py"/>
     <source>Reading this chat again…</source>
-    <translation type="unfinished"></translation>
+    <translation>正在重新读取此对话…</translation>
   </message>
   <message>
     <location filename="../../app/waiting.py"/>
     <source>Reading {done:,} of {total:,} tokens</source>
-    <translation type="unfinished"></translation>
+    <translation>正在读取：{done:,} / {total:,} 个 token</translation>
   </message>
   <message>
     <location filename="../../app/waiting.py"/>
     <source>Your message is kept and answered as soon as a model is loaded</source>
-    <translation type="unfinished"></translation>
+    <translation>消息已保留，加载模型后立即回答</translation>
   </message>
   <message>
     <location filename="../../app/waiting.py"/>
     <source>the model</source>
-    <translation type="unfinished"></translation>
+    <translation>模型</translation>
   </message>
   <message>
     <location filename="../../app/waiting.py"/>
     <source>{line} · {time} left</source>
-    <translation type="unfinished"></translation>
-  </message>
-  <message>
-    <location filename="../../app/waiting.py"/>
-    <source>{n} min</source>
-    <translation type="unfinished"></translation>
+    <translation>{line} · 还需 {time}</translation>
   </message>
   <message>
     <location filename="../../app/waiting.py"/>
     <source>{n} s</source>
-    <translation type="unfinished"></translation>
+    <translation>{n} 秒</translation>
+  </message>
+  <message>
+    <location filename="../../app/web_links.py"/>
+    <source>Open in browser</source>
+    <translation>在浏览器中打开</translation>
+  </message>
+  <message>
+    <location filename="../../app/web_links.py"/>
+    <source>That is this computer or one in your own network.</source>
+    <translation>这是本机或你所在网络中的电脑。</translation>
+  </message>
+  <message>
+    <location filename="../../app/web_links.py"/>
+    <source>This link does not lead to a web page, so it stays closed: {address}</source>
+    <translation>此链接不是网页，未打开：{address}</translation>
+  </message>
+  <message>
+    <location filename="../../app/web_links.py"/>
+    <source>This link is a file in disguise, not a web page, so it stays closed: {address}</source>
+    <translation>此链接是伪装的文件而非网页，未打开：{address}</translation>
+  </message>
+  <message>
+    <location filename="../../app/web_links.py"/>
+    <source>This link is a program, not a web page, so it stays closed: {address}</source>
+    <translation>此链接是程序而非网页，未打开：{address}</translation>
+  </message>
+  <message>
+    <location filename="../../app/web_links.py"/>
+    <source>This link leads out of Chickadee, to {host}: {address}</source>
+    <translation>此链接将离开 Chickadee，前往 {host}：{address}</translation>
+  </message>
+  <message>
+    <location filename="../../app/web_links.py"/>
+    <source>This link leads to a file on a computer, not to a web page, so it stays closed: {address}</source>
+    <translation>此链接指向电脑上的文件而非网页，未打开：{address}</translation>
   </message>
   <message>
     <location filename="../../app/welcome.py"/>
     <source>Chickadee chats with language models that run on this computer, without an account.</source>
-    <translation type="unfinished"></translation>
+    <translation>Chickadee 让你与在这台电脑上运行的语言模型对话，无需账号。</translation>
   </message>
   <message>
     <location filename="../../app/welcome.py"/>
     <source>No model is here yet: open a GGUF model file with {keys}.</source>
-    <translation type="unfinished"></translation>
+    <translation>这里还没有模型：按 {keys} 打开一个 GGUF 模型文件。</translation>
   </message>
   <message>
     <location filename="../../app/welcome.py"/>
     <source>Nothing you write leaves it: there is no server, and chats are files that only you can read.</source>
-    <translation type="unfinished"></translation>
+    <translation>你写下的内容不会离开这台电脑：没有服务器，对话是只有你能读取的文件。</translation>
   </message>
   <message>
     <location filename="../../app/welcome.py"/>
     <source>Private. Offline. On this laptop.</source>
-    <translation type="unfinished"></translation>
+    <translation>私密、离线，就在这台电脑上。</translation>
   </message>
   <message>
     <location filename="../../app/welcome.py"/>
     <source>Start chatting</source>
-    <translation type="unfinished"></translation>
+    <translation>开始对话</translation>
   </message>
   <message>
     <location filename="../../app/welcome.py"/>
     <source>Welcome to Chickadee</source>
-    <translation type="unfinished"></translation>
+    <translation>欢迎使用 Chickadee</translation>
   </message>
   <message>
     <location filename="../../app/welcome.py"/>
     <source>{model} is included and ready; any other GGUF model can be opened with {keys}.</source>
-    <translation type="unfinished"></translation>
+    <translation>已内置 {model}，可立即使用；按 {keys} 可打开其他 GGUF 模型。</translation>
+  </message>
+  <message>
+    <location filename="../../app/window.py"/>
+    <source>Instructions and persona of this chat</source>
+    <translation>此对话的指令与角色</translation>
   </message>
   <message>
     <location filename="../../app/window.py"/>
     <source>New chat</source>
-    <translation type="unfinished"></translation>
+    <translation>新对话</translation>
   </message>
   <message>
     <location filename="../../app/window.py"/>
     <source>Show or hide the chats</source>
-    <translation type="unfinished"></translation>
+    <translation>显示或隐藏对话列表</translation>
   </message>
   <message>
     <location filename="../../app/wiring.py"/>
     <source>Models (*.gguf);;All files (*)</source>
-    <translation type="unfinished"></translation>
+    <translation>模型 (*.gguf);;所有文件 (*)</translation>
   </message>
   <message>
     <location filename="../../app/wiring.py"/>
     <source>Open model</source>
-    <translation type="unfinished"></translation>
-  </message>
-  <message>
-    <location filename="../../app/wiring.py"/>
-    <source>Undo</source>
-    <translation type="unfinished"></translation>
+    <translation>打开模型</translation>
   </message>
   <message>
     <location filename="../../app/wiring.py"/>
     <source>“{title}” was deleted.</source>
-    <translation type="unfinished"></translation>
+    <translation>已删除“{title}”。</translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>A good first choice for a laptop with 8 GB: many languages, little memory.</source>
+    <translation>8 GB 笔记本的首选：支持多种语言，占用内存少。</translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>Explains, completes and corrects code.</source>
+    <translation>解释、补全和修正代码。</translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>Follows instructions closely; summaries and questions about long documents.</source>
+    <translation>严格遵循指令；适合长文档的摘要和问答。</translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>For a laptop with 16 GB: careful answers, slower.</source>
+    <translation>适合 16 GB 笔记本：回答更周全，但较慢。</translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>For serious code on a laptop with 16 GB.</source>
+    <translation>适合在 16 GB 笔记本上认真写代码。</translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>For small pieces of code; drafts for the larger Qwen2.5 Coder.</source>
+    <translation>适合短小的代码；可为更大的 Qwen2.5 Coder 做草稿预测。</translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>Fully open, training data included; everyday questions in English.</source>
+    <translation>完全开放，包括训练数据；适合英文日常问题。</translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>Good English for its size: rewriting, summaries, everyday questions.</source>
+    <translation>体积虽小，英文出色：改写、摘要、日常问题。</translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>Open data and six European languages; can think before it answers.</source>
+    <translation>数据开放，支持六种欧洲语言；可先思考再回答。</translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>Strong at reasoning in English; forgets long chats.</source>
+    <translation>擅长英文推理；长对话容易遗忘。</translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>The best answers that a laptop with 8 GB can give; thinks before it answers.</source>
+    <translation>8 GB 笔记本能给出的最佳回答；先思考再回答。</translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>The smallest one that knows many languages; drafts for the larger Qwen2.5.</source>
+    <translation>最小的多语言模型；可为更大的 Qwen2.5 做草稿预测。</translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>Thinks before it answers, even on small laptops; drafts for the larger Qwen3.</source>
+    <translation>先思考再回答，小型笔记本也能运行；可为更大的 Qwen3 做草稿预测。</translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>Thinks before it answers; sums, plans and more than a hundred languages.</source>
+    <translation>先思考再回答；擅长计算、规划，支持一百多种语言。</translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>Tiny and fast; for short rewrites and summaries in English.</source>
+    <translation>小巧快速；适合简短的英文改写和摘要。</translation>
   </message>
 </context>
 <context>
@@ -986,454 +2354,730 @@
   <message>
     <location filename="../../app/engine_end.py"/>
     <source>The engine could not be started: {1}.</source>
-    <translation type="unfinished"></translation>
+    <translation>无法启动引擎：{1}。</translation>
   </message>
   <message>
     <location filename="../../app/engine_end.py"/>
     <source>The engine crashed.</source>
-    <translation type="unfinished"></translation>
+    <translation>引擎崩溃了。</translation>
   </message>
   <message>
     <location filename="../../app/engine_end.py"/>
     <source>The engine did not react to Stop, so it was ended; your next message starts it again.</source>
-    <translation type="unfinished"></translation>
+    <translation>引擎对“停止”没有反应，已被终止；发送下一条消息时会重新启动。</translation>
   </message>
   <message>
     <location filename="../../app/engine_end.py"/>
     <source>The engine ended unexpectedly (code {1}).</source>
-    <translation type="unfinished"></translation>
+    <translation>引擎意外退出（代码 {1}）。</translation>
   </message>
   <message>
     <location filename="../../app/engine_end.py"/>
     <source>The engine ended unexpectedly.</source>
-    <translation type="unfinished"></translation>
+    <translation>引擎意外退出。</translation>
   </message>
   <message>
     <location filename="../../app/engine_end.py"/>
     <source>The engine gave up because of an internal error.</source>
-    <translation type="unfinished"></translation>
+    <translation>引擎因内部错误而中止。</translation>
   </message>
   <message>
     <location filename="../../app/engine_end.py"/>
     <source>The engine stopped: it was built for a newer processor than this one.</source>
-    <translation type="unfinished"></translation>
+    <translation>引擎已停止：它是为更新的处理器构建的。</translation>
   </message>
   <message>
     <location filename="../../app/engine_end.py"/>
     <source>The engine stopped: the model file could not be read any more.</source>
-    <translation type="unfinished"></translation>
+    <translation>引擎已停止：无法继续读取模型文件。</translation>
   </message>
   <message>
     <location filename="../../app/engine_end.py"/>
     <source>The engine was ended by another program.</source>
-    <translation type="unfinished"></translation>
+    <translation>引擎被另一个程序终止。</translation>
   </message>
   <message>
     <location filename="../../app/engine_end.py"/>
     <source>The engine was stopped by signal {1}.</source>
-    <translation type="unfinished"></translation>
+    <translation>引擎被信号 {1} 终止。</translation>
   </message>
   <message>
     <location filename="../../app/engine_end.py"/>
     <source>The engine was stopped by the system, most likely because memory ran out.</source>
-    <translation type="unfinished"></translation>
+    <translation>引擎被系统终止，很可能是因为内存不足。</translation>
   </message>
   <message>
     <location filename="../../engine/backend.py"/>
     <location filename="../../engine/ik/needs.py"/>
     <source>ik_llama.cpp is not installed: there is no wheel of it for this computer.</source>
-    <translation type="unfinished"></translation>
+    <translation>未安装 ik_llama.cpp：没有适用于本机的安装包。</translation>
   </message>
   <message>
     <location filename="../../engine/capi/context.py"/>
+    <location filename="../../engine/graph/exact.py"/>
     <source>There is not enough free memory for a context of {1} tokens. Try a smaller one.</source>
-    <translation type="unfinished"></translation>
+    <translation>可用内存不足以容纳 {1} 个 token 的上下文。请减小上下文。</translation>
   </message>
   <message>
     <location filename="../../engine/capi/model.py"/>
     <source>There is not enough free memory to load {1}. Try a smaller model.</source>
-    <translation type="unfinished"></translation>
+    <translation>可用内存不足，无法加载 {1}。请使用更小的模型。</translation>
   </message>
   <message>
     <location filename="../../engine/capi/model.py"/>
     <source>{1} could not be loaded: {2} does not accept the file.</source>
-    <translation type="unfinished"></translation>
+    <translation>无法加载 {1}：{2} 不接受该文件。</translation>
   </message>
   <message>
     <location filename="../../engine/capi/model.py"/>
     <source>{1} has the architecture “{2}”, which this version of {3} does not know yet.</source>
-    <translation type="unfinished"></translation>
+    <translation>{1} 的架构为“{2}”，当前版本的 {3} 尚不支持。</translation>
   </message>
   <message>
     <location filename="../../engine/capi/model.py"/>
     <source>{1} is an adapter (LoRA), an addition to a model. Choose the model itself.</source>
-    <translation type="unfinished"></translation>
+    <translation>{1} 是适配器（LoRA），只是模型的附加部分。请选择模型本身。</translation>
   </message>
   <message>
     <location filename="../../engine/capi/model.py"/>
     <source>{1} is an embedding model: it compares texts and cannot answer. Choose a chat model.</source>
-    <translation type="unfinished"></translation>
+    <translation>{1} 是嵌入模型，用于比较文本，不能回答。请选择对话模型。</translation>
   </message>
   <message>
     <location filename="../../engine/capi/model.py"/>
+    <location filename="../../engine/graph/weights.py"/>
     <location filename="../../models/header.py"/>
     <source>{1} is incomplete: part of the model is missing. Download it again.</source>
-    <translation type="unfinished"></translation>
+    <translation>{1} 不完整，缺少部分模型数据。请重新下载。</translation>
   </message>
   <message>
     <location filename="../../engine/capi/model.py"/>
     <source>{1} is not a chat model: it translates text to text only.</source>
-    <translation type="unfinished"></translation>
+    <translation>{1} 不是对话模型，只能做文本到文本的转换。</translation>
   </message>
   <message>
     <location filename="../../engine/capi/model.py"/>
     <source>{1} is the image part of a model. Choose the model itself.</source>
-    <translation type="unfinished"></translation>
+    <translation>{1} 是模型的图像部分。请选择模型本身。</translation>
   </message>
   <message>
     <location filename="../../engine/capi/state.py"/>
+    <location filename="../../engine/graph/state.py"/>
     <source>The saved context could not be written to {1}: {2}.</source>
-    <translation type="unfinished"></translation>
+    <translation>无法将上下文缓存写入 {1}：{2}。</translation>
   </message>
   <message>
     <location filename="../../engine/capi/state.py"/>
     <source>The saved context {1} does not fit this model.</source>
-    <translation type="unfinished"></translation>
+    <translation>上下文缓存 {1} 与此模型不符。</translation>
   </message>
   <message>
     <location filename="../../engine/choice.py"/>
     <source>ik_llama.cpp crashed with this model, so llama.cpp computes it.</source>
-    <translation type="unfinished"></translation>
+    <translation>ik_llama.cpp 运行此模型时崩溃，因此改由 llama.cpp 计算。</translation>
   </message>
   <message>
     <location filename="../../engine/choice.py"/>
     <source>llama.cpp computes this model: ik_llama.cpp is not faster here.</source>
-    <translation type="unfinished"></translation>
+    <translation>此模型由 llama.cpp 计算：在本机上 ik_llama.cpp 并不更快。</translation>
   </message>
   <message>
     <location filename="../../engine/choice.py"/>
     <source>llama.cpp computes until both libraries were timed with this model, which happens in idle time.</source>
-    <translation type="unfinished"></translation>
+    <translation>目前由 llama.cpp 计算；空闲时会对两个库计时比较。</translation>
   </message>
   <message>
     <location filename="../../engine/continuing.py"/>
     <source>There is no answer to continue: send a message first.</source>
-    <translation type="unfinished"></translation>
+    <translation>没有可继续的回答：请先发送一条消息。</translation>
   </message>
   <message>
     <location filename="../../engine/draft/same_vocabulary.py"/>
     <source>{1} Choose a draft model of the same family.</source>
-    <translation type="unfinished"></translation>
+    <translation>{1}请选择同一系列的草稿模型。</translation>
   </message>
   <message>
     <location filename="../../engine/draft/same_vocabulary.py"/>
     <source>{1} cannot draft for itself: that is pointless. Choose a smaller model to draft.</source>
-    <translation type="unfinished"></translation>
+    <translation>{1} 不能作为自己的草稿模型，这没有意义。请选择更小的模型。</translation>
   </message>
   <message>
     <location filename="../../engine/draft/same_vocabulary.py"/>
     <source>{1} has another vocabulary than {2}: {3}.</source>
-    <translation type="unfinished"></translation>
+    <translation>{1} 的词表与 {2} 不同：{3}。</translation>
   </message>
   <message>
     <location filename="../../engine/engine.py"/>
     <source> Forget the oldest turn,</source>
-    <translation type="unfinished"></translation>
+    <translation>可以忽略最早的一轮对话，</translation>
   </message>
   <message>
     <location filename="../../engine/engine.py"/>
     <source> Forget the oldest {1} turns,</source>
-    <translation type="unfinished"></translation>
+    <translation>可以忽略最早的 {1} 轮对话，</translation>
   </message>
   <message>
     <location filename="../../engine/engine.py"/>
     <source> Shorten the message,</source>
-    <translation type="unfinished"></translation>
+    <translation>可以缩短消息，</translation>
   </message>
   <message>
     <location filename="../../engine/engine.py"/>
     <source> and keys and values in 8 bits</source>
-    <translation type="unfinished"></translation>
+    <translation>（键值缓存为 8 位）</translation>
   </message>
   <message>
     <location filename="../../engine/engine.py"/>
     <source> or start a new chat; a context that holds it would not fit into memory.</source>
-    <translation type="unfinished"></translation>
+    <translation>或新建对话；能容纳它的上下文超出了内存。</translation>
   </message>
   <message>
     <location filename="../../engine/engine.py"/>
     <source> or start a new chat; the model was not trained for a larger context.</source>
-    <translation type="unfinished"></translation>
+    <translation>或新建对话；该模型未针对更大的上下文训练。</translation>
   </message>
   <message>
     <location filename="../../engine/engine.py"/>
     <source> start a new chat, or load the model with a context of {1} tokens{2}.</source>
-    <translation type="unfinished"></translation>
+    <translation>新建对话，或以 {1} 个 token 的上下文{2}加载模型。</translation>
   </message>
   <message>
     <location filename="../../engine/engine.py"/>
     <source>No draft model is loaded. Choose one, or draft without.</source>
-    <translation type="unfinished"></translation>
+    <translation>未加载草稿模型。请选择一个，或不使用草稿模型。</translation>
   </message>
   <message>
     <location filename="../../engine/engine.py"/>
     <source>No model is loaded. Choose a model first.</source>
-    <translation type="unfinished"></translation>
+    <translation>未加载模型。请先选择一个模型。</translation>
   </message>
   <message>
     <location filename="../../engine/engine.py"/>
     <source>There is nothing to answer: the message is empty.</source>
-    <translation type="unfinished"></translation>
+    <translation>没有可回答的内容：消息为空。</translation>
   </message>
   <message>
     <location filename="../../engine/engine.py"/>
     <source>This chat needs {1} tokens, the context holds {2}.</source>
-    <translation type="unfinished"></translation>
+    <translation>此对话需要 {1} 个 token，上下文只能容纳 {2} 个。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/graph/dimensions.py"/>
+    <source>This model's header contradicts itself: it cannot be loaded.</source>
+    <translation>此模型的文件头自相矛盾，无法加载。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/graph/dimensions.py"/>
+    <source>{1} does not say its {2}: it cannot be loaded.</source>
+    <translation>{1} 没有说明其 {2}，无法加载。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/graph/dimensions.py"/>
+    <source>{1} has an impossible {2}: {3}.</source>
+    <translation>{1} 的 {2} 不可能为 {3}。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/graph/dimensions.py"/>
+    <source>{1} has keys and values of sizes that do not go together.</source>
+    <translation>{1} 的键和值大小不匹配。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/graph/needs.py"/>
+    <source>Chickadee's own graph cannot compute this model: {1}. llama.cpp can.</source>
+    <translation>Chickadee 的自研计算图无法计算此模型：{1}。llama.cpp 可以。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/graph/state.py"/>
+    <source>The saved context {1} does not fit this model and the way it keeps chats.</source>
+    <translation>上下文缓存 {1} 与此模型及其保存对话的方式不符。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/graph/weights.py"/>
+    <source>There is not enough free memory for {1}.</source>
+    <translation>可用内存不足以容纳 {1}。</translation>
   </message>
   <message>
     <location filename="../../engine/ik/needs.py"/>
     <source>ik_llama.cpp does not know how this file's weights are quantised.</source>
-    <translation type="unfinished"></translation>
+    <translation>ik_llama.cpp 不支持此文件的权重量化方式。</translation>
   </message>
   <message>
     <location filename="../../engine/ik/needs.py"/>
     <source>ik_llama.cpp does not know the architecture “{1}” yet.</source>
-    <translation type="unfinished"></translation>
+    <translation>ik_llama.cpp 尚不支持架构“{1}”。</translation>
   </message>
   <message>
     <location filename="../../engine/ik/needs.py"/>
     <source>ik_llama.cpp needs a processor with {1}.</source>
-    <translation type="unfinished"></translation>
+    <translation>ik_llama.cpp 需要支持 {1} 的处理器。</translation>
   </message>
   <message>
     <location filename="../../engine/judge.py"/>
     <source>Another program was busy: how long this model's passes take is not known.</source>
-    <translation type="unfinished"></translation>
+    <translation>另一个程序正忙，未能测出此模型的运算时间。</translation>
   </message>
   <message>
     <location filename="../../engine/kv/saved.py"/>
     <source>A saved chat's tokens are not those of its record.</source>
-    <translation type="unfinished"></translation>
+    <translation>已保存对话的 token 与记录不符。</translation>
   </message>
   <message>
     <location filename="../../engine/kv/saved.py"/>
     <source>Chats cannot be saved for fast opening: {1} cannot be written ({2}).</source>
-    <translation type="unfinished"></translation>
+    <translation>无法保存用于快速打开的对话缓存：不能写入 {1}（{2}）。</translation>
   </message>
   <message>
     <location filename="../../engine/kv/saved.py"/>
     <source>The disk is nearly full: chats are no longer saved for fast opening.</source>
-    <translation type="unfinished"></translation>
+    <translation>磁盘即将写满：不再保存用于快速打开的对话缓存。</translation>
   </message>
   <message>
     <location filename="../../engine/kv/saved.py"/>
     <source>The saved context {1} is damaged.</source>
-    <translation type="unfinished"></translation>
+    <translation>上下文缓存 {1} 已损坏。</translation>
   </message>
   <message>
     <location filename="../../engine/kv/saved.py"/>
     <source>This chat's {1} MiB exceed the quota of saved chats.</source>
-    <translation type="unfinished"></translation>
+    <translation>此对话的 {1} MiB 超出了对话缓存的限额。</translation>
   </message>
   <message>
     <location filename="../../engine/plan.py"/>
     <source>A context of up to {1} tokens would fit (KV cache {2}).</source>
-    <translation type="unfinished"></translation>
+    <translation>最多可容纳 {1} 个 token 的上下文（KV 缓存 {2}）。</translation>
   </message>
   <message>
     <location filename="../../engine/plan.py"/>
     <source>It would fit with keys and values stored as {1}.</source>
-    <translation type="unfinished"></translation>
+    <translation>若键值以 {1} 存储则可容纳。</translation>
   </message>
   <message>
     <location filename="../../engine/plan.py"/>
     <source>No context would fit: even the smallest needs {1}. Choose a smaller model.</source>
-    <translation type="unfinished"></translation>
+    <translation>无法容纳任何上下文：最小的也需要 {1}。请选择更小的模型。</translation>
   </message>
   <message>
     <location filename="../../engine/plan.py"/>
     <source>{1} cannot store its keys and values as {2}.</source>
-    <translation type="unfinished"></translation>
+    <translation>{1} 不能以 {2} 存储键值。</translation>
   </message>
   <message>
     <location filename="../../engine/plan.py"/>
     <source>{1} needs</source>
-    <translation type="unfinished"></translation>
+    <translation>{1} 需要</translation>
   </message>
   <message>
     <location filename="../../engine/plan.py"/>
     <source>{1} needs {2} with a context of {3} tokens, {4} too much: </source>
-    <translation type="unfinished"></translation>
+    <translation>{1} 在 {3} 个 token 的上下文下需要 {2}，超出 {4}：</translation>
   </message>
   <message>
     <location filename="../../engine/plan.py"/>
     <source>{1} up to {2} with a context of {3} tokens; {4}.</source>
-    <translation type="unfinished"></translation>
+    <translation>{1}最多 {2}（上下文 {3} 个 token）；{4}。</translation>
   </message>
   <message>
     <location filename="../../engine/plan.py"/>
     <source>{1} with {2} needs</source>
-    <translation type="unfinished"></translation>
+    <translation>{1} 与 {2} 需要</translation>
   </message>
   <message>
     <location filename="../../engine/planner.py"/>
     <source>{1} cannot take tokens back, so there is no drafting with it.</source>
-    <translation type="unfinished"></translation>
+    <translation>{1} 不能回退 token，因此无法使用草稿预测。</translation>
   </message>
   <message>
     <location filename="../../engine/reasons.py"/>
     <source>Memory is short: the context is only {1} tokens.</source>
-    <translation type="unfinished"></translation>
+    <translation>内存不足：上下文只有 {1} 个 token。</translation>
   </message>
   <message>
     <location filename="../../engine/reasons.py"/>
     <source>The KV cache starts small and grows with the chat; the numbers are for a full context.</source>
-    <translation type="unfinished"></translation>
+    <translation>KV 缓存从小开始，随对话增长；以上数字按上下文全满计算。</translation>
   </message>
   <message>
     <location filename="../../engine/reasons.py"/>
     <source>The draft model {1} is left out: with it {2} would be needed for a context of {3} tokens.</source>
-    <translation type="unfinished"></translation>
+    <translation>未加载草稿模型 {1}：加上它，{3} 个 token 的上下文需要 {2}。</translation>
   </message>
   <message>
     <location filename="../../engine/reasons.py"/>
     <source>The draft model {1} is no smaller than the model it drafts for: it can hardly pay.</source>
-    <translation type="unfinished"></translation>
+    <translation>草稿模型 {1} 不比主模型小，几乎不会带来加速。</translation>
   </message>
   <message>
     <location filename="../../engine/reasons.py"/>
     <source>The model can use {1} tokens of context; {2}.</source>
-    <translation type="unfinished"></translation>
+    <translation>该模型最多可用 {1} 个 token 的上下文；{2}。</translation>
   </message>
   <message>
     <location filename="../../engine/reasons.py"/>
     <source>The model was trained for {1} tokens of context; more than that is not used.</source>
-    <translation type="unfinished"></translation>
+    <translation>该模型按 {1} 个 token 的上下文训练；超出部分不会使用。</translation>
   </message>
   <message>
     <location filename="../../engine/reasons.py"/>
     <source>To save memory keys and values are stored as q8_0, half the size of f16 and nearly as exact.</source>
-    <translation type="unfinished"></translation>
+    <translation>为节省内存，键值以 q8_0 存储，大小为 f16 的一半，精度相近。</translation>
   </message>
   <message>
     <location filename="../../engine/reasons.py"/>
     <source>To save memory prompts are read {1} tokens at a time, a little slower.</source>
-    <translation type="unfinished"></translation>
+    <translation>为节省内存，提示词每次读取 {1} 个 token，会稍慢一些。</translation>
   </message>
   <message>
     <location filename="../../engine/reasons.py"/>
     <source>To save memory the weights are not repacked for this processor: answers are 1.2× slower.</source>
-    <translation type="unfinished"></translation>
+    <translation>为节省内存，权重未针对本处理器重新打包：回答会慢约 1.2 倍。</translation>
   </message>
   <message>
     <location filename="../../engine/reasons.py"/>
     <source>To save memory the weights are read into memory once instead of twice; loading takes longer.</source>
-    <translation type="unfinished"></translation>
+    <translation>为节省内存，权重只读入内存一份而非两份；加载时间会更长。</translation>
   </message>
   <message>
     <location filename="../../engine/reasons.py"/>
     <source>no more fits</source>
-    <translation type="unfinished"></translation>
+    <translation>内存无法容纳更多</translation>
   </message>
   <message>
     <location filename="../../engine/reasons.py"/>
     <source>up to {1} tokens would fit</source>
-    <translation type="unfinished"></translation>
+    <translation>最多可容纳 {1} 个 token</translation>
   </message>
   <message>
     <location filename="../../engine/reasons.py"/>
     <source>{1} are available, {2} left for other programs</source>
-    <translation type="unfinished"></translation>
+    <translation>可用 {1}，为其他程序预留 {2}</translation>
   </message>
   <message>
     <location filename="../../engine/reasons.py"/>
     <source>{1} of the budget of {2} can be used</source>
-    <translation type="unfinished"></translation>
+    <translation>{2} 的限额中可用 {1}</translation>
   </message>
   <message>
     <location filename="../../engine/reasons.py"/>
     <source>{1} of the weights are held twice, as in the file and repacked for this processor: 1.2× faster.</source>
-    <translation type="unfinished"></translation>
+    <translation>{1} 的权重保存两份（文件原样与针对本处理器重新打包），速度为 1.2 倍。</translation>
   </message>
   <message>
     <location filename="../../engine/serve.py"/>
     <source>Something went wrong inside the engine; the log has the details. Please try again.</source>
-    <translation type="unfinished"></translation>
+    <translation>引擎内部出错，详情见日志。请重试。</translation>
   </message>
   <message>
     <location filename="../../engine/serve.py"/>
     <source>The computer's memory is full. Close other programs or load a smaller model.</source>
-    <translation type="unfinished"></translation>
+    <translation>电脑内存已满。请关闭其他程序，或加载更小的模型。</translation>
   </message>
   <message>
     <location filename="../../engine/serve.py"/>
     <source>The engine did not understand a message: {1}.</source>
-    <translation type="unfinished"></translation>
+    <translation>引擎无法理解一条消息：{1}。</translation>
   </message>
   <message>
     <location filename="../../engine/serve.py"/>
     <source>The tokens could not be counted.</source>
-    <translation type="unfinished"></translation>
+    <translation>无法统计 token 数。</translation>
   </message>
   <message>
     <location filename="../../engine/template.py"/>
     <source>The model has no chat template of its own; ChatML is used.</source>
-    <translation type="unfinished"></translation>
+    <translation>该模型没有自带的对话模板，已使用 ChatML。</translation>
   </message>
   <message>
     <location filename="../../engine/template.py"/>
     <source>The model's chat template is damaged ({1}); ChatML is used.</source>
-    <translation type="unfinished"></translation>
+    <translation>该模型的对话模板已损坏（{1}），已使用 ChatML。</translation>
   </message>
   <message>
     <location filename="../../engine/template.py"/>
     <source>The model's chat template refuses this chat: {1}.</source>
-    <translation type="unfinished"></translation>
+    <translation>该模型的对话模板拒绝此对话：{1}。</translation>
+  </message>
+  <message>
+    <location filename="../../models/added.py"/>
+    <source>The list of model folders cannot be stored: {1} cannot be written ({2}).</source>
+    <translation>无法保存模型文件夹列表：不能写入 {1}（{2}）。</translation>
+  </message>
+  <message>
+    <location filename="../../models/added.py"/>
+    <source>{1} folders and files are in the list already. Remove some first.</source>
+    <translation>列表中已有 {1} 个文件夹和文件。请先移除一些。</translation>
+  </message>
+  <message>
+    <location filename="../../models/added.py"/>
+    <location filename="../../models/header.py"/>
+    <source>{1} is not a GGUF model file. Choose a file that ends in .gguf.</source>
+    <translation>{1} 不是 GGUF 模型文件。请选择以 .gguf 结尾的文件。</translation>
+  </message>
+  <message>
+    <location filename="../../models/catalogue.py"/>
+    <source>The catalogue of models is missing from this installation. Install Chickadee again.</source>
+    <translation>此安装缺少模型目录。请重新安装 Chickadee。</translation>
+  </message>
+  <message>
+    <location filename="../../models/collection.py"/>
+    <location filename="../../models/header.py"/>
+    <location filename="../../models/part_file.py"/>
+    <source>{1} cannot be read: {2}.</source>
+    <translation>无法读取 {1}：{2}。</translation>
+  </message>
+  <message>
+    <location filename="../../models/collection.py"/>
+    <source>{1} is incomplete: {2} {3} of {4} {5} missing. Download the model again.</source>
+    <translation>{1} 不完整：{4} 个{5}中缺少 {2} 个{3}。请重新下载模型。</translation>
+  </message>
+  <message>
+    <location filename="../../models/collection.py"/>
+    <source>{1} is no file.</source>
+    <translation>{1} 不是文件。</translation>
+  </message>
+  <message>
+    <location filename="../../models/collection.py"/>
+    <source>{1} points to a file that is not there any more.</source>
+    <translation>{1} 指向的文件已不存在。</translation>
   </message>
   <message>
     <location filename="../../models/default.py"/>
     <source>The built-in model is missing from this installation. Run `make setup` again.</source>
-    <translation type="unfinished"></translation>
+    <translation>此安装缺少内置模型。请再次运行 `make setup`。</translation>
   </message>
   <message>
-    <location filename="../../models/header.py"/>
-    <source>{1} cannot be read: {2}.</source>
-    <translation type="unfinished"></translation>
+    <location filename="../../models/download.py"/>
+    <source>There is another file called {1} in {2}. Remove it first.</source>
+    <translation>{2} 中已有另一个名为 {1} 的文件。请先移除它。</translation>
+  </message>
+  <message>
+    <location filename="../../models/download.py"/>
+    <source>{1} What has arrived is kept.</source>
+    <translation>{1}已下载的部分会保留。</translation>
+  </message>
+  <message>
+    <location filename="../../models/download.py"/>
+    <source>{1} ended the connection too early.</source>
+    <translation>{1} 过早断开了连接。</translation>
+  </message>
+  <message>
+    <location filename="../../models/download.py"/>
+    <source>{1} was not kept: {2}. Download it again.</source>
+    <translation>未保留 {1}：{2}。请重新下载。</translation>
+  </message>
+  <message>
+    <location filename="../../models/downloads.py"/>
+    <source>Something went wrong; the log has the details.</source>
+    <translation>出错了，详情见日志。</translation>
+  </message>
+  <message>
+    <location filename="../../models/downloads.py"/>
+    <source>The file's name “{1}” cannot be used on this computer.</source>
+    <translation>文件名“{1}”无法在本机使用。</translation>
+  </message>
+  <message>
+    <location filename="../../models/facts.py"/>
+    <source>It has no chat template, so it continues texts rather than answering.</source>
+    <translation>它没有对话模板，只会续写文本，不会回答。</translation>
+  </message>
+  <message>
+    <location filename="../../models/facts.py"/>
+    <source>It holds a vocabulary only, no model.</source>
+    <translation>它只包含词表，不含模型。</translation>
+  </message>
+  <message>
+    <location filename="../../models/facts.py"/>
+    <source>It is an adapter (LoRA), an addition to a model. Choose the model itself.</source>
+    <translation>它是适配器（LoRA），只是模型的附加部分。请选择模型本身。</translation>
+  </message>
+  <message>
+    <location filename="../../models/facts.py"/>
+    <source>It is an embedding model: it compares texts and cannot answer.</source>
+    <translation>它是嵌入模型，用于比较文本，不能回答。</translation>
+  </message>
+  <message>
+    <location filename="../../models/facts.py"/>
+    <source>It is the image part of a model. Choose the model itself.</source>
+    <translation>它是模型的图像部分。请选择模型本身。</translation>
+  </message>
+  <message>
+    <location filename="../../models/facts.py"/>
+    <source>It translates text to text only and cannot chat.</source>
+    <translation>它只能做文本到文本的转换，不能对话。</translation>
   </message>
   <message>
     <location filename="../../models/header.py"/>
     <source>{1} has GGUF version {2}; versions 2 and 3 can be read.</source>
-    <translation type="unfinished"></translation>
+    <translation>{1} 的 GGUF 版本为 {2}；只能读取版本 2 和 3。</translation>
   </message>
   <message>
     <location filename="../../models/header.py"/>
     <source>{1} is a folder. Choose a model file, its name ends in .gguf.</source>
-    <translation type="unfinished"></translation>
+    <translation>{1} 是文件夹。请选择以 .gguf 结尾的模型文件。</translation>
   </message>
   <message>
     <location filename="../../models/header.py"/>
     <source>{1} is damaged or incomplete: its header cannot be read. Download it again.</source>
-    <translation type="unfinished"></translation>
+    <translation>{1} 已损坏或不完整：无法读取文件头。请重新下载。</translation>
   </message>
   <message>
-    <location filename="../../models/header.py"/>
-    <source>{1} is not a GGUF model file. Choose a file that ends in .gguf.</source>
-    <translation type="unfinished"></translation>
+    <location filename="../../models/hub.py"/>
+    <source>Type what to search for, like: qwen 1.5b instruct.</source>
+    <translation>输入要搜索的内容，例如：qwen 1.5b instruct。</translation>
+  </message>
+  <message>
+    <location filename="../../models/hub.py"/>
+    <source>{1} answers without end.</source>
+    <translation>{1} 的响应没有结束。</translation>
+  </message>
+  <message>
+    <location filename="../../models/hub.py"/>
+    <source>{1} gave an answer that Chickadee does not understand. Try again later.</source>
+    <translation>Chickadee 无法理解 {1} 的响应。请稍后再试。</translation>
+  </message>
+  <message>
+    <location filename="../../models/hub.py"/>
+    <source>{1} has no file {2}. It has {3}.</source>
+    <translation>{1} 中没有文件 {2}。现有：{3}。</translation>
+  </message>
+  <message>
+    <location filename="../../models/hub.py"/>
+    <source>{1} holds no GGUF model that could be downloaded.</source>
+    <translation>{1} 中没有可下载的 GGUF 模型。</translation>
+  </message>
+  <message>
+    <location filename="../../models/hub.py"/>
+    <source>“{1}” is no model on the hub: write it like Qwen/Qwen3-4B-GGUF.</source>
+    <translation>模型库中没有“{1}”：请按 Qwen/Qwen3-4B-GGUF 的形式填写。</translation>
+  </message>
+  <message>
+    <location filename="../../models/network.py"/>
+    <source>Connections are switched off in the settings (network in {1}).</source>
+    <translation>设置中已关闭网络连接（{1} 的 network 小节）。</translation>
+  </message>
+  <message>
+    <location filename="../../models/network.py"/>
+    <source>Connections are switched off: {1} is set.</source>
+    <translation>网络连接已关闭：设置了 {1}。</translation>
+  </message>
+  <message>
+    <location filename="../../models/network.py"/>
+    <source>There is no safe connection to {1}: its address must begin with https://.</source>
+    <translation>无法安全连接到 {1}：地址必须以 https:// 开头。</translation>
+  </message>
+  <message>
+    <location filename="../../models/network.py"/>
+    <source>{1} cannot be read ({2}), and it may forbid connections. Correct it first.</source>
+    <translation>无法读取 {1}（{2}），其中可能禁止了网络连接。请先修正。</translation>
+  </message>
+  <message>
+    <location filename="../../models/network.py"/>
+    <source>{1} does not answer. Try again later.</source>
+    <translation>{1} 没有响应。请稍后再试。</translation>
+  </message>
+  <message>
+    <location filename="../../models/network.py"/>
+    <source>{1} does not give this file to everyone (error {2}): it asks for an account and a licence.</source>
+    <translation>{1} 不公开提供此文件（错误 {2}）：需要账号并接受许可。</translation>
+  </message>
+  <message>
+    <location filename="../../models/network.py"/>
+    <source>{1} has a problem of its own (error {2}). Try again later.</source>
+    <translation>{1} 自身出现问题（错误 {2}）。请稍后再试。</translation>
+  </message>
+  <message>
+    <location filename="../../models/network.py"/>
+    <source>{1} leads to an address that is not safe: {2}.</source>
+    <translation>{1} 指向不安全的地址：{2}。</translation>
+  </message>
+  <message>
+    <location filename="../../models/network.py"/>
+    <source>{1} refused the request (error {2}).</source>
+    <translation>{1} 拒绝了请求（错误 {2}）。</translation>
+  </message>
+  <message>
+    <location filename="../../models/network.py"/>
+    <source>{1} sends from one address to the next without end.</source>
+    <translation>{1} 不断重定向，没有尽头。</translation>
+  </message>
+  <message>
+    <location filename="../../models/network.py"/>
+    <source>{1} was asked too often (error 429). Try again in some minutes.</source>
+    <translation>对 {1} 的请求过于频繁（错误 429）。请几分钟后再试。</translation>
+  </message>
+  <message>
+    <location filename="../../models/part_file.py"/>
+    <source>The disk is full. Free some room, then go on with {1}: what has arrived is kept.</source>
+    <translation>磁盘已满。请释放空间后继续下载 {1}：已下载的部分会保留。</translation>
+  </message>
+  <message>
+    <location filename="../../models/part_file.py"/>
+    <source>There is not enough room on the disk for {1}: {2} to come. Free {3}.</source>
+    <translation>磁盘空间不足以存放 {1}：还需下载 {2}。请释放 {3}。</translation>
+  </message>
+  <message>
+    <location filename="../../models/part_file.py"/>
+    <source>{1} cannot be stored in {2}: {3}.</source>
+    <translation>无法将 {1} 保存到 {2}：{3}。</translation>
+  </message>
+  <message>
+    <location filename="../../models/part_file.py"/>
+    <source>{1} is being downloaded by another window or terminal.</source>
+    <translation>另一个窗口或终端正在下载 {1}。</translation>
+  </message>
+  <message>
+    <location filename="../../models/removal.py"/>
+    <source>It belongs to LM Studio. Delete it there.</source>
+    <translation>它属于 LM Studio。请在那里删除。</translation>
+  </message>
+  <message>
+    <location filename="../../models/removal.py"/>
+    <source>It comes with Chickadee and stays.</source>
+    <translation>它是 Chickadee 自带的，不能删除。</translation>
+  </message>
+  <message>
+    <location filename="../../models/removal.py"/>
+    <source>It lies in llama.cpp's cache. Delete it there.</source>
+    <translation>它位于 llama.cpp 的缓存中。请在那里删除。</translation>
+  </message>
+  <message>
+    <location filename="../../models/removal.py"/>
+    <source>It lies in the Hugging Face cache, which other programs use. Delete it there.</source>
+    <translation>它位于其他程序也在使用的 Hugging Face 缓存中。请在那里删除。</translation>
+  </message>
+  <message>
+    <location filename="../../models/removal.py"/>
+    <source>{1} cannot be removed: {2}.</source>
+    <translation>无法移除 {1}：{2}。</translation>
+  </message>
+  <message>
+    <location filename="../../models/removal.py"/>
+    <source>{1} is in no folder that {2} watches; its file stays.</source>
+    <translation>{1} 不在 {2} 关注的文件夹中；文件保留。</translation>
+  </message>
+  <message>
+    <location filename="../../models/removal.py"/>
+    <source>{1} lies in the folder {2}, which was added. Take that off the list instead.</source>
+    <translation>{1} 位于已添加的文件夹 {2} 中。请将该文件夹从列表中移除。</translation>
   </message>
   <message>
     <location filename="../../models/shapes.py"/>
     <source>{1} does not say what the model looks like: “{2}” is missing or senseless.</source>
-    <translation type="unfinished"></translation>
+    <translation>{1} 没有说明模型的结构：“{2}”缺失或无意义。</translation>
   </message>
   <message>
     <location filename="../../models/token_list.py"/>
     <source>The vocabulary of {1} cannot be read.</source>
-    <translation type="unfinished"></translation>
+    <translation>无法读取 {1} 的词表。</translation>
   </message>
   <message>
     <location filename="../../models/token_list.py"/>
     <source>{1} holds no vocabulary.</source>
-    <translation type="unfinished"></translation>
+    <translation>{1} 不含词表。</translation>
+  </message>
+  <message>
+    <location filename="../../models/verdict.py"/>
+    <source>Whether it fits could not be worked out; the log has the details.</source>
+    <translation>无法判断是否能容纳，详情见日志。</translation>
   </message>
 </context>
 </TS>

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app import math_service
+from app import math_service, words
 from app.folders import Folders, open_folders
 from app.wiring import Chickadee
 from engine.protocol import Request, decode_request
 
 FAKE = [sys.executable, "-m", "tests.app.fake_engine"]
+NAMES = {"English", "简体中文", "llama.cpp", "ik_llama.cpp"}  # the same in every language
 Opener = Callable[..., Chickadee]
 Requests = Callable[[], list[Request]]
 
@@ -27,6 +29,32 @@ def formulas() -> Iterator[None]:
     yield
     if math_service._service is not None:
         math_service._service.close()
+
+
+@pytest.fixture(scope="session")
+def known_words() -> set[str]:
+    """The English of all words that `make translations` finds."""
+    sys.path.insert(0, str(Path(__file__).parents[2] / "packaging"))
+    try:
+        return set(import_module("translations").window_texts()) | NAMES
+    finally:
+        sys.path.pop(0)
+
+
+@pytest.fixture(autouse=True)
+def _words_can_be_translated(known_words: set[str]) -> Iterator[None]:
+    """Whatever is asked for by `tr`, in whichever test, is where `make translations` finds it: literal, or marked."""
+    unknown: list[str] = []
+
+    def look_up(text: str) -> str:
+        if text not in known_words:
+            unknown.append(text)
+        return text
+
+    words.use(look_up)
+    yield
+    words.use(None)
+    assert unknown == []
 
 
 @pytest.fixture

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QCoreApplication
+from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
+from pytestqt.qtbot import QtBot
 
 from app.catalogue import ENGINE, WINDOW, Catalogue, read_catalogue, read_contexts
+from app.engine_end import EngineEnd
 from app.languages import best_of
 from app.resources import asset
+from app.wiring import Chickadee
 
+ROOT = Path(__file__).parents[2]
+KEPT = {"New chat", "Top-k", "Top-p", "Min-p"}  # the same in every language
 CHINESE = asset("translations/zh_CN.ts")
 
 
@@ -80,3 +89,101 @@ def test_each_translation_has_the_names_of_its_english() -> None:
         for source, said in entries.items():
             if said:
                 assert set(re.findall(r"\{(\w+)", said)) == set(re.findall(r"\{(\w+)", source)), source
+
+
+@pytest.mark.parametrize(
+    "end", [EngineEnd(signal_number=9), EngineEnd(exit_code=3), EngineEnd(not_started="no such file")], ids=str
+)
+def test_an_end_of_the_engine_is_told_in_chinese(catalogue: Catalogue, end: EngineEnd) -> None:
+    assert re.search(r"[一-鿿]", catalogue.sentence(str(end)))
+
+
+def test_several_sentences_in_one_are_all_translated(catalogue: Catalogue) -> None:
+    said = "This chat needs 5,000 tokens, the context holds 4,096. Forget the oldest 2 turns, start a new chat, or"
+    said += " load the model with a context of 8,192 tokens and keys and values in 8 bits."
+    chinese = catalogue.sentence(said)
+    assert all(number in chinese for number in ("5,000", "4,096", "2", "8,192"))
+    assert not re.search(r"[A-Za-z]{6,}", chinese), chinese
+
+
+# What shows a text to the user, and which of its arguments does; a text there must have gone through tr.
+SHOWING = {
+    "setText": 0, "setToolTip": 0, "setAccessibleName": 0, "setAccessibleDescription": 0, "setPlaceholderText": 0,
+    "setWindowTitle": 0, "setStatusTip": 0, "setWhatsThis": 0, "addAction": 0, "addMenu": 0, "setTitle": 0, "tell": 0,
+    "QPushButton": 0, "QToolButton": 0, "QLabel": 0, "QAction": 0, "QCheckBox": 0, "QMenu": 0, "QListWidgetItem": 0,
+    "addItem": 0, "setItemText": 1, "QFileDialog": 1, "setInformativeText": 0, "QGroupBox": 0, "addTab": 1,
+    "getOpenFileName": 1, "getSaveFileName": 1, "getOpenFileNames": 1, "getExistingDirectory": 1,
+}  # fmt: skip
+LETTERS = re.compile(r"[A-Za-z]{2,}")
+
+
+def shown_literals(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if name in SHOWING and len(node.args) > SHOWING[name]:
+            for text in literals(node.args[SHOWING[name]]):
+                if LETTERS.search(text):
+                    yield node.lineno, text
+
+
+def literals(node: ast.expr) -> Iterator[str]:
+    match node:
+        case ast.Constant(value=str() as text):
+            yield text
+        case ast.JoinedStr(values=parts):
+            yield "".join(str(part.value) for part in parts if isinstance(part, ast.Constant))
+        case ast.IfExp(body=one, orelse=other) | ast.BinOp(left=one, right=other):
+            yield from literals(one)
+            yield from literals(other)
+
+
+@pytest.mark.parametrize(
+    "path", sorted(set((ROOT / "app").rglob("*.py")) - {ROOT / "app/sidebar.py"}), ids=lambda path: path.stem
+)
+def test_no_text_is_shown_that_no_translation_can_reach(path: Path) -> None:
+    assert list(shown_literals(ast.parse(path.read_text(encoding="utf-8")))) == []
+
+
+def test_the_search_for_literals_finds_them() -> None:
+    source = (
+        'a.setText("Hello")\nQPushButton(f"Delete {x}", self)\nb.setToolTip("Yes" if y else tr("No"))\nc.setText("· %")'
+    )
+    assert [text for _, text in shown_literals(ast.parse(source))] == ["Hello", "Delete ", "Yes"]
+
+
+def words_in(widget: QWidget) -> set[str]:
+    """What is visible of `widget` and in it, and its menus; not what is typed or written in texts."""
+    said: set[str] = set()
+    for part in (widget, *widget.findChildren(QWidget)):
+        typed = isinstance(part, QPlainTextEdit | QLineEdit)
+        for name in ("placeholderText",) if typed else ("text", "title", "currentText"):
+            read = getattr(part, name, None)
+            if callable(read):
+                said.add(str(read()))
+        said |= {part.toolTip(), part.accessibleName(), part.accessibleDescription()}
+        said |= {action.text() for action in part.actions()}
+    return said
+
+
+def test_the_running_window_changes_all_its_words_at_once(chickadee: Chickadee, qtbot: QtBot) -> None:
+    window, settings = chickadee.window, chickadee.preferences
+    settings.open()
+    for name in ("help", "about"):
+        window.commands.run(name)
+    assert settings.dialog
+    assert chickadee.sheets.help
+    assert chickadee.sheets.about
+    english = set(read_contexts(CHINESE)[WINDOW]) - KEPT
+    settings.settings.change({"window.language": "zh_CN"})
+    for part in (window, settings.dialog, chickadee.sheets.help, chickadee.sheets.about):
+        assert words_in(part) & english == set()
+    assert window.commands.actions["new_chat"].text() == "新对话(&N)"
+    assert QCoreApplication.translate("QPlatformTheme", "Cancel") == "取消"
+    settings.settings.change({"window.language": "en"})
+    assert window.commands.actions["new_chat"].text() == "&New chat"
+    assert QCoreApplication.translate("QPlatformTheme", "Cancel") == "Cancel"
+    assert "设置" not in words_in(settings.dialog)
+    for sheet in (chickadee.sheets.help, chickadee.sheets.about):
+        sheet.close()

@@ -9,6 +9,7 @@ from app import words
 
 @pytest.fixture(autouse=True)
 def _english_again() -> Iterator[None]:
+    words.use(None)  # these texts are no words of the window
     yield
     words.use(None)
 
