@@ -10,11 +10,12 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from app.attachments.attachment import Attachment
+from app.words import mark
 
 Speaker = Literal["user", "assistant"]
 # What an answer ended with; None while it is written, or for ever if the window was killed meanwhile.
 Ending = Literal["end", "stop", "length", "context", "cancelled", "engine", "failed"]
-GROUPS = ("Today", "Yesterday", "Last 7 days", "Older")
+GROUPS = (mark("Today"), mark("Yesterday"), mark("Last 7 days"), mark("Older"))
 UNTITLED = "New chat"
 TITLE_LENGTH = 64
 

@@ -40,6 +40,16 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
     return db
 
 
+def beside(path: Path, end: str) -> Path:
+    """The file that goes with the library's: its write-ahead log, a part of a rebuilt one, a mark."""
+    return path.with_name(path.name + end)
+
+
+def damage_mark(path: Path) -> Path:
+    """Stands beside a library in which something damaged was met: the next start looks through all of it."""
+    return beside(path, ".damaged")
+
+
 @contextlib.contextmanager
 def transaction(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
     """All of the block's writes or none."""
@@ -59,7 +69,11 @@ def failures(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise failure_of(path, error) from error
+        failure = failure_of(path, error)
+        if failure.code == "library_damaged":
+            with contextlib.suppress(OSError):
+                damage_mark(path).touch(mode=0o600)
+        raise failure from error
     except OSError as error:
         sentence = tr("Your chats cannot be stored in {path}: {reason}.", path=path, reason=error.strerror)
         raise Failure("library", sentence, str(error)) from error
@@ -70,7 +84,11 @@ def failure_of(path: Path, error: sqlite3.Error) -> Failure:
     if name == "SQLITE_FULL":
         return Failure("disk_full", tr("The disk is full, so this chat cannot be stored. Free some space."), str(error))
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
-        sentence = tr("The file with your chats, {path}, is damaged and cannot be read.", path=path)
+        sentence = tr(
+            "The file with your chats, {path}, is damaged. Close Chickadee and start it again:"
+            " what can be read will be recovered then.",
+            path=path,
+        )
         return Failure("library_damaged", sentence, str(error))
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         sentence = tr("Another program is using the file with your chats, {path}. Close it and try again.", path=path)

@@ -58,11 +58,7 @@ class Library:
     def save(self, chat: Chat, messages: Sequence[ChatMessage] = ()) -> None:
         """Insert or replace the chat's entry and these of its messages, all or nothing."""
         with transaction(self._db):
-            self._db.execute(_upsert("chats", CHAT_FIELDS), _values(chat))
-            for message in messages:
-                self._db.execute(_upsert("messages", MESSAGE_FIELDS), _values(message))
-                if message.attachments:
-                    attachment_rows.write(self._db, message.id, message.attachments)
+            write_chat(self._db, chat, messages)
 
     @_guarded
     def save_chats(self, chats: Iterable[Chat]) -> None:
@@ -77,6 +73,12 @@ class Library:
             f"SELECT {CHAT_FIELDS} FROM chats WHERE deleted_at IS NULL ORDER BY updated_at DESC, rowid DESC"
         )
         return [Chat(*row) for row in rows]
+
+    @_guarded
+    def chat_row(self, chat_id: str) -> tuple[Chat, float | None]:
+        """A chat that is there, deleted or not, and when it was deleted."""
+        row = self._db.execute(f"SELECT deleted_at, {CHAT_FIELDS} FROM chats WHERE id = ?", (chat_id,)).fetchone()
+        return Chat(*row[1:]), row[0]
 
     @_guarded
     def messages(self, chat: Chat) -> list[ChatMessage]:
@@ -122,7 +124,7 @@ class Library:
 
     @_guarded
     def save_folder(self, folder: Folder) -> None:
-        self._db.execute(_upsert("folders", FOLDER_FIELDS), _values(folder))
+        write_folder(self._db, folder)
 
     @_guarded
     def delete_folder(self, folder_id: str) -> None:
@@ -149,6 +151,19 @@ class Library:
             self._db.executemany(
                 "UPDATE chats SET deleted_at = ? WHERE id = ?", [(moment, chat_id) for chat_id in chat_ids]
             )
+
+
+def write_chat(db: sqlite3.Connection, chat: Chat, messages: Iterable[ChatMessage]) -> None:
+    """Insert or replace them, within a transaction."""
+    db.execute(_upsert("chats", CHAT_FIELDS), _values(chat))
+    for message in messages:
+        db.execute(_upsert("messages", MESSAGE_FIELDS), _values(message))
+        if message.attachments:
+            attachment_rows.write(db, message.id, message.attachments)
+
+
+def write_folder(db: sqlite3.Connection, folder: Folder) -> None:
+    db.execute(_upsert("folders", FOLDER_FIELDS), _values(folder))
 
 
 def _values(value: Chat | ChatMessage | Folder) -> list[Any]:

@@ -104,12 +104,23 @@ def create_message_index(db: sqlite3.Connection) -> None:
         f"""CREATE TRIGGER message_changed AFTER UPDATE OF content, number ON messages
         WHEN old.content IS NOT new.content OR old.number IS NOT new.number BEGIN {take_out} {take_in} END"""
     )
+    index_messages(db)
+
+
+def index_messages(db: sqlite3.Connection) -> None:
+    """Fill the index of words anew."""
+    db.execute("INSERT INTO message_index (message_index) VALUES ('delete-all')")
     db.execute("INSERT INTO message_index (rowid, words) SELECT number, spaced(content) FROM messages")
 
 
 def measure_thoughts(db: sqlite3.Connection) -> None:
     """How long the model thought before it answered."""
     db.execute("ALTER TABLE messages ADD COLUMN thought_seconds REAL")
+
+
+def index_deleted_messages(db: sqlite3.Connection) -> None:
+    """Every start looks for what was deleted long ago; it must not read all messages for that."""
+    db.execute("CREATE INDEX deleted_messages ON messages(deleted_at) WHERE deleted_at IS NOT NULL")
 
 
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
@@ -123,6 +134,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     create_folders_and_pins,
     create_message_index,
     measure_thoughts,
+    index_deleted_messages,
 )
 
 

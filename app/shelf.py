@@ -73,15 +73,16 @@ class Shelf:
         self.library.restore(*(chat.id for chat in chats))
         self._chats |= {chat.id: chat for chat in chats}
 
-    def reload(self) -> None:
-        """The library's file was written by an import: forget what was read of it, except a chat that is answered."""
+    def reload(self, chat_ids: Iterable[str] = ()) -> None:
+        """The library's file was written by an import: read the list again, and these chats if they are open.
+
+        A chat that is being answered goes on as it is; its next write wins."""
         self._chats = {chat.id: chat for chat in self.library.chats()}
         self._folders = {folder.id: folder for folder in self.library.folders()}
-        self._open = {
-            chat_id: conversation
-            for chat_id, conversation in self._open.items()
-            if conversation.busy or chat_id not in self._chats
-        }
+        for chat_id in chat_ids:
+            conversation = self._open.get(chat_id)
+            if conversation is not None and not conversation.busy:
+                del self._open[chat_id]
         if self.current.chat.id in self._chats:
             self.open(self.current.chat.id)
 

@@ -20,17 +20,17 @@ from app.conversation import Change, Conversation
 from app.engine_client import EngineClient
 from app.folders import Folders
 from app.icons import application_icon
-from app.library import Library
+from app.librarian import Librarian
 from app.message_acts import MessageActs
 from app.model_keeper import ModelKeeper
 from app.persona import Personas
 from app.preferences import Preferences
 from app.problem_notice import ProblemNotice
+from app.recovery import open_library
 from app.settings import Settings
 from app.sheets import Sheets
 from app.shelf import Shelf
 from app.standing import Standing
-from app.throttle import Throttle
 from app.unsent import UnsentStore
 from app.waiting import waiting_line
 from app.watching import Watching
@@ -43,7 +43,6 @@ from models.failures import Failure
 log = logging.getLogger(__name__)
 TICK_MS = 250
 OPENED_MS = 300  # who leafs through the chats does not want each of them read
-UNDO_MS = 10_000
 
 
 class Chickadee(QObject):
@@ -63,7 +62,7 @@ class Chickadee(QObject):
         application.setWindowIcon(application_icon())
         settings = Settings(folders.settings)
         self.appearance = Appearance(application, settings)
-        self.library = Library(folders.library)
+        self.library, self._recovery = open_library(folders.library)
         self.client = EngineClient(command, self)
         self.shelf = Shelf(self.library)
         self.window = Window(folders.geometry)
@@ -78,18 +77,21 @@ class Chickadee(QObject):
         self.attaching = Attaching(self.window, self.assistant, unsent, self._opened.start)
         self._first_model = model
         self._remembered: Path | None = None
-        self._listing = Throttle(self._list_chats, 50, self)
+        self.librarian = Librarian(
+            self.shelf, self.assistant, self.window, self._show_current, self.open_chat, self._problems.complain
+        )
         self._tick = QTimer(self)
         self._was_ready = False
         self._connect()
         self._bind()
-        self._list_chats()
         self._show_current()
         self.beginning.show()
 
     def start(self) -> None:
         """Load the model; the window may be shown before or after."""
         self.preferences.tell_problems()
+        if self._recovery is not None:
+            self.window.notice.tell(str(self._recovery), kind="problem")
         try:
             self.window.status.show_models(self.library.recent_models())
             self.assistant.use_model(self._first_model or default_model())
@@ -101,7 +103,7 @@ class Chickadee(QObject):
         self.beginning.keep()
         self._tick.stop()
         self._opened.stop()
-        self._listing.cancel()
+        self.librarian.close()
         self.attaching.close()
         self.appearance.close()
         self.preferences.close()
@@ -131,8 +133,6 @@ class Chickadee(QObject):
         window.transcript.link.connect(lambda address: ask_about_link(window.notice, address))
         window.sidebar.new.connect(self.new_chat)
         window.sidebar.opened.connect(self.open_chat)
-        window.sidebar.deleted.connect(self.delete_chat)
-        window.sidebar.renamed.connect(self.rename_chat)
         window.status.choose.connect(self.choose_model)
         window.status.manage.connect(self.models.open)
         window.status.chosen.connect(self.use_model)
@@ -155,11 +155,11 @@ class Chickadee(QObject):
         bind("smaller", self.appearance.smaller)
         bind("normal", self.appearance.normal)
         self.sheets = Sheets(self.window, self.shelf.chats)
-        self.sheets.open_chat.connect(self.open_message)
+        self.sheets.open_chat.connect(self.librarian.open_at)
         deeds = Deeds(
             self.new_chat,
             self.open_chat,
-            self.delete_chat,
+            lambda chat_id: self.librarian.delete([chat_id]),
             self._edit_title,
             self.acts.answer_again,
             self.stop_answer,
@@ -172,7 +172,7 @@ class Chickadee(QObject):
         self.options = ChatOptionsControl(self.window, self.shelf, settings, personas, self._opened.start)
         self.watching = Watching(self.window, self.assistant, self.shelf)
         self.appearance.shown += [self.window, self.watching, self.preferences, self.sheets, self.options]
-        self.appearance.shown += [self._problems, self.models]
+        self.appearance.shown += [self._problems, self.models, self.librarian]
 
     # --- what the user does -----------------------------------------------------------------------------------------
 
@@ -200,42 +200,6 @@ class Chickadee(QObject):
         self.window.close_overlay()
         self.window.composer.setFocus()
 
-    def open_message(self, chat_id: str, message_id: str) -> None:
-        """Open the chat, at that message if one is given."""
-        self.open_chat(chat_id)
-        if message_id and self.shelf.current.chat.id == chat_id:
-            self.window.transcript.show_message(message_id)
-
-    def rename_chat(self, chat_id: str, title: str) -> None:
-        try:
-            self.shelf.rename(chat_id, title)
-        except Failure as failure:
-            self._problems.complain(failure)
-        self._listing.request()
-
-    def delete_chat(self, chat_id: str) -> None:
-        conversation = self.shelf.conversation(chat_id)
-        if conversation is not None:
-            self.assistant.stop(conversation)
-        if chat_id not in [chat.id for chat in self.shelf.chats()]:
-            return
-        try:
-            (chat,) = self.shelf.delete([chat_id])
-        except Failure as failure:
-            self._problems.complain(failure)
-            return
-
-        self.assistant.forget(chat_id)
-
-        def undo() -> None:
-            self.shelf.restore([chat])
-            self._list_chats()
-            self.open_chat(chat.id)
-
-        self._list_chats()
-        self._show_current()
-        self.window.notice.tell(tr("“{title}” was deleted.", title=chat.title), tr("Undo"), undo, milliseconds=UNDO_MS)
-
     def choose_model(self) -> None:
         start = str(self.assistant.standing.path.parent) if self.assistant.standing.path else ""
         dialog = QFileDialog(self.window, tr("Open model"), start, tr("Models (*.gguf);;All files (*)"))
@@ -256,7 +220,7 @@ class Chickadee(QObject):
 
     def _changed(self, conversation: Conversation, change: Change) -> None:
         if change.kind in ("chat", "ended"):
-            self._listing.request()
+            self.librarian.list_soon()
         if change.kind in ("ended", "branch", "chat") and not conversation.busy:
             self._opened.start()
         if change.kind == "storage":
@@ -305,15 +269,12 @@ class Chickadee(QObject):
         self.window.show_page(not conversation.messages)
         self._show_title(conversation)
         self.watching.show_current()
-        self._list_chats()
+        self.librarian.list_now()
         self._show_waiting()
         self._opened.start()
 
     def _show_title(self, conversation: Conversation) -> None:
         self.window.header.show_title(conversation.chat.title if conversation.messages else "")
-
-    def _list_chats(self) -> None:
-        self.window.sidebar.show_chats(self.shelf.chats(), self.shelf.current.chat.id)
 
     def _edit_title(self) -> None:
         if self.window.sidebar.isHidden():

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from app.chat import Chat, ChatMessage
 from app.library import Library
+from app.migrations import index_messages
 from app.search import Search
-from app.search_words import spaced
 
 WORDS = 20_000
 TARGET_MS = 100
@@ -61,7 +61,7 @@ def measure(path: Path, chats: int, messages: int) -> dict[str, float]:
     search.search("warm")
     for name, query in QUERIES.items():
         rows[f"search: {name}"] = max(timed(lambda query=query: search.search(query)) for _ in range(5))  # type: ignore[misc]
-    rows["index all messages anew"] = timed(lambda: index_anew(library))
+    rows["index all messages anew"] = timed(lambda: library.using(index_messages))
     rows["MB"] = path.stat().st_size / 1e6
     search.close()
     library.close()
@@ -91,13 +91,6 @@ def text(dice: random.Random) -> str:
     if dice.random() < 0.1:
         return "".join(chr(0x4E00 + int(3000 ** dice.random())) for _ in range(200)) + dice.choice(("电脑", ""))
     return " ".join(word(dice) for _ in range(100))
-
-
-def index_anew(library: Library) -> None:
-    db = library._db
-    db.execute("INSERT INTO message_index (message_index) VALUES ('delete-all')")
-    db.create_function("spaced", 1, spaced, deterministic=True)
-    db.execute("INSERT INTO message_index (rowid, words) SELECT number, spaced(content) FROM messages")
 
 
 def timed(work: Callable[[], object]) -> float:

@@ -69,7 +69,7 @@ def test_what_another_wrote_is_read_again(library: Library) -> None:
     shelf = Shelf(library)
     current = shelf.open("1")
     library.save(Chat("renamed", id="1", updated_at=9.0))
-    shelf.reload()
+    shelf.reload(["1"])
     assert shelf.chats()[0].title == "renamed"
     assert shelf.current is not current
     assert shelf.current.chat.title == "renamed"

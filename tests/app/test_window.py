@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QPushButton, QToolButton
+from PySide6.QtWidgets import QLineEdit, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
 from app.answer_view import AnswerView
@@ -251,7 +251,7 @@ def test_code_is_copied(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
 def test_delete_and_undo(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     ask(chickadee, "first")
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
-    chickadee.window.sidebar.deleted.emit(chickadee.shelf.current.chat.id)
+    chickadee.window.sidebar.deleted.emit([chickadee.shelf.current.chat.id])
     assert chickadee.window.sidebar.titles() == []
     assert chickadee.window.notice.button.text() == "Undo"
     qtbot.mouseClick(chickadee.window.notice.button, Qt.MouseButton.LeftButton)
@@ -274,8 +274,11 @@ def test_a_chat_is_renamed_in_place(
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     qtbot.waitUntil(lambda: chickadee.window.sidebar.titles() == ["first"])
     sidebar = chickadee.window.sidebar
-    item = next(item for item in map(sidebar.list.item, range(sidebar.list.count())) if item.text() == "first")
-    item.setText("A better title")
+    sidebar.rename(chickadee.shelf.current.chat.id)
+    editor = sidebar.list.findChild(QLineEdit)
+    assert editor
+    editor.setText("A better title")
+    qtbot.keyClick(editor, Qt.Key.Key_Return)
     assert chickadee.shelf.current.chat.title == "A better title"
     qtbot.waitUntil(lambda: sidebar.titles() == ["A better title"])
     chickadee.window.close()
