@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from PySide6.QtCore import QPoint, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QApplication, QPushButton, QScrollArea, QWidget
@@ -18,7 +16,6 @@ from app.tab_stops import step_inside
 from app.theme import SIZES, theme
 from app.words import tr
 
-SLICE_SECONDS = 0.004
 AHEAD_PAGES, KEPT_PAGES = 1.5, 4.0  # made before they are seen; kept after they were
 Anchor = tuple[int, int]  # a row, and where it is to be in the view: pixels below the view's upper edge
 
@@ -274,8 +271,8 @@ class Transcript(QScrollArea):
         return self.verticalScrollBar().value()
 
     def _build_ahead(self) -> None:
-        """Make what is next in the direction of scrolling, a slice of a frame at a time; let go of what is far."""
-        until = time.perf_counter() + SLICE_SECONDS
+        """Make what is next in the direction of scrolling, one message a turn of the event loop (most take less than
+        half a frame); let go of what is far."""
         page, top = self.viewport().height(), self._top()
         ahead = int(page * AHEAD_PAGES)
         below = self.column.needed(top, top + page + ahead)
@@ -287,10 +284,7 @@ class Transcript(QScrollArea):
             return
         anchor = self._anchor()
         self._moving = True
-        for row in wanted:
-            self.column.build(row)
-            if time.perf_counter() >= until:
-                break
+        self.column.build(wanted[0])
         self._settle(anchor)
         self._moving = False
         self._builder.start(0)

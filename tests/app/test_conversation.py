@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from app.attachments.attachment import Attachment
 from app.chat import GROUPS, Chat, ChatMessage, group_of, title_of
 from app.conversation import Change, Conversation
 from app.library import Library
@@ -165,6 +166,16 @@ def test_an_edit_is_a_sibling_and_both_are_kept(conversation: Conversation) -> N
     assert not conversation.step(first, -1)
     assert conversation.step(first, 1)
     assert contents(conversation) == ["won", "new"]
+
+
+def test_an_edited_message_keeps_its_files(conversation: Conversation) -> None:
+    say(conversation, "one")
+    files = (Attachment("a.txt", "text", 3, "abc"),)
+    first = replace(conversation.messages[0], attachments=files)
+    conversation.tree.put(first)
+    conversation.edit(first.id, "two")
+    assert conversation.messages[0].attachments == files
+    assert "abc" in conversation.prompt()[0].content
 
 
 def test_an_edit_of_nothing_is_another_answer(conversation: Conversation) -> None:
