@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QWidget
 
-from app.blocks import Block, BlockSplitter, Kind, runs, split
+from app.blocks import JOINED, Block, BlockSplitter, Kind, runs, split, weight
 from app.code_view import CodeView
 from app.prose_view import ProseView
 from app.table_view import TableView
@@ -15,7 +17,6 @@ from app.throttle import Throttle
 Part = ProseView | CodeView | TableView
 KINDS: dict[Kind, type[Part]] = {"prose": ProseView, "code": CodeView, "table": TableView}
 FRAME_MS = 33
-JOINED_CHARACTERS = 8_000  # laid out within a frame
 
 
 class BlockStack(QWidget):
@@ -34,15 +35,21 @@ class BlockStack(QWidget):
         self._joiner = QTimer(self)
         self._joiner.setSingleShot(True)
         self._joiner.timeout.connect(self._join)
+        self._left: Iterator[Block] = iter(())  # of a finished text, what is not laid out yet
+        self._filler = QTimer(self)
+        self._filler.setSingleShot(True)
+        self._filler.timeout.connect(self._fill)
+        self._placer = QTimer(self)
+        self._placer.setSingleShot(True)
+        self._placer.timeout.connect(self._placed_anew)
+        self._heights: dict[Part, tuple[int, int]] = {}  # for which width, how high
 
     def set_text(self, text: str) -> None:
-        """Show a finished text."""
+        """Show a finished text; a long one goes on being laid out, a little each turn of the event loop."""
         self._splitter = None
         self._clear(0)
-        for number, block in enumerate(runs(split(text))):
-            self._put(number, block)
-        self._place()
-        self.resized.emit()
+        self._left = runs(split(text))
+        self._fill()
 
     def start(self, text: str) -> None:
         """Show a text that `grow` will add to."""
@@ -68,9 +75,12 @@ class BlockStack(QWidget):
         for part in self.parts:
             if isinstance(part, ProseView):
                 part.set_caret(False)
+            elif isinstance(part, CodeView):
+                part.settle(fold=False)
         self._joiner.start(0)
 
     def restyle(self) -> None:
+        self._heights.clear()
         for part in self.parts:
             part.restyle()
         self.resized.emit()
@@ -80,11 +90,29 @@ class BlockStack(QWidget):
             part.retranslate()
 
     def heightForWidth(self, width: int) -> int:
-        heights = [part.heightForWidth(width) for part in self.parts]
+        heights = [self._height(part, width) for part in self.parts]
         return sum(heights) + sum(map(_gap_below, self.parts[:-1]))
 
     def resizeEvent(self, _event: object) -> None:
         self._place()
+
+    def _fill(self) -> None:
+        done = 0
+        for block in self._left:
+            self._put(len(self.parts), block)
+            if isinstance(part := self.parts[-1], CodeView):
+                part.settle(fold=True)
+            done += weight(block.text)
+            if done >= JOINED:
+                self._filler.start(0)
+                break
+        self._placed_anew()
+
+    def _height(self, part: Part, width: int) -> int:
+        known = self._heights.get(part)
+        if known is None or known[0] != width:
+            known = self._heights[part] = (width, part.heightForWidth(width))
+        return known[1]
 
     def _draw(self) -> None:
         assert self._splitter
@@ -98,8 +126,7 @@ class BlockStack(QWidget):
             self._put(self._shown, open_block)
         self._clear(self._shown + (open_block is not None))
         self._move_caret()
-        self._place()
-        self.resized.emit()
+        self._placed_anew()
 
     def _join(self) -> None:
         """Join the next group of neighbouring prose, one a turn of the event loop."""
@@ -110,18 +137,16 @@ class BlockStack(QWidget):
         joined = self._prose()
         joined.set_markdown("\n\n".join(part.markdown for part in group))
         self.parts[first : first + len(group)] = [joined]
-        self._place()
         joined.show()
         for part in group:
-            _discard(part)
-        self.resized.emit()
+            self._discard(part)
+        self._placed_anew()
         self._joiner.start(0)
 
     def _next_group(self) -> list[ProseView]:
         group: list[ProseView] = []
         for part in [*self.parts, None]:
-            size = sum(len(member.markdown) for member in group)
-            if isinstance(part, ProseView) and size + len(part.markdown) <= JOINED_CHARACTERS:
+            if isinstance(part, ProseView) and sum(weight(each.markdown) for each in [*group, part]) <= JOINED:
                 group.append(part)
                 continue
             if len(group) > 1 and not any(member.has_selection() for member in group):
@@ -136,6 +161,7 @@ class BlockStack(QWidget):
             part = self._make(block)
             self.parts.append(part)
             part.show()
+        self._heights.pop(part, None)
         if isinstance(part, CodeView):
             part.set_code(block.text, block.language)
         elif isinstance(part, TableView):
@@ -151,26 +177,38 @@ class BlockStack(QWidget):
     def _table(self) -> TableView:
         view = TableView(self)
         view.link.connect(self.link)
-        view.resized.connect(self._grown)
+        view.resized.connect(lambda: self._grown(view))
         return view
 
     def _prose(self) -> ProseView:
         view = ProseView(self, self._soft)
         view.link.connect(self.link)
-        view.grown.connect(self._grown)
+        view.grown.connect(lambda: self._grown(view))
         return view
 
-    def _grown(self) -> None:
+    def _grown(self, part: Part) -> None:
+        """Many parts may grow in one turn of the event loop; they get their places once."""
+        self._heights.pop(part, None)
+        self._placer.start(0)
+
+    def _placed_anew(self) -> None:
         self._place()
         self.resized.emit()
 
     def _code(self) -> CodeView:
-        return CodeView(self)
+        view = CodeView(self)
+        view.resized.connect(lambda: self._grown(view))
+        return view
 
     def _clear(self, first: int) -> None:
         for part in self.parts[first:]:
-            _discard(part)
+            self._discard(part)
         del self.parts[first:]
+
+    def _discard(self, part: Part) -> None:
+        self._heights.pop(part, None)
+        part.hide()
+        part.deleteLater()
 
     def _move_caret(self) -> None:
         for part in self.parts[-2:]:
@@ -180,7 +218,7 @@ class BlockStack(QWidget):
     def _place(self) -> None:
         top = 0
         for part in self.parts:
-            height = part.heightForWidth(self.width())
+            height = self._height(part, self.width())
             part.setGeometry(0, top, self.width(), height)
             top += height + _gap_below(part)
 
@@ -188,8 +226,3 @@ class BlockStack(QWidget):
 def _gap_below(part: Part) -> int:
     # A line of prose has its leading below it, so what follows a box would stand closer than what comes before.
     return SIZES.gap_m + (SIZES.gap if not isinstance(part, ProseView) else 0)
-
-
-def _discard(part: QWidget) -> None:
-    part.hide()
-    part.deleteLater()

@@ -17,6 +17,7 @@ from app.math_text import DISPLAY_LIMIT
 from app.table_text import belongs_to_table, is_table_head, may_be_table_head
 
 LONG = 2_500  # characters: a paragraph of so many takes 3 ms
+JOINED = 6_000  # the `weight` of what is laid out in one go: 7 ms
 FENCE = re.compile(r"^([ \t]*)(`{3,}|~{3,})[ \t]*([^`\n]*)$")
 LIST_ITEM = re.compile(r"^[ \t]*([-*+]|\d{1,9}[.)])([ \t]|$)")
 INDENTED = re.compile(r"^(  |\t)")
@@ -207,17 +208,24 @@ def split(text: str) -> list[Block]:
     return splitter.finished
 
 
+def weight(markdown: str) -> int:
+    """How long laying it out takes, in characters of plain prose: lines and formulas take time of their own."""
+    return len(markdown) + 40 * markdown.count("\n") + 100 * (markdown.count("$") + markdown.count("\\("))
+
+
 def runs(blocks: list[Block]) -> Iterator[Block]:
-    """The same blocks with neighbouring prose joined: one text to select from for each run between code and tables."""
+    """The same blocks with neighbouring prose joined, as far as it is laid out within a frame: one text to select from
+    for each run between code and tables."""
     prose: list[str] = []
     for block in blocks:
-        if block.kind == "prose":
-            prose.append(block.text)
-            continue
-        if prose:
+        is_prose = block.kind == "prose"
+        if prose and not (is_prose and sum(map(weight, [*prose, block.text])) <= JOINED):
             yield Block("\n\n".join(prose))
             prose = []
-        yield block
+        if is_prose:
+            prose.append(block.text)
+        else:
+            yield block
     if prose:
         yield Block("\n\n".join(prose))
 

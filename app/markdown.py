@@ -127,6 +127,8 @@ def _show_formulas(document: QTextDocument, formulas: dict[str, Formula]) -> boo
 def format_formulas(document: QTextDocument) -> None:
     """Lines with formulas get the same space between them as others; one that is alone stands in the middle."""
     line = QFontMetricsF(body_font()).height() / 100
+    edit = QTextCursor(document)
+    edit.beginEditBlock()  # laid out once
     cursor = document.find(CHARACTER)
     while not cursor.isNull():
         block = cursor.block()
@@ -140,6 +142,7 @@ def format_formulas(document: QTextDocument) -> None:
         cursor.mergeBlockFormat(format)
         cursor.setPosition(block.position() + block.length() - 1)
         cursor = document.find(CHARACTER, cursor)
+    edit.endEditBlock()
 
 
 def _in_list(block: QTextBlock) -> bool:

@@ -168,9 +168,9 @@ def _in_one_paragraph(source: str) -> str:
     return source.replace("\n", "\u2028")
 
 
-def show_ready(document: QTextDocument) -> bool:
-    """Show the formulas that were drawn meanwhile; are there still some that are not?"""
-    pending = False
+def show_ready(document: QTextDocument) -> tuple[bool, bool]:
+    """Show the formulas that were drawn meanwhile; were there some, are there still some that are not?"""
+    shown = pending = False
     cursor = QTextCursor(document)
     waiting = [span for span in spans(document) if span[2].hasProperty(PENDING)]
     cursor.beginEditBlock()
@@ -182,8 +182,9 @@ def show_ready(document: QTextDocument) -> bool:
         cursor.setPosition(position)
         cursor.setPosition(position + length, QTextCursor.MoveMode.KeepAnchor)
         show_formula(cursor, formula)
+        shown = True
     cursor.endEditBlock()
-    return pending
+    return shown, pending
 
 
 def with_sources(cursor: QTextCursor) -> str:

@@ -19,6 +19,7 @@ REMEMBERED_BYTES = 8 << 20
 PATIENCE_MS = 2_000  # an ordinary formula takes 2 to 40 ms
 START_MS = 15_000  # the first one waits for Python and the fonts: 0.3 s, on a busy or slow machine more
 IDLE_MS = 60_000
+BATCH_MS = 50
 FAILURES = 3  # of the process to start; then formulas stay as they are written
 STOP_MS = 1_000
 
@@ -134,7 +135,7 @@ class MathService(QObject):
         while self._bytes > REMEMBERED_BYTES and len(self._known) > 1:
             self._bytes -= len(self._known.popitem(last=False)[1].svg)
         if not self._tell.isActive():
-            self._tell.start(0)
+            self._tell.start(BATCH_MS)
 
     def _too_slow(self) -> None:
         """Whatever the process is at, it is the oldest task; without that one it starts anew."""

@@ -155,6 +155,7 @@ class MessageView(QWidget):
         self._natural = self.body.natural_width() if isinstance(self.body, ProseView) else 0
 
     def retranslate(self) -> None:
+        self.body.retranslate()
         self._tell()
         self.row.restyle()
         self.choices.retranslate()

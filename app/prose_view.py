@@ -113,9 +113,11 @@ class ProseView(QTextBrowser):
                 math_service().ready.disconnect(self._formulas_ready)
 
     def _formulas_ready(self) -> None:
-        self._await_formulas(show_ready(self.document()))
-        format_formulas(self.document())
-        self.grown.emit()
+        shown, pending = show_ready(self.document())
+        self._await_formulas(pending)
+        if shown:
+            format_formulas(self.document())
+            self.grown.emit()
 
     def loadResource(self, _kind: int, _name: QUrl | str) -> object:
         return None

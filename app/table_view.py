@@ -18,7 +18,7 @@ from app.theme import SIZES
 from app.words import mark
 
 SEAM = 4  # pixels: the upper line of a piece falls on the lower one of the piece above
-PIECE_CELLS = 60  # laid out in 6 ms
+PIECE_CELLS = 40  # laid out in 6 ms
 
 
 class TableRows(ProseView):
@@ -31,14 +31,13 @@ class TableRows(ProseView):
         self._widths: tuple[float, ...] | None = None
 
     def set_rows(self, head: list[str], rows: list[str], headless: bool, widths: tuple[float, ...] | None) -> None:
-        markdown = "\n".join([*head, *rows])
-        if (markdown, widths) == (self.markdown, self._widths):
-            return
         self._headless, self._widths = headless, widths
-        if markdown == self.markdown:
+        self.set_markdown("\n".join([*head, *rows]))
+
+    def set_widths(self, widths: tuple[float, ...]) -> None:
+        if widths != self._widths:
+            self._widths = widths
             self._mend()
-        else:
-            self.set_markdown(markdown)
 
     def rendered(self) -> None:
         table = self._table()
@@ -59,20 +58,27 @@ class TableRows(ProseView):
         frames = self.document().rootFrame().childFrames()
         return next((frame for frame in frames if isinstance(frame, QTextTable)), None)
 
+    def _break_anywhere(self) -> None:
+        """A word longer than the first piece's words must not make its column wider."""
+        option = self.document().defaultTextOption()
+        if option.wrapMode() != QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere:
+            option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+            self.document().setDefaultTextOption(option)
+
     def _mend(self) -> None:
         """The columns as wide as they shall be, and no space around the rows."""
         table = self._table()
         if table is None:
             return
+        edit = QTextCursor(self.document())
+        edit.beginEditBlock()  # laid out once
         format = table.format()
         format.setTopMargin(0)
         format.setBottomMargin(0)
         if self._widths and len(self._widths) == table.columns():
             lengths = [QTextLength(QTextLength.Type.FixedLength, width) for width in self._widths]
             format.setColumnWidthConstraints(lengths)
-            option = self.document().defaultTextOption()
-            option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
-            self.document().setDefaultTextOption(option)
+            self._break_anywhere()
         table.setFormat(format)
         for block in (self.document().begin(), self.document().lastBlock()):
             if not block.text():
@@ -81,6 +87,7 @@ class TableRows(ProseView):
                 plain.setTopMargin(0)
                 plain.setBottomMargin(0)
                 cursor.setBlockFormat(plain)
+        edit.endEditBlock()
 
 
 class TableView(QScrollArea):
@@ -101,6 +108,7 @@ class TableView(QScrollArea):
         self._rows: list[str] = []
         self._per_piece = 1
         self._width = 0
+        self._measured: tuple[str, int, int, tuple[float, ...]] | None = None
         self._content = QWidget()
         self._content.setObjectName("tableRows")
         self.setWidget(self._content)
@@ -121,7 +129,7 @@ class TableView(QScrollArea):
     def restyle(self) -> None:
         for piece in self.pieces:
             piece.restyle()
-        self._width = 0
+        self._width, self._measured = 0, None
 
     def retranslate(self) -> None:
         for piece in self.pieces:
@@ -161,31 +169,35 @@ class TableView(QScrollArea):
             self.pieces.append(piece)
             piece.show()
         rows = self._rows[number * self._per_piece : (number + 1) * self._per_piece]
-        widths = self.pieces[0].column_widths() if number else None
+        widths = self._measured[3] if number and self._measured else None
         self.pieces[number].set_rows(self._head, rows, number > 0, widths)
         self._width = 0
 
     def _grown(self) -> None:
-        self._width = 0
+        self._width, self._measured = 0, None
         self.resized.emit()
+
+    def _measure(self, width: int) -> tuple[int, tuple[float, ...]]:
+        """How much room the columns get in a view of this width, and how wide each is: as the first piece needs it."""
+        first = self.pieces[0]
+        if self._measured is None or self._measured[:2] != (first.markdown, width):
+            natural = first.natural_width()
+            columns = max(1, len(cells(self._head[-1])))
+            room = width if natural <= width else max(width, min(natural, columns * SIZES.table_column))
+            first.heightForWidth(room)
+            self._measured = (first.markdown, width, room, first.column_widths())
+        return self._measured[2:]
 
     def _lay_out(self, width: int) -> None:
         if width == self._width or not self.pieces:
             return
         self._width = width
-        first = self.pieces[0]
-        natural = first.natural_width()
-        columns = max(1, len(cells(self._head[-1])))
-        room = width if natural <= width else max(width, min(natural, columns * SIZES.table_column))
-        before, top, widest = None, 0, 0
+        room, widths = self._measure(width)
+        top = widest = 0
         for number, piece in enumerate(self.pieces):
-            if number == 0:
-                height = piece.heightForWidth(room)
-                before = piece.column_widths()
-            else:
-                rows = self._rows[number * self._per_piece : (number + 1) * self._per_piece]
-                piece.set_rows(self._head, rows, True, before)
-                height = piece.heightForWidth(room)
+            if number:
+                piece.set_widths(widths)
+            height = piece.heightForWidth(room)
             wide = ceil(piece.document().size().width())
             widest = max(widest, wide)
             piece.setGeometry(0, top, max(wide, room), height)

@@ -12,9 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QFontMetricsF, QGuiApplication, QImage, QTextListFormat, QTextTable
+from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from app import theme
+from app.answer_view import AnswerView
 from app.code_view import CodeView
 from app.markdown import MarkdownDocument, render
 from app.notice import Notice
@@ -221,6 +223,71 @@ def test_code_grows_by_appending(qtbot: QtBot) -> None:
     for length in range(0, 30, 3):
         view.set_code("line one\nline two\nline three"[:length], "no such language")
     assert view.text.toPlainText() == "line one\nline two\nline three"[:27]
+
+
+LONG = "\n".join(f"line {number}" for number in range(200))
+
+
+def test_long_code_is_folded_and_copied_whole(qtbot: QtBot) -> None:
+    answer = AnswerView()
+    qtbot.addWidget(answer)
+    answer.set_text(f"```text\n{LONG}\n```")
+    (view,) = [part for part in answer.parts if isinstance(part, CodeView)]
+    folded = view.heightForWidth(500)
+    assert view.text.document().blockCount() == 40
+    button = next(each for each in view.findChildren(QPushButton) if each.text() == "Show all 200 lines")
+    button.click()
+    assert view.text.toPlainText() == LONG
+    assert view.heightForWidth(500) > 4 * folded
+    assert button.text() == "Show less"
+    button.click()
+    assert view.heightForWidth(500) == folded
+    view.copy()
+    assert QGuiApplication.clipboard().text() == LONG
+
+
+def test_code_that_was_seen_being_written_is_not_folded_under_the_reader(qtbot: QtBot) -> None:
+    answer = AnswerView()
+    qtbot.addWidget(answer)
+    answer.start(f"```text\n{LONG[:-9]}")
+    answer.grow(LONG[-9:] + "\n```\n")
+    answer.finish()
+    (view,) = [part for part in answer.parts if isinstance(part, CodeView)]
+    assert not view.folded
+    assert view.text.toPlainText() == LONG
+
+
+def test_long_lines_of_code_can_be_wrapped(qtbot: QtBot) -> None:
+    view = CodeView()
+    qtbot.addWidget(view)
+    view.set_code("word " * 100, "text")
+    view.resize(400, view.heightForWidth(400))
+    view.show()
+    before = view.heightForWidth(400)
+    button = next(each for each in view.findChildren(QPushButton) if each.isCheckable())
+    assert button.isVisible()
+    button.click()
+    assert view.heightForWidth(400) > 3 * before
+    button.click()
+    assert view.heightForWidth(400) == before
+
+
+def test_one_line_of_code_that_never_ends_is_broken(qtbot: QtBot) -> None:
+    view = CodeView()
+    qtbot.addWidget(view)
+    code = "x = 1; " * 2_000
+    for length in range(0, len(code), 700):
+        view.set_code(code[:length], "python")
+    view.set_code(code, "python")
+    assert view.text.document().blockCount() == 35
+    assert view.text.toPlainText().replace("\n", "") == code == view.code
+
+
+def test_no_sign_turns_the_direction_of_code(qtbot: QtBot) -> None:
+    view = CodeView()
+    qtbot.addWidget(view)
+    view.set_code("if a: \u202e # b", "python")
+    assert view.text.toPlainText() == "if a: ⟨U+202E⟩ # b"
 
 
 def test_a_standing_without_a_model_has_a_name() -> None:
