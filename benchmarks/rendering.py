@@ -23,7 +23,7 @@ from PySide6.QtWidgets import QApplication
 from app.folders import open_folders
 from app.math_service import math_service
 from app.wiring import Chickadee
-from benchmarks.window import Gaps, Heartbeat, wait
+from benchmarks.turns import Gaps, Heartbeat, wait
 from engine.protocol import Statistics
 
 TOKEN = 4  # characters
