@@ -38,7 +38,8 @@ class Assistant:
         self.watchers: list[Callable[[protocol.Pulse], None]] = []
         self._watch = False
         self._link = link
-        self._options = options or Options()
+        self.tailor: Callable[[Path | None, Options], Options] = lambda _path, options: options  # for each model
+        self._general = self._options = options or Options()
         self._loading = Loading(self._options.load)
         self._queue: list[Conversation] = []
         self._active: Conversation | None = None
@@ -65,6 +66,7 @@ class Assistant:
         None leaves the context's size and how it is stored to the settings."""
         if self._active:
             self.stop(self._active)
+        self._adopt(path)
         self._loading.choose(n_ctx, kv_type)
         self._set(path=path, problem=None)
         if self._link.running and self.standing.phase != "starting":
@@ -77,8 +79,8 @@ class Assistant:
         if options.system_prompt != self._options.system_prompt:
             self._read_ahead.forget()
             self._set(ahead=None)
-        self._options = options
-        self._loading.use(options.load)
+        self._general = options
+        self._adopt(self.standing.path)
 
     def settle(self) -> None:
         """Nothing more is about to change: unless it is busy, load the model again if its options are others now."""
@@ -260,9 +262,16 @@ class Assistant:
         self._set(rss_bytes=event.rss_bytes)
         if self.standing.phase == "failed" and event.model:
             self._set(phase="ready", model=event.model, path=Path(event.model.path))
+            self._adopt(self.standing.path)
+            self._loading.stays()
             self._pump()
 
     # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _adopt(self, path: Path | None) -> None:
+        """From now on with the options of this model."""
+        self._options = self.tailor(path, self._general)
+        self._loading.use(self._options.load)
 
     def _release(self) -> Conversation:
         """The active conversation, which is no longer active."""

@@ -33,6 +33,10 @@ class Loading:
             self._chosen = {}
             self._asked = self._wanted()
 
+    def stays(self) -> None:
+        """What is loaded is kept as it is, although something else was asked for."""
+        self._asked = self._wanted()
+
     def outdated(self) -> bool:
         """Was the model asked for with other options than it would be now?"""
         return self._asked is not None and self._asked != self._wanted()

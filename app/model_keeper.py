@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from app.model_options_control import ModelOptionsControl
 from app.model_page import ModelPage
+from app.model_settings import ModelSettings
 from app.models_dialog import ModelsDialog
+from app.options import Options
 from app.planner import Planner
 from app.standing import Standing
 from app.throttle import Throttle
@@ -22,6 +25,7 @@ from models.collection import LocalModel, scan
 from models.downloads import Downloads, Job, Wanted, unfinished, wanted
 from models.failures import Failure
 from models.hub import Hub, RemoteModel, RepoResult
+from models.network import Network
 from models.places import Place, own_folder
 from models.removal import Removal, purge, remove
 from models.verdict import Ask, Verdict
@@ -32,25 +36,31 @@ KEPT = ("weights_repacked", "weights_read", "vocabulary")  # what a loaded model
 
 
 class ModelKeeper(QObject):
-    """`chosen` carries the path of a model to load, `options` the model whose options are asked for."""
+    """`chosen` carries the path of a model to load. `settings` is the settings' file, beside which models are kept;
+    `options` gives what the settings say now."""
 
     chosen = Signal(str)
-    options = Signal(object)
+    _job = Signal(object)  # from the downloads' thread into the window's
 
-    def __init__(self, window: QWidget, hub: Hub | None = None) -> None:
+    def __init__(self, window: QWidget, settings: Path, options: Callable[[], Options]) -> None:
         super().__init__(window)
         self.page = ModelPage()
         self.dialog: ModelsDialog | None = None
         self.planner = Planner(self)
+        self.settings = ModelSettings(settings)
+        self.options = ModelOptionsControl(window, self.settings, self.planner, options)
+        self.options.load.connect(self.chosen)
+        self.options.changed.connect(self._judge_again)
         self._window = window
-        self._hub = hub or Hub()
-        self._added = Added()
+        self._hub = Hub(Network(settings))
+        self._own = settings.parent / own_folder().name
+        self._added = Added(settings.with_name(Added().path.name))
         self._downloads: Downloads | None = None
         self._background = Unwaited(self)
         self._removal: Removal | None = None
-        self._freed = 0
         self._show = Throttle(self._show_page, SHOWN_EVERY_MS, self)
         self.planner.answered.connect(self._judged)
+        self._job.connect(self._progressed)
 
     # --- opening and closing ----------------------------------------------------------------------------------------
 
@@ -76,6 +86,7 @@ class ModelKeeper(QObject):
         self._background.close()
         self._finish_removal()
         self._show.cancel()
+        self.options.close()
         self.planner.close()
         if self._downloads is not None:
             self._downloads.close()
@@ -86,16 +97,18 @@ class ModelKeeper(QObject):
         """Which model is in use."""
         loaded = standing.path if standing.phase == "ready" else None
         plan = standing.model.plan if standing.model else {}
-        self._freed = sum(plan.get(name, 0) for name in KEPT)
+        self.options.stands(loaded, sum(plan.get(name, 0) for name in KEPT))
         if loaded != self.page.loaded:
             self.page.loaded = loaded
             self._show.request()
 
     def retranslate(self) -> None:
+        self.options.retranslate()
         if self.dialog is not None:
             self.dialog.retranslate()
 
     def restyle(self) -> None:
+        self.options.restyle()
         if self.dialog is not None:
             self.dialog.restyle()
 
@@ -109,13 +122,13 @@ class ModelKeeper(QObject):
         if self._downloads is not None:
             return
         self._downloads = Downloads(self._hub.network)
-        self._downloads.listeners.append(lambda job: self._background.tell(lambda: self._progressed(job)))
-        purge(Place("own", own_folder()))
+        self._downloads.listeners.append(self._job.emit)
+        purge(Place("own", self._own))
         try:
             self.page.entries = catalogue()
         except Failure as failure:
             log.warning("%s (%s)", failure, failure.detail)
-        for model in unfinished():
+        for model in unfinished(self._own):
             self._downloads.add(model, state="paused")
 
     # --- what is here -----------------------------------------------------------------------------------------------
@@ -124,7 +137,7 @@ class ModelKeeper(QObject):
         """Scan the places; rows come when all are known, 0.1 s for each new file."""
         added = self._added.read()
         self._background.run(
-            lambda: list(scan(added, stop=lambda: self._background.closed)), self._found, self._complain
+            lambda: list(scan(added, stop=lambda: self._background.closed, own=self._own)), self._found, self._complain
         )
 
     def _found(self, models: list[LocalModel]) -> None:
@@ -137,9 +150,20 @@ class ModelKeeper(QObject):
 
     def _judge(self) -> None:
         for key, question in self.page.questions().items():
-            self.planner.ask(key, Ask(path=question.path, estimate=question.estimate, freed_bytes=self._freed))
+            if question.path:
+                self.planner.ask(key, self.options.question(Path(question.path)))
+            else:
+                self.planner.ask(key, Ask(estimate=question.estimate, freed_bytes=self.options.freed))
+
+    def _judge_again(self, path: Path) -> None:
+        """Its options have changed."""
+        self.page.verdicts.pop(("here", path), None)
+        self.planner.ask(("here", path), self.options.question(path))
+        self._show.request()
 
     def _judged(self, key: Hashable, verdict: Verdict) -> None:
+        if isinstance(key, tuple) and key[0] == "options":
+            return
         self.page.verdicts[key] = verdict
         self._show.request()
 
@@ -160,12 +184,12 @@ class ModelKeeper(QObject):
             self._act_on_job(next(job for job in self.page.jobs if job.id == name), action)
         elif kind == "entry":
             entry = next(entry for entry in self.page.entries if entry.id == name)
-            self._fetch(lambda: wanted(self._hub.model(entry.repo, entry.file), self._hub))
+            self._fetch(lambda: wanted(self._hub.model(entry.repo, entry.file), self._hub, self._own))
         elif kind == "repo":
             self._background.run(lambda: self._hub.models(str(name)), self._listed, self._complain)
         else:
             model = next(one for one in self.page.files if one.files[0].path == key[2])
-            self._fetch(lambda: wanted(model, self._hub))
+            self._fetch(lambda: wanted(model, self._hub, self._own))
 
     def _act_here(self, model: LocalModel | None, action: str) -> None:
         if model is None:
@@ -173,7 +197,7 @@ class ModelKeeper(QObject):
         if action == "load":
             self.chosen.emit(str(model.path))
         elif action == "options":
-            self.options.emit(model)
+            self.options.open(model, self.page.drafters_for(model), self.dialog)
         else:
             self._remove(model)
 

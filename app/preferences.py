@@ -105,12 +105,16 @@ class Preferences(QObject):
         if self.dialog is not None:
             self.dialog.suggest(self._suggested)
 
+    def renew(self) -> None:
+        """A model's own options have changed, which go above the settings."""
+        self.changed.emit(self.options)
+        self._settling.start()
+
     def _hear(self) -> None:
         for problem in self.settings.problems:
             log.warning("%s", problem)
         self.tell_problems()
-        self.changed.emit(self.options)
-        self._settling.start()
+        self.renew()
 
     def _closed(self) -> None:
         self.dialog = None

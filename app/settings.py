@@ -43,7 +43,7 @@ class Settings:
         """Store the values, each checked; returns a sentence if there is something to know about the file.
 
         Raises ValueError for a value that is not allowed and Failure where the file cannot be written."""
-        changes: dict[tuple[str, str], object] = {}
+        changes: dict[tuple[str, ...], object] = {}
         for name, value in values.items():
             setting = BY_NAME[name]
             changes[setting.section, setting.key] = setting.stored(setting.check(value))
@@ -57,7 +57,7 @@ class Settings:
         """Write the file if there is none, so that it can be opened."""
         return "" if self.path.exists() else self._write({})
 
-    def _write(self, changes: Mapping[tuple[str, str], object]) -> str:
+    def _write(self, changes: Mapping[tuple[str, ...], object]) -> str:
         aside = self._file.write(changes)
         self.refresh()
         if not aside:

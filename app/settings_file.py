@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -53,8 +53,8 @@ class SettingsFile:
         except NotToml as error:
             return Contents(problem=tr(NO_TOML, file=self.path.name, why=error))
 
-    def write(self, changes: Mapping[tuple[str, str], object]) -> Path | None:
-        """Set keys of sections, where None takes a key out; everything else in the file stays as it is.
+    def write(self, changes: Mapping[tuple[str, ...], object]) -> Path | None:
+        """Set keys of sections (or of sections within them), None takes one out; everything else stays as it is.
 
         A file that is no TOML is set aside first: returns where it lies now. Raises Failure, and then nothing is lost.
         """
@@ -65,8 +65,8 @@ class SettingsFile:
             except NotToml:
                 document, aside = _blank(), self._set_aside()
             before = document.as_string()
-            for (section, key), value in changes.items():
-                _put(document, section, key, value)
+            for (*sections, key), value in changes.items():
+                _put(document, sections, key, value)
             if not changes or document.as_string() != before:
                 write_atomically(self._real, document.as_string().encode())
         except OSError as error:
@@ -134,14 +134,18 @@ def _blank() -> TOMLDocument:
     return document
 
 
-def _put(document: TOMLDocument, section: str, key: str, value: object) -> None:
+def _put(document: TOMLDocument, sections: Sequence[str], key: str, value: object) -> None:
     import tomlkit
 
-    table = document.get(section)
-    if not isinstance(table, dict):
-        if value is None:
-            return
-        table = document[section] = tomlkit.table()
+    table: Any = document
+    for section in sections:
+        inner = table.get(section)
+        if not isinstance(inner, dict):
+            if value is None:
+                return
+            table[section] = tomlkit.table()
+            inner = table[section]
+        table = inner
     if value is None:
         _take_out(table, key)
     elif isinstance(value, str):

@@ -70,7 +70,9 @@ class Chickadee(QObject):
         self.assistant = Assistant(self.client, self.preferences.options)
         self.acts = MessageActs(self.shelf, self.assistant, self.window.transcript, self.window.notice)
         self.context = ContextControl(self.window.status, self.shelf, self.assistant, self.window.notice)
-        self.models = ModelKeeper(self.window)
+        self.models = ModelKeeper(self.window, folders.settings, lambda: self.preferences.options)
+        self.assistant.tailor = self.models.settings.tailored
+        self.models.settings.listeners.append(self.preferences.renew)
         self._problems = ProblemNotice(self.window.notice, self.choose_model, self.assistant.start_engine)
         self._opened = QTimer(self)
         unsent = UnsentStore(self.library)

@@ -46,10 +46,10 @@ def own_folder() -> Path:
     return data_folder() / "models"
 
 
-def places(added: Iterable[Path] = ()) -> tuple[Place, ...]:
-    """Those that exist, ours first, none twice."""
+def places(added: Iterable[Path] = (), own: Path | None = None) -> tuple[Place, ...]:
+    """Those that exist, ours first, none twice. `own`: where ours is, if not where it usually is."""
     found: dict[Path, Place] = {}
-    for kind, path in _candidates(added):
+    for kind, path in _candidates(added, own or own_folder()):
         try:
             if path.is_dir() or (kind == "added" and path.is_file()):
                 found.setdefault(path.resolve(), Place(kind, path))
@@ -58,8 +58,8 @@ def places(added: Iterable[Path] = ()) -> tuple[Place, ...]:
     return tuple(found.values())
 
 
-def _candidates(added: Iterable[Path]) -> Iterator[tuple[Kind, Path]]:
-    yield "own", own_folder()
+def _candidates(added: Iterable[Path], own: Path) -> Iterator[tuple[Kind, Path]]:
+    yield "own", own
     for path in added:
         yield "added", path
     for path in _lm_studio():

@@ -25,7 +25,9 @@ Key = TypeVar("Key", bound=Hashable)
 class Ask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """About the file at `path`, or about `estimate`; the rest are wishes, None and auto leave them to the planner.
 
-    `freed_bytes`: what unloading the model that is loaded now gives back."""
+    `backend` is one of the engine's names for its libraries. `freed_bytes`: what unloading the model that is loaded
+    now gives back.
+    """
 
     id: int = 0
     path: str | None = None
@@ -36,7 +38,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     memory_bytes: int | None = None
     freed_bytes: int = 0
     draft: str | None = None
-    backend: Literal["auto", "llama", "ik"] | None = None
+    backend: str | None = None
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 
@@ -20,6 +21,7 @@ from engine.estimated import EstimatedSizes
 from engine.machine import default_threads, memory
 from engine.plan import Plan, Wish, make_plan
 from engine.planner import plan_for
+from engine.protocol import BackendWish
 from engine.serve import claim_stdout
 from models.failures import Failure
 from models.header import read_header
@@ -65,12 +67,19 @@ def _planned(ask: Ask) -> Verdict:
     if ask.path is None:
         return Verdict(id=ask.id, problem="A question names a file or an estimate.")
     path, draft = Path(ask.path), Path(ask.draft) if ask.draft else None
-    library = choose(ask.backend, read_header(path), wish.threads, wish.kv_type or "f16").name
+    library = choose(_wanted(ask.backend), read_header(path), wish.threads, wish.kv_type or "f16").name
     try:
         plan = plan_for(path, wish, backend(library), ask.memory_bytes, ask.freed_bytes, draft)
     except OtherLibrary:
         return _apart(msgspec.structs.replace(ask, backend=library))
     return _verdict(ask, plan, library, True)
+
+
+def _wanted(name: str | None) -> BackendWish | None:
+    backends: tuple[BackendWish, ...] = get_args(BackendWish)
+    if name not in (None, *backends):
+        raise ValueError(f"There is no library “{name}”; there are {', '.join(backends)}.")
+    return next((backend for backend in backends if backend == name), None)
 
 
 def _apart(ask: Ask) -> Verdict:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tomllib
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -13,13 +14,17 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
+from app.model_options import ModelOptions, parts_words
 from app.model_page import ModelPage
 from app.model_rows import Action, duration, job_row, parameters, verdict_words
+from app.model_settings import ModelSettings, settings_for
 from app.models_dialog import ModelsDialog
+from app.options import Options
 from app.planner import Planner
+from app.setting_controls import Choice, Line
 from app.unwaited import Unwaited
 from app.wiring import Chickadee
-from engine.protocol import Load
+from engine.protocol import Load, Request
 from models.added import Added
 from models.collection import describe
 from models.default import default_model
@@ -287,3 +292,128 @@ def test_work_in_the_background_ends_in_the_window(qtbot: QtBot, chickadee: Chic
     background.tell(lambda: heard.append("too late"))
     qtbot.wait(10)
     assert heard[3:] == []
+
+
+# --- options of one model -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def wren(chickadee: Chickadee, open_models: ModelsDialog, qtbot: QtBot, tmp_path: Path) -> Path:
+    """A model that is loaded, with its options open."""
+    path = make_gguf(tmp_path / "wren.gguf")
+    chickadee.models.add(str(path))
+    press(qtbot, open_models, ("here", path), "load")
+    qtbot.waitUntil(lambda: chickadee.models.page.loaded == path, timeout=SECONDS)
+    press(qtbot, open_models, ("here", path), "options")
+    return path
+
+
+def options_of(chickadee: Chickadee) -> ModelOptions:
+    dialog = chickadee.models.options.dialog
+    assert dialog
+    return dialog
+
+
+def enter(dialog: ModelOptions, qtbot: QtBot, key: str, text: str) -> None:
+    control = dialog.rows[key].control
+    assert isinstance(control, Line)
+    control.selectAll()
+    qtbot.keyClicks(control, text)
+    qtbot.keyClick(control, Qt.Key.Key_Return)
+
+
+def pick(dialog: ModelOptions, key: str, value: str) -> None:
+    control = dialog.rows[key].control
+    assert isinstance(control, Choice)
+    control.setCurrentIndex(control.findData(value))
+    control.commit()
+
+
+def test_options_are_stored_for_the_model_and_it_is_loaded_with_them(
+    chickadee: Chickadee, wren: Path, qtbot: QtBot, requests: Requests
+) -> None:
+    dialog = options_of(chickadee)
+    assert dialog.load_button.isHidden()
+    enter(dialog, qtbot, "context", "2048")
+    pick(dialog, "kv_type", "q8_0")
+    pick(dialog, "draft", "off")
+    stored = tomllib.loads(chickadee.models.settings._file.path.read_text())
+    assert stored == {"models": {"wren.gguf": {"context": 2048, "kv_type": "q8_0", "draft": "off"}}}
+    qtbot.waitUntil(lambda: last_load(requests()).n_ctx == 2048, timeout=SECONDS)
+    assert last_load(requests()).kv_type == "q8_0"
+    assert draft_mode(chickadee) == "off"
+    chickadee.use_model(str(wren.with_name("other.gguf")))
+    qtbot.waitUntil(lambda: last_load(requests()).path.endswith("other.gguf"), timeout=SECONDS)
+    assert last_load(requests()).n_ctx is None
+    assert draft_mode(chickadee) == "auto"
+    qtbot.mouseClick(dialog.reset_button, Qt.MouseButton.LeftButton)
+    assert tomllib.loads(chickadee.models.settings._file.path.read_text()) == {"models": {"wren.gguf": {}}}
+    assert not dialog.reset_button.isEnabled()
+
+
+def draft_mode(chickadee: Chickadee) -> str:
+    return chickadee.assistant._options.generate.draft
+
+
+def last_load(requests: list[Request]) -> Load:
+    return [request for request in requests if isinstance(request, Load)][-1]
+
+
+def test_a_wrong_value_is_told_and_not_stored(chickadee: Chickadee, wren: Path, qtbot: QtBot) -> None:
+    dialog = options_of(chickadee)
+    enter(dialog, qtbot, "context", "3")
+    assert "from 64 to" in dialog.rows["context"].problem.text()
+    assert not chickadee.models.settings._file.path.exists()
+
+
+def test_the_plan_follows_the_options(open_models: ModelsDialog, chickadee: Chickadee, qtbot: QtBot) -> None:
+    press(qtbot, open_models, BUILT_IN, "options")
+    dialog = options_of(chickadee)
+    pick(dialog, "backend", "llama")
+    qtbot.waitUntil(lambda: "8,192 tokens" in dialog.verdict.text(), timeout=SECONDS)
+    assert "keys and values 180 MiB" in dialog.parts.text()
+    enter(dialog, qtbot, "context", "1024")
+    qtbot.waitUntil(lambda: "1,024 tokens" in dialog.verdict.text(), timeout=SECONDS)
+    assert "keys and values 22 MiB" in dialog.parts.text()
+    pick(dialog, "kv_type", "q8_0")
+    qtbot.waitUntil(lambda: "keys and values 12 MiB" in dialog.parts.text(), timeout=SECONDS)
+    row = open_models.rows[BUILT_IN]
+    qtbot.waitUntil(lambda: "1,024 tokens" in row.verdict.text(), timeout=SECONDS)
+
+
+def test_what_people_write_by_hand_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "settings.toml"
+    drafter = make_gguf(tmp_path / "small.gguf")
+    path.write_text(f"""# mine
+[models]
+network = "allowed"
+[models."a.gguf"]
+context = 512 # short
+threads = "many"
+draft_model = "{drafter}"
+[models."b.gguf"]
+draft_model = "gone.gguf"
+[models."c.gguf"]
+kv_type = 3
+""")
+    settings, plain = ModelSettings(path), Options()
+    tailored = settings.tailored(Path("a.gguf"), plain)
+    assert (tailored.load.n_ctx, tailored.load.threads, tailored.load.draft_model) == (512, None, str(drafter))
+    for name in ("b.gguf", "c.gguf", "d.gguf"):
+        assert settings.tailored(Path(name), plain) == plain
+    (context, *_others) = settings_for()
+    settings.change(Path("a.gguf"), context, 1024)
+    settings.change(Path("x y.gguf"), context, 64)
+    assert "context = 1024 # short" in path.read_text()
+    assert tomllib.loads(path.read_text())["models"]["x y.gguf"] == {"context": 64}
+    assert path.read_text().startswith("# mine\n")
+
+
+def test_words_for_the_parts_of_a_plan() -> None:
+    parts = {"weights_mapped": 1 << 30, "weights_repacked": 1 << 29, "kv": 1 << 20, "compute": 1 << 20}
+    parts |= {"draft_kv": 1 << 21, "draft_weights_mapped": 1 << 28}
+    said = parts_words(Verdict(verdict="fits", total_bytes=1, available_bytes=2 << 30, parts=parts, notes=("Note.",)))
+    assert said == (
+        "weights 1.50 GiB · keys and values 1 MiB · draft model 258 MiB · the rest 1 MiB · 2.00 GiB can be used\nNote."
+    )
+    assert parts_words(Verdict()) == ""
