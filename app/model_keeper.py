@@ -25,7 +25,7 @@ from models.collection import LocalModel, scan
 from models.downloads import Downloads, Job, Wanted, unfinished, wanted
 from models.failures import Failure
 from models.hub import Hub, RemoteModel, RepoResult
-from models.network import Network
+from models.network import Network, forbidden
 from models.places import Place, own_folder
 from models.removal import Removal, purge, remove
 from models.verdict import Ask, Verdict
@@ -51,7 +51,7 @@ class ModelKeeper(QObject):
         self.options = ModelOptionsControl(window, self.settings, self.planner, options)
         self.options.load.connect(self.chosen)
         self.options.changed.connect(self._judge_again)
-        self._window = window
+        self._window, self._settings_path = window, settings
         self._hub = Hub(Network(settings))
         self._own = settings.parent / own_folder().name
         self._added = Added(settings.with_name(Added().path.name))
@@ -101,6 +101,11 @@ class ModelKeeper(QObject):
         if loaded != self.page.loaded:
             self.page.loaded = loaded
             self._show.request()
+
+    def settings_changed(self) -> None:
+        """Connections may be forbidden now: what is under way waits."""
+        if self._downloads is not None and forbidden(self._settings_path):
+            self._downloads.pause_all()
 
     def retranslate(self) -> None:
         self.options.retranslate()

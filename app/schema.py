@@ -5,6 +5,7 @@ from __future__ import annotations
 from app.setting import AUTO, Setting
 from app.words import mark
 from engine.protocol import Generate
+from models.network import ALLOWED
 
 GIB = 1 << 30
 SUGGESTED = Generate(0, ())  # the protocol's own defaults
@@ -13,6 +14,7 @@ SECTIONS = {
     "answer": mark("Answers"),
     "engine": mark("Engine"),
     "cache": mark("Saved chats"),
+    "models": mark("Models"),
 }
 
 WINDOW = (
@@ -122,4 +124,11 @@ CACHE = (
         high=1024 * GIB,
     ),
 )  # fmt: skip
-SETTINGS = (*WINDOW, *ANSWER, *ENGINE, *CACHE)
+MODELS = (
+    Setting(
+        "models", "network", "choice", ALLOWED, mark("Connections"),
+        mark("Chickadee connects only when you search or download models; this forbids that too."),
+        choices=((ALLOWED, mark("When I ask for it")), ("forbidden", mark("Never"))),
+    ),
+)  # fmt: skip
+SETTINGS = (*WINDOW, *ANSWER, *ENGINE, *CACHE, *MODELS)

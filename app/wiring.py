@@ -73,6 +73,7 @@ class Chickadee(QObject):
         self.models = ModelKeeper(self.window, folders.settings, lambda: self.preferences.options)
         self.assistant.tailor = self.models.settings.tailored
         self.models.settings.listeners.append(self.preferences.renew)
+        settings.listeners.append(self.models.settings_changed)
         self._problems = ProblemNotice(self.window.notice, self.choose_model, self.assistant.start_engine)
         self._opened = QTimer(self)
         unsent = UnsentStore(self.library)

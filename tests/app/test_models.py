@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import tomllib
 from collections.abc import Iterator
 from functools import partial
@@ -28,13 +29,13 @@ from engine.protocol import Load, Request
 from models.added import Added
 from models.collection import describe
 from models.default import default_model
-from models.downloads import Job
+from models.downloads import Job, wanted
 from models.failures import Failure
 from models.places import own_folder
 from models.progress import Progress
 from models.verdict import Ask, Verdict
 from tests.app.conftest import Opener, Requests
-from tests.models.hub_server import HubServer
+from tests.models.hub_server import Handler, HubServer
 from tests.models.make_gguf import make_gguf
 
 SECONDS = 60_000
@@ -178,6 +179,30 @@ def test_a_switch_forbids_and_says_so(
     open_models.line.setText("bird")
     open_models.search.emit("bird")
     qtbot.waitUntil(open_models.search_button.isEnabled, timeout=SECONDS)
+    assert server.requests == []
+
+
+def test_the_setting_forbids_too_and_pauses_what_is_under_way(
+    open_models: ModelsDialog, chickadee: Chickadee, qtbot: QtBot, server: HubServer
+) -> None:
+    server.add("bird.gguf", bytes(100_000))
+    go_on = threading.Event()
+
+    def stall(handler: Handler) -> bool:
+        handler.answer(200, bytes(50_000), 100_000)
+        handler.wfile.flush()
+        return go_on.wait(30)
+
+    server.fault = stall
+    hub = chickadee.models._hub
+    chickadee.models._queue(wanted(hub.model("a/b"), hub))
+    qtbot.waitUntil(lambda: any(job.progress.done == 50_000 for job in chickadee.models.page.jobs), timeout=SECONDS)
+    chickadee.preferences.settings.change({"models.network": "forbidden"})
+    qtbot.waitUntil(lambda: [job.state for job in chickadee.models.page.jobs] == ["paused"], timeout=SECONDS)
+    go_on.set()
+    server.requests.clear()
+    open_models.search.emit("bird")
+    qtbot.waitUntil(lambda: "switched off in the settings" in open_models.note.text(), timeout=SECONDS)
     assert server.requests == []
 
 
