@@ -58,6 +58,7 @@ class ModelKeeper(QObject):
         self._downloads: Downloads | None = None
         self._background = Unwaited(self)
         self._removal: Removal | None = None
+        self._looked = 0
         self._show = Throttle(self._show_page, SHOWN_EVERY_MS, self)
         self.planner.answered.connect(self._judged)
         self._job.connect(self._progressed)
@@ -140,12 +141,17 @@ class ModelKeeper(QObject):
 
     def look(self) -> None:
         """Scan the places; rows come when all are known, 0.1 s for each new file."""
-        added = self._added.read()
+        added, self._looked = self._added.read(), self._looked + 1
+        number = self._looked
         self._background.run(
-            lambda: list(scan(added, stop=lambda: self._background.closed, own=self._own)), self._found, self._complain
+            lambda: list(scan(added, stop=lambda: self._background.closed, own=self._own)),
+            lambda models: self._found(number, models),
+            self._complain,
         )
 
-    def _found(self, models: list[LocalModel]) -> None:
+    def _found(self, number: int, models: list[LocalModel]) -> None:
+        if number != self._looked:  # a later look is under way, or was faster
+            return
         gone = {("here", model.path) for model in self.page.here} - {("here", model.path) for model in models}
         for key in gone:
             self.page.verdicts.pop(key, None)
