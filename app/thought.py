@@ -19,7 +19,11 @@ MARKERS = (
     ("<|START_THINKING|>", ("<|END_THINKING|>",)),
     (
         "<|channel|>analysis<|message|>",
-        ("<|end|><|start|>assistant<|channel|>final<|message|>", "<|channel|>final<|message|>"),
+        (
+            "<|end|><|start|>assistant<|channel|>final<|message|>",
+            "assistant<|channel|>final<|message|>",
+            "<|channel|>final<|message|>",
+        ),
     ),
     ("<|channel>analysis\n", ("<channel|>",)),
     ("<|channel>thought\n", ("<channel|>",)),

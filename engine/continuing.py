@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from engine.protocol import Message
 from engine.template import ChatTemplate
+from engine.thoughts import opened_thought
 from models.failures import Failure
 
 
@@ -21,10 +22,14 @@ def continued_prompt(template: ChatTemplate, messages: Sequence[Message], known:
     if len(messages) < 2 or messages[-1].role != "assistant":
         raise Failure("nothing_to_continue", "There is no answer to continue: send a message first.")
     asked = template.tokens(messages[:-1])
+    opening = opened_thought(asked, template.vocabulary.text)
+    text = messages[-1].content.removeprefix(opening)
     if list(known[: len(asked)]) == asked:
-        spelled = spelling(known[len(asked) :], messages[-1].content.encode(), template.vocabulary.piece)
+        spelled = spelling(known[len(asked) :], text.encode(), template.vocabulary.piece)
         if spelled:
             return asked + spelled
+    if opening:  # the template would take the thought out again, or open it twice
+        return asked + template.vocabulary.tokenize(text, special=False)
     return template.tokens(messages, open_end=True)
 
 

@@ -46,6 +46,7 @@ from engine.protocol import (
 )
 from engine.pulse import Pulses
 from engine.stop import StopFlag, Stopped
+from engine.thoughts import opened_thought, with_opening
 from engine.turns import TooLong, turns_to_forget, without_oldest
 from models.failures import Failure
 from models.header import read_header
@@ -135,7 +136,9 @@ class Engine:
             chat.memory.open(request.chat, prompt)
             stops = (*chat.template.stops, *request.stop)
             answer = Answer(chat.session, sampler, kv, stops, chat.judge.observe, drafting)
-            for event in answer.events(request.id, prompt, request.max_tokens, request.trace):
+            opening = "" if request.continue_last else opened_thought(prompt, chat.template.vocabulary.text)
+            events = answer.events(request.id, prompt, request.max_tokens, request.trace)
+            for event in with_opening(opening, events):
                 if self.pulses.due(last=isinstance(event, Finished)):
                     yield self.pulses.of(chat, answer)
                 yield event

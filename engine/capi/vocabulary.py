@@ -6,6 +6,8 @@ import ctypes
 from functools import lru_cache
 from typing import Any
 
+from engine.thoughts import SHOWN
+
 
 class CVocabulary:
     """Implements `engine.target.Vocabulary`; valid as long as its model is loaded."""
@@ -36,7 +38,10 @@ class CVocabulary:
         return self._pieces(token)
 
     def _piece(self, token: int) -> bytes:
-        return self._render(token, special=False)
+        piece = self._render(token, special=False)
+        if not piece and self.is_control(token) and not self.is_end(token) and self.text(token) in SHOWN:
+            return self.text(token).encode()
+        return piece
 
     def text(self, token: int) -> str:
         """The token as text, control tokens too; empty for a token the vocabulary lacks (-1)."""
