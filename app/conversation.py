@@ -365,6 +365,10 @@ class Conversation:
             self.remedies = ()
         self._notify(Change("phase"))
 
+    def let_go(self) -> None:
+        """It was deleted for good: what may still come of an answer is not stored."""
+        self._storing.end()
+
     def _save(self, *messages: ChatMessage) -> None:
         self._saved_at = self._clock()
         self._storing.save(self.chat, messages)

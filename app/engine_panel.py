@@ -13,7 +13,7 @@ from app.command_set import with_keys
 from app.icons import icon
 from app.observed import CacheMap, MemoryParts, Observed
 from app.plots import CostPlot, Plot
-from app.strip import Part, Strip
+from app.strip import Part, Strip, in_bytes
 from app.theme import SIZES, theme
 from app.words import mark, tr, tr_n
 
@@ -62,14 +62,14 @@ class EnginePanel(QFrame):
 
     def _show_memory(self, parts: MemoryParts | None) -> None:
         planned = [
-            Part(tr("Weights"), parts.weights, size(parts.weights), "accent"),
-            Part(tr("Keys and values"), parts.kv, size(parts.kv), "number"),
-            Part(tr("Everything else"), parts.buffers, size(parts.buffers), "keyword"),
+            Part(tr("Weights"), parts.weights, in_bytes(parts.weights), "accent"),
+            Part(tr("Keys and values"), parts.kv, in_bytes(parts.kv), "number"),
+            Part(tr("Everything else"), parts.buffers, in_bytes(parts.buffers), "keyword"),
         ] if parts else []  # fmt: skip
         now = [
-            Part(tr("Engine"), parts.engine, size(parts.engine), "accent"),
-            Part(tr("Other programs"), parts.others, size(parts.others), "soft"),
-            Part(tr("Free"), parts.free, size(parts.free), "chosen"),
+            Part(tr("Engine"), parts.engine, in_bytes(parts.engine), "accent"),
+            Part(tr("Other programs"), parts.others, in_bytes(parts.others), "soft"),
+            Part(tr("Free"), parts.free, in_bytes(parts.free), "chosen"),
         ] if parts else []  # fmt: skip
         self.planned.show_parts(tr("Memory as planned"), planned)
         self.now.show_parts(tr("Memory now"), now)
@@ -203,7 +203,3 @@ class EnginePanel(QFrame):
             self.steps.setAccessibleName(tr("Tokens that came of each step, over the last minute"))
             self.costs.setAccessibleName(tr("What steps of several tokens cost"))
         self.show_observed()
-
-
-def size(count: int) -> str:
-    return f"{count / 1e9:.2f} GB" if count >= 1e9 else f"{count / 1e6:,.0f} MB"

@@ -106,6 +106,16 @@ class Librarian(QObject):
         sentence = one if len(gone) == 1 else tr_n("{n} chat was deleted.", "{n} chats were deleted.", len(gone))
         self._window.notice.tell(sentence, tr("Undo"), undo, milliseconds=UNDO_MS)
 
+    def delete_all(self) -> None:
+        """Delete all chats for good. Raises Failure."""
+        if self._assistant.active is not None:
+            self._assistant.stop(self._assistant.active)
+        for chat_id in self._shelf.delete_all():
+            self._assistant.forget(chat_id)
+        self._count_bin()
+        self._show_current()
+        self.list_now()
+
     def pin_current(self) -> None:
         """Pin the open chat, or take its pin away."""
         chat = self._shelf.current.chat

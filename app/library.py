@@ -116,6 +116,17 @@ class Library:
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # or it would stay readable in the write-ahead log
 
     @_guarded
+    def delete_all(self) -> None:
+        """No chat, and nothing that was typed for one, stays in the file; folders and personas do."""
+        with transaction(self._db):
+            for table in ("unsent", "chats"):
+                self._db.execute(f"DELETE FROM {table}")
+            # What was taken out word by word stays in the index until its parts are merged.
+            self._db.execute("INSERT INTO message_index (message_index) VALUES ('delete-all')")
+        self._db.execute("VACUUM")  # or the words would stay readable in pages that are free
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    @_guarded
     def folders(self) -> list[Folder]:
         """All folders, by name."""
         rows = self._db.execute(f"SELECT {FOLDER_FIELDS} FROM folders")

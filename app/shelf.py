@@ -73,6 +73,17 @@ class Shelf:
         self.library.restore(*(chat.id for chat in chats))
         self._chats |= {chat.id: chat for chat in chats}
 
+    def delete_all(self) -> list[str]:
+        """Delete all chats for good, also those that could be restored; returns the ids of those that were listed."""
+        ids = list(self._chats)
+        for conversation in self._open.values():
+            conversation.let_go()
+        self._open.clear()
+        self.library.delete_all()
+        self._chats.clear()
+        self.new()
+        return ids
+
     def reload(self, chat_ids: Iterable[str] = ()) -> None:
         """The library's file was written by an import: read the list again, and these chats if they are open.
 

@@ -21,9 +21,17 @@ class Storing:
         self._failed = failed
         self._unsaved: dict[str, ChatMessage] = {}
         self._told = False
+        self._ended = False
+
+    def end(self) -> None:
+        """The chat was deleted for good: nothing of it is written any more."""
+        self._ended = True
+        self._unsaved.clear()
 
     def save(self, chat: Chat, messages: Iterable[ChatMessage] = ()) -> None:
         """Store the chat's entry, these messages, and those that could not be stored before."""
+        if self._ended:
+            return
         self._unsaved.update((message.id, message) for message in messages)
         try:
             self._library.save(chat, list(self._unsaved.values()))

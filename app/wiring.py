@@ -20,6 +20,7 @@ from app.conversation import Change, Conversation
 from app.engine_client import EngineClient
 from app.folders import Folders
 from app.icons import application_icon
+from app.keeping import Keeping
 from app.librarian import Librarian
 from app.message_acts import MessageActs
 from app.model_keeper import ModelKeeper
@@ -39,6 +40,7 @@ from app.window import Window
 from app.words import tr
 from models.default import default_model
 from models.failures import Failure
+from models.folders import cache_folder
 
 log = logging.getLogger(__name__)
 TICK_MS = 250
@@ -59,6 +61,7 @@ class Chickadee(QObject):
         application = QApplication.instance()
         assert isinstance(application, QApplication)
         self.application = application
+        self._folders = folders
         application.setWindowIcon(application_icon())
         settings = Settings(folders.settings)
         self.appearance = Appearance(application, settings)
@@ -110,6 +113,7 @@ class Chickadee(QObject):
         self.attaching.close()
         self.appearance.close()
         self.preferences.close()
+        self.keeping.close()
         self.models.close()
         conversation = self.assistant.active
         if conversation is not None:
@@ -175,7 +179,8 @@ class Chickadee(QObject):
         self.options = ChatOptionsControl(self.window, self.shelf, settings, personas, self._opened.start)
         self.watching = Watching(self.window, self.assistant, self.shelf)
         self.appearance.shown += [self.window, self.watching, self.preferences, self.sheets, self.options]
-        self.appearance.shown += [self._problems, self.models, self.librarian]
+        self.keeping = Keeping(self.window, self.librarian, self._folders, cache_folder())
+        self.appearance.shown += [self._problems, self.models, self.librarian, self.keeping]
 
     # --- what the user does -----------------------------------------------------------------------------------------
 

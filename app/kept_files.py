@@ -1,0 +1,130 @@
+"""Everything that Chickadee keeps on this computer: which files, how large, and how they are deleted. Knows no Qt."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.folders import Folders
+from app.words import mark
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Files that belong together: `patterns` in `folder`. Those of which only the program knows how to delete them
+    safely are not `plain` files to remove; those without `question` are not deleted here at all."""
+
+    name: str
+    title: str
+    help: str
+    folder: Path
+    patterns: tuple[str, ...]
+    question: str = ""
+    plain: bool = True
+
+    def paths(self) -> Iterator[Path]:
+        for pattern in self.patterns:
+            yield from sorted(self.folder.glob(pattern))
+
+
+def kinds(folders: Folders, cache: Path) -> tuple[Kind, ...]:
+    """In the order they are shown. `cache`: the folder for what can be worked out again."""
+    return (
+        Kind(
+            "chats",
+            mark("Chats"),
+            mark("All messages and their files, folders, personas, and what was deleted in the last month."),
+            folders.data,
+            ("library*.sqlite3*",),
+            mark("Delete all chats for good? Folders and personas stay."),
+            plain=False,
+        ),
+        Kind(
+            "saved",
+            mark("Saved reading"),
+            mark("What models have read of your chats, so that these open fast."),
+            cache,
+            ("chats",),
+            mark("Delete all of it? Chats will be read anew."),
+        ),
+        Kind(
+            "models",
+            mark("Models"),
+            mark("Downloaded model files. They are removed in the window of the models."),
+            folders.data,
+            ("models",),
+        ),
+        Kind(
+            "measurements",
+            mark("Measurements"),
+            mark("How fast this computer is, what was learned of models, facts about files."),
+            cache,
+            ("calibration", "drafts", "crashes", "heads", "*.json"),
+            mark("Delete them? They are made anew in idle time."),
+        ),
+        Kind(
+            "logs",
+            mark("Logs"),
+            mark("What the programs reported, without anything of your chats."),
+            folders.logs,
+            ("*.log*",),
+            mark("Delete them?"),
+        ),
+        Kind(
+            "settings",
+            mark("Settings"),
+            mark("What you chose, and where the window was."),
+            folders.data,
+            ("settings.toml", "window.ini"),
+        ),
+    )
+
+
+def files_of(kind: Kind) -> Iterator[Path]:
+    for path in kind.paths():
+        if path.is_dir() and not path.is_symlink():
+            yield from (inner for inner in path.rglob("*") if inner.is_file() or inner.is_symlink())
+        else:
+            yield path
+
+
+def measured(kinds: Iterable[Kind]) -> dict[str, tuple[int, int]]:
+    """Number of files and their bytes, by the kinds' names. Files that vanish meanwhile do not count."""
+    return {kind.name: _total(files_of(kind)) for kind in kinds}
+
+
+def _total(paths: Iterable[Path]) -> tuple[int, int]:
+    count = size = 0
+    for path in paths:
+        try:
+            size += path.lstat().st_size
+        except OSError:
+            continue
+        count += 1
+    return count, size
+
+
+def delete_files(kind: Kind) -> list[str]:
+    """Delete all files of a plain kind; returns the names of those that could not be."""
+    assert kind.plain, kind.name
+    assert kind.question, kind.name
+    left: list[str] = []
+
+    def stays(_function: Callable[..., object], path: str, error: object) -> None:
+        log.warning("not deleted: %s (%s)", path, error)
+        left.append(path)
+
+    for path in kind.paths():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, onerror=stays)
+            continue
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            stays(path.unlink, str(path), error)
+    return left
