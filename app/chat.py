@@ -101,12 +101,14 @@ def title_of(text: str) -> str:
     return (cut.rsplit(" ", 1)[0] if " " in cut[TITLE_LENGTH // 2 :] else cut) + "…"
 
 
-def group_of(moment: float, now: float) -> str:
-    """Which of GROUPS a chat of Unix time `moment` belongs to, by local calendar days."""
-    today = datetime.fromtimestamp(now).date()
-    day = datetime.fromtimestamp(moment).date()
-    if day >= today:
-        return GROUPS[0]
-    if day == today - timedelta(days=1):
-        return GROUPS[1]
-    return GROUPS[2] if day > today - timedelta(days=7) else GROUPS[3]
+def days_of(now: float) -> tuple[float, float, float]:
+    """The Unix times at which the days of the first of GROUPS begin, by the local calendar."""
+    today = datetime.fromtimestamp(now).replace(hour=0, minute=0, second=0, microsecond=0)
+    one, week = timedelta(days=1), timedelta(days=6)
+    return today.timestamp(), (today - one).timestamp(), (today - week).timestamp()
+
+
+def group_of(moment: float, days: tuple[float, float, float]) -> str:
+    """Which of GROUPS a chat of Unix time `moment` belongs to; `days` as `days_of` gives them."""
+    today, yesterday, week = days
+    return GROUPS[(moment < today) + (moment < yesterday) + (moment < week)]

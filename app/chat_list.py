@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
-from PySide6.QtCore import QAbstractListModel, QMimeData, QModelIndex, QPersistentModelIndex, Qt, Signal
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QItemSelection,
+    QItemSelectionRange,
+    QMimeData,
+    QModelIndex,
+    QPersistentModelIndex,
+    Qt,
+    Signal,
+)  # fmt: skip
 from PySide6.QtGui import QFont, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QAbstractItemDelegate, QAbstractItemView, QApplication, QFrame, QListView, QWidget
 
@@ -32,10 +42,21 @@ class ChatModel(QAbstractListModel):
         super().__init__()
         self.rows: Sequence[Row] = []
 
-    def show(self, rows: Sequence[Row]) -> None:
-        self.beginResetModel()
-        self.rows = rows
-        self.endResetModel()
+    def show(self, rows: Sequence[Row]) -> tuple[int, int]:
+        """Put `rows` in place of those there are. Returns the first and the one after the last that are not as before:
+        in thousands of chats, only what has changed is taken out and put in."""
+        old, most = self.rows, min(len(self.rows), len(rows))
+        head = next((at for at in range(most) if old[at] != rows[at]), most)
+        tail = next((at for at in range(most - head) if old[-1 - at] != rows[-1 - at]), most - head)
+        if len(old) > head + tail:
+            self.beginRemoveRows(QModelIndex(), head, len(old) - tail - 1)
+            self.rows = [*old[:head], *old[len(old) - tail :]]
+            self.endRemoveRows()
+        if len(rows) > head + tail:
+            self.beginInsertRows(QModelIndex(), head, len(rows) - tail - 1)
+            self.rows = list(rows)
+            self.endInsertRows()
+        return head, len(rows) - tail
 
     def rowCount(self, parent: Index | None = None) -> int:
         return 0 if parent is not None and parent.isValid() else len(self.rows)
@@ -128,11 +149,10 @@ class ChatList(QListView):
             self._waiting = (rows, current)
             return
         chosen, at = self.selected_chats(), self.verticalScrollBar().value()
-        kept = chosen if len(chosen) > 1 else [current]
         focus = self.current_row()
         self._filling = True
         self.rows.show(rows)
-        self.select(kept, focus.id if focus and focus.kind == "folder" else current)
+        self.select(chosen if len(chosen) > 1 else [current], focus.id if focus and focus.kind == "folder" else current)
         self._filling = False
         self.verticalScrollBar().setValue(at)
 
@@ -141,18 +161,22 @@ class ChatList(QListView):
         self.doItemsLayout()
 
     def select(self, ids: Sequence[str], current: str) -> None:
-        model, wanted = self.selectionModel(), set(ids)
-        for number, row in enumerate(self.rows.rows):
-            index = self.rows.index(number)
-            if row.id and row.id == current:
-                model.setCurrentIndex(index, model.SelectionFlag.NoUpdate)
-            if row.kind == "chat" and row.id in wanted:
-                model.select(index, model.SelectionFlag.Select)
+        """Select the chats `ids` and nothing else; `current` is the chat or folder with the focus."""
+        model, wanted, chosen = self.selectionModel(), set(ids), QItemSelection()
+        for selected, span in groupby(enumerate(self.rows.rows), lambda pair: pair[1].id in wanted):
+            numbers = [number for number, _ in span] if selected else []
+            if numbers:
+                chosen.append(QItemSelectionRange(self.rows.index(numbers[0]), self.rows.index(numbers[-1])))
+        at = next((number for number, row in enumerate(self.rows.rows) if row.id and row.id == current), None)
+        if at is not None:
+            model.setCurrentIndex(self.rows.index(at), model.SelectionFlag.NoUpdate)
+        model.select(chosen, model.SelectionFlag.ClearAndSelect)
 
     def selected_chats(self) -> list[str]:
         """The ids of the selected chats, in the order of the list."""
-        rows = sorted(index.row() for index in self.selectionModel().selectedIndexes())
-        return [self.rows.rows[row].id for row in rows if self.rows.rows[row].kind == "chat"]
+        spans = sorted((span.top(), span.bottom()) for span in self.selectionModel().selection())
+        rows = (row for first, last in spans for row in self.rows.rows[first : last + 1])
+        return [row.id for row in rows if row.kind == "chat"]
 
     def current_row(self) -> Row | None:
         return self.row_at(self.currentIndex())

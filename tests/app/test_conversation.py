@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.attachments.attachment import Attachment
-from app.chat import GROUPS, Chat, ChatMessage, group_of, title_of
+from app.chat import GROUPS, Chat, ChatMessage, days_of, group_of, title_of
 from app.conversation import Change, Conversation
 from app.library import Library
 from app.shelf import Shelf
@@ -312,7 +312,7 @@ def test_groups_follow_the_calendar() -> None:
 
     now = datetime(2026, 3, 10, 0, 30).timestamp()
     days = [datetime(2026, 3, 10, 0, 1), datetime(2026, 3, 9, 23), datetime(2026, 3, 4), datetime(2026, 3, 3, 12)]
-    assert [group_of(day.timestamp(), now) for day in days] == list(GROUPS)
+    assert [group_of(day.timestamp(), days_of(now)) for day in days] == list(GROUPS)
 
 
 def test_chats_are_values() -> None:
