@@ -41,6 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return _run(options, model)
     except Failure as failure:
+        _show(str(failure))
         return _fail(str(failure))
 
 
@@ -115,6 +116,14 @@ def _open(application: QApplication, data: Path | None, model: Path | None) -> i
     finally:
         instance.release()
         stop_logging()
+
+
+def _show(sentence: str) -> None:
+    """Who started the program by its icon sees no terminal."""
+    from PySide6.QtWidgets import QApplication, QMessageBox
+
+    if isinstance(QApplication.instance(), QApplication) and QApplication.platformName() not in DISPLAYLESS:
+        QMessageBox.critical(None, "Chickadee", sentence)
 
 
 def _fail(sentence: str, code: int = 1) -> int:

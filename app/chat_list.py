@@ -174,7 +174,8 @@ class ChatList(QListView):
 
     def selected_chats(self) -> list[str]:
         """The ids of the selected chats, in the order of the list."""
-        spans = sorted((span.top(), span.bottom()) for span in self.selectionModel().selection())
+        selection = self.selectionModel().selection()
+        spans = sorted((span.top(), span.bottom()) for span in map(selection.at, range(selection.size())))
         rows = (row for first, last in spans for row in self.rows.rows[first : last + 1])
         return [row.id for row in rows if row.kind == "chat"]
 
@@ -233,7 +234,7 @@ def _choosing_many() -> bool:
 
 
 def _spoken(row: Row) -> str:
-    chats = tr_n("{n} chat", "{n} chats", row.count)
+    chats = tr_n("{n} chat", "{n} chats", row.chats)
     if row.folded:
         return tr("Folder {name}, {chats}, closed", name=row.text, chats=chats)
     return tr("Folder {name}, {chats}", name=row.text, chats=chats)

@@ -15,7 +15,7 @@ PINNED = mark("Pinned")
 class Row(NamedTuple):  # thousands are made at each change of a list: a dataclass takes three times as long
     """`id` is the chat's or the folder's; `folder_id` the folder that a chat dropped here goes into, None for none.
 
-    `count` is how many chats a folder has; `indent` how many levels the row is set in.
+    `chats` is how many chats a folder has; `indent` how many levels the row is set in.
     """
 
     kind: Literal["heading", "folder", "chat"]
@@ -24,7 +24,7 @@ class Row(NamedTuple):  # thousands are made at each change of a list: a datacla
     folder_id: str | None = None
     indent: int = 0
     folded: bool = False
-    count: int = 0
+    chats: int = 0
     pinned: bool = False
 
 
@@ -54,7 +54,7 @@ def rows_of(chats: Iterable[Chat], folders: Sequence[Folder], now: float) -> lis
 
 
 def _folder_rows(folder: Folder, chats: Sequence[Chat]) -> list[Row]:
-    head = Row("folder", folder.name, folder.id, folder.id, folded=folder.folded, count=len(chats))
+    head = Row("folder", folder.name, folder.id, folder.id, folded=folder.folded, chats=len(chats))
     return [head] if folder.folded else [head, *(_row(chat, folder.id) for chat in chats)]
 
 

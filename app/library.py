@@ -19,6 +19,7 @@ KEEP_DELETED_SECONDS = 30 * 86_400
 CHAT_FIELDS = ", ".join(field.name for field in fields(Chat))
 MESSAGE_FIELDS = ", ".join(field.name for field in fields(ChatMessage) if field.name != "attachments")
 FOLDER_FIELDS = ", ".join(field.name for field in fields(Folder))
+FORGET_UNSENT = "DELETE FROM unsent WHERE chat_id <> '' AND chat_id NOT IN (SELECT id FROM chats)"
 P = ParamSpec("P")
 R = TypeVar("R")
 LibraryMethod = Callable[Concatenate["Library", P], R]
@@ -46,6 +47,7 @@ class Library:
                 # A chat "deleted" before 1970 is half of an import that was killed.
                 for table in ("chats", "messages"):
                     self._db.execute(f"DELETE FROM {table} WHERE deleted_at < ?", (time.time() - KEEP_DELETED_SECONDS,))
+                self._db.execute(FORGET_UNSENT)
             except BaseException:
                 self._db.close()
                 raise
@@ -113,6 +115,7 @@ class Library:
             self._db.executemany(
                 "DELETE FROM chats WHERE id = ? AND deleted_at IS NOT NULL", [(chat_id,) for chat_id in chat_ids]
             )
+            self._db.execute(FORGET_UNSENT)
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # or it would stay readable in the write-ahead log
 
     @_guarded

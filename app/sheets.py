@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 
 from PySide6.QtCore import QObject, Signal
@@ -13,20 +14,28 @@ from app.commands import BY_NAME
 from app.finder import Entry, command_entries, matching
 from app.help_sheet import HelpSheet
 from app.palette import Palette
+from app.search import Hit
 from app.window import Window
+from models.failures import Failure
 
 RECENT = 5  # chats that the empty palette offers
 MOST = 30
+MOST_MESSAGES = 20
+log = logging.getLogger(__name__)
 
 
 class Sheets(QObject):
-    """`open_chat` carries the id of a chat and of a message in it, or "". `chats` gives all of them, latest first."""
+    """`open_chat` carries the id of a chat and of a message in it, or "".
+
+    `chats` gives all of them, latest first; `find` searches all messages, so many at most, and may raise Failure."""
 
     open_chat = Signal(str, str)
 
-    def __init__(self, window: Window, chats: Callable[[], Iterable[Chat]]) -> None:
+    def __init__(
+        self, window: Window, chats: Callable[[], Iterable[Chat]], find: Callable[[str, int], list[Hit]]
+    ) -> None:
         super().__init__(window)
-        self._window, self._chats = window, chats
+        self._window, self._chats, self._find = window, chats, find
         self.palette = Palette(window.ground, self._search)
         self.palette.chosen.connect(self._chosen)
         self.help: HelpSheet | None = None
@@ -75,7 +84,16 @@ class Sheets(QObject):
         commands = command_entries(usable, keys)
         if not query.strip():
             return chats[:RECENT] + commands
-        return (matching(query, commands) + matching(query, chats))[:MOST]
+        titles = matching(query, commands) + matching(query, chats)
+        return titles[:MOST] + self._messages(query)
+
+    def _messages(self, query: str) -> list[Entry]:
+        try:
+            hits = self._find(query, MOST_MESSAGES)
+        except Failure as failure:  # commands and titles are found all the same
+            log.warning("%s (%s)", failure, failure.detail)
+            return []
+        return [Entry("chat", hit.chat_id, hit.title, hit.snippet, hit.message_id) for hit in hits if hit.message_id]
 
     def _chosen(self, entry: Entry) -> None:
         if entry.kind == "chat":

@@ -161,7 +161,7 @@ class Chickadee(QObject):
         bind("larger", self.appearance.larger)
         bind("smaller", self.appearance.smaller)
         bind("normal", self.appearance.normal)
-        self.sheets = Sheets(self.window, self.shelf.chats)
+        self.sheets = Sheets(self.window, self.shelf.chats, self.librarian.search.search)
         self.sheets.open_chat.connect(self.librarian.open_at)
         deeds = Deeds(
             self.new_chat,

@@ -186,3 +186,14 @@ def test_recent_models_come_latest_first(path: Path) -> None:
         library.remember_model(Path(name))
     assert library.recent_models() == [Path("a"), Path("b")]
     library.close()
+
+
+def test_what_was_not_sent_goes_with_its_chat(path: Path) -> None:
+    library = Library(path)
+    library.save(Chat("t", id="c"))
+    for chat_id in ("", "c", "gone long ago"):
+        library._db.execute("INSERT INTO unsent VALUES (?, 'half a secret', '')", (chat_id,))
+    library.delete("c")
+    library.delete_for_good("c")
+    assert library._db.execute("SELECT chat_id FROM unsent").fetchall() == [("",)]
+    library.close()

@@ -70,7 +70,7 @@ def test_rows_are_pins_folders_and_days() -> None:
     ]  # fmt: skip
     folded = rows_of(chats, [replace(folder, folded=True)], now)
     assert "in work" not in [row.text for row in folded]
-    assert next(row.count for row in folded if row.kind == "folder") == 1
+    assert next(row.chats for row in folded if row.kind == "folder") == 1
 
 
 def test_a_click_opens_and_a_right_click_does_not(filled: Chickadee, qtbot: QtBot) -> None:
@@ -232,3 +232,12 @@ def test_the_menus_offer_what_fits(filled: Chickadee, qtbot: QtBot) -> None:
         if menu:
             menu.close()
     assert menus == [["Pin", "Move to folder", "Take out of folder", "Export…", "Delete 2 chats"], []]
+
+
+def test_the_palette_finds_words_in_messages(filled: Chickadee, qtbot: QtBot) -> None:
+    filled.window.commands.run("palette")
+    palette = filled.sheets.palette
+    qtbot.keyClicks(palette.line, "first 4")
+    assert [(entry.id, entry.message_id) for entry in palette.entries()] == [("4", "a4")]
+    qtbot.keyClick(palette.line, Qt.Key.Key_Return)
+    assert filled.shelf.current.messages[-1].id == "a4"
