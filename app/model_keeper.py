@@ -209,6 +209,8 @@ class ModelKeeper(QObject):
             self.chosen.emit(str(model.path))
         elif action == "options":
             self.options.open(model, self.page.drafters_for(model), self.dialog)
+        elif action == "forget":
+            self._forget(model.place.path)
         else:
             self._remove(model)
 
@@ -268,6 +270,13 @@ class ModelKeeper(QObject):
         said = tr("{model} was deleted.") if removal.deletes else tr("{model} is no longer listed; its file stays.")
         if self.dialog is not None:
             self.dialog.tell(said.format(model=model.name), tr("Undo"), self._undo)
+        self.look()
+
+    def _forget(self, folder: Path) -> None:
+        """Look no more into a folder that was added."""
+        if self._added.drop(folder) and self.dialog is not None:
+            said = tr("{folder} is no longer looked into; its files stay.", folder=folder)
+            self.dialog.tell(said, tr("Undo"), lambda: self.add(str(folder)))
         self.look()
 
     def _undo(self) -> None:

@@ -17,13 +17,12 @@ from models.places import Kind
 from models.verdict import Verdict
 
 Tone = Literal["", "fits", "tight", "no"]
-Action = Literal[
-    "load", "options", "remove", "download", "files", "pause", "resume", "cancel", "hide"
-]  # fmt: skip
+Action = Literal["load", "options", "remove", "forget", "download", "files", "pause", "resume", "cancel", "hide"]
 ACTIONS: dict[Action, str] = {
     "load": mark("Load"),
     "options": mark("Options…"),
     "remove": mark("Remove"),
+    "forget": mark("Leave out folder"),
     "download": mark("Download"),
     "files": mark("Show files"),
     "pause": mark("Pause"),
@@ -80,6 +79,8 @@ def local_row(model: LocalModel, verdict: Verdict | None, loaded: bool) -> Model
         actions += ["options"] if loaded else ["load", "options"]
     if model.place.kind == "own" or model.place.path == model.path:
         actions += [] if loaded else ["remove"]
+    elif model.place.kind == "added":
+        actions += ["forget"]
     note = told(model.problem)
     if model.usable:  # that it has no template is worth knowing, but no problem
         said.append(note)

@@ -1,4 +1,4 @@
-"""What is known of a model that is not here yet: enough to say whether it would fit, give or take a tenth."""
+"""What is known of a model that is not here yet: enough to say whether it would fit, and about how well."""
 
 from __future__ import annotations
 
