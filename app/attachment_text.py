@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QDialog, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
@@ -23,6 +23,7 @@ class AttachmentText(QDialog):
         self.title = QLabel(self)
         self.title.setObjectName("settingTitle")
         self.title.setWordWrap(True)
+        self.title.setTextFormat(Qt.TextFormat.PlainText)
         self.about = QLabel(self)
         self.about.setObjectName("settingHelp")
         self.text = QPlainTextEdit(self)

@@ -57,6 +57,7 @@ class ChatPanel(QDialog):
         self.problem = QLabel(self)
         self.problem.setObjectName("problem")
         self.problem.setWordWrap(True)
+        self.problem.setTextFormat(Qt.TextFormat.PlainText)
         self.rows = {setting.name: SettingRow(setting, self) for setting in ANSWER}
         for row in self.rows.values():
             row.changed.connect(self.changed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from html import escape
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent
@@ -47,7 +48,7 @@ class Chip(QFrame):
         words = ", ".join(filter(None, (self.item.name, size)))
         self.face.setAccessibleName(tr("File {name}", name=words))
         self.face.setAccessibleDescription(tr("Shows the text. Delete removes the file.") if self._removable else "")
-        self.face.setToolTip(f"{self.item.name}\n{tr('Show the text')}")
+        self.face.setToolTip(f"{escape(self.item.name)}<br>{tr('Show the text')}")  # a name may look like HTML
         self.close_button.setAccessibleName(tr("Remove {name}", name=self.item.name))
         self.close_button.setToolTip(tr("Remove"))
 

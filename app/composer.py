@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QMimeData, QObject, QRectF, QSize, Qt, Signal
@@ -137,10 +138,12 @@ class Composer(QFrame):
         self.text.textChanged.connect(self._update)
         self.button.clicked.connect(self._clicked)
         self.text.installEventFilter(self)
-        self.setFocusProxy(self.text)
-        self.setTabOrder(self.tray, self.attach_button)
         self.restyle()
         self.retranslate()
+
+    def setFocus(self, reason: Qt.FocusReason = Qt.FocusReason.OtherFocusReason) -> None:
+        """To the text. A focus proxy would do the same, but Tab would go past what stands before it in here."""
+        self.text.setFocus(reason)
 
     def set_busy(self, busy: bool) -> None:
         if busy != self.busy:
@@ -177,6 +180,12 @@ class Composer(QFrame):
     def refresh(self) -> None:
         """The files have changed: a message may consist of them alone."""
         self._update()
+        before = self.attach_button.previousInFocusChain()
+        while before is not None and self.isAncestorOf(before):
+            before = before.previousInFocusChain()
+        stops = [*self.tray.stops(), self.attach_button]
+        for one, other in pairwise([before, *stops] if before else stops):
+            self.setTabOrder(one, other)
 
     def restyle(self) -> None:
         self.attach_button.setIcon(icon("attach", theme().soft))

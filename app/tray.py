@@ -58,6 +58,11 @@ class Tray(QWidget):
         self.choices.setVisible(bool(question))
         self.setVisible(bool(unsent.items))
 
+    def stops(self) -> list[QWidget]:
+        """What takes the focus, in the order in which it stands."""
+        chips = [chip for chip in self.chips.widgets if isinstance(chip, Chip)]
+        return [*(stop for chip in chips for stop in (chip.face, chip.close_button)), *self.choices.widgets]
+
     def ask_now(self) -> None:
         """The user wants to send: the choice comes first."""
         if self.choices.widgets:

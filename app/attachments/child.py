@@ -23,6 +23,7 @@ MOST_MEMORY = 1 << 30  # bytes
 ROOM = 1 << 30  # of addresses, for what is mapped and not used
 MOST_SECONDS = 60.0
 _writing = threading.Lock()
+log = logging.getLogger(__name__)
 
 
 class Reply(msgspec.Struct):
@@ -34,7 +35,7 @@ class Reply(msgspec.Struct):
 
 
 def main(path: str, seconds: float = MOST_SECONDS, memory: int = MOST_MEMORY) -> int:
-    logging.disable(logging.CRITICAL)  # what pypdf has to say about every damaged object
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it has something to say about every damaged object
     _limit_memory(memory + ROOM)
     threading.Thread(target=_watch, args=(seconds, memory), daemon=True).start()
     try:
@@ -43,7 +44,9 @@ def main(path: str, seconds: float = MOST_SECONDS, memory: int = MOST_MEMORY) ->
         _reply(Reply(refused=refused.code, values=refused.values))
     except MemoryError:
         _reply(Reply(refused="memory"))
-    except RecursionError:
+    except Exception:
+        # Whatever a hostile file brings out of the libraries that read it.
+        log.exception("%s", path)
         _reply(Reply(refused="damaged"))
     return 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 
 from pypdf import PdfReader
@@ -11,7 +12,10 @@ from app.attachments.decoding import clean
 from app.attachments.refusal import Refused
 
 MOST_PAGES = 2_000
-BROKEN = (PyPdfError, ValueError, KeyError, TypeError, IndexError, AttributeError, AssertionError, OSError)
+BROKEN = (
+    PyPdfError, ValueError, KeyError, TypeError, IndexError, AttributeError, AssertionError, OSError, ArithmeticError,
+    EOFError, NotImplementedError, zlib.error,
+)  # fmt: skip
 
 
 def pages_of_pdf(path: Path) -> list[str]:

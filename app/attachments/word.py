@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,7 +22,7 @@ MOST_RATIO = 200  # of the text: real documents shrink to a tenth, at most to a 
 MAIN = "word/document.xml"
 BROKEN = (
     OpcError, LxmlError, zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError, IndexError, OSError,
-    NotImplementedError, RuntimeError,
+    NotImplementedError, RuntimeError, EOFError, zlib.error,
 )  # fmt: skip
 
 

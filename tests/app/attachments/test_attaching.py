@@ -154,6 +154,23 @@ def test_chips_are_removed_by_key_and_by_mouse(chickadee: Chickadee, qtbot: QtBo
     assert chickadee.window.composer.tray.isHidden()
 
 
+def test_tab_goes_through_files_choices_and_text(chickadee: Chickadee, qtbot: QtBot, tmp_path: Path) -> None:
+    attach(chickadee, qtbot, file(tmp_path, "book.txt", BOOK), file(tmp_path, "<b>x.txt"))
+    composer = chickadee.window.composer
+    first, second = chips(chickadee)
+    assert "&lt;b&gt;x" in second.face.toolTip()
+    first.face.setFocus()
+    expected = [
+        first.close_button, second.face, second.close_button, *composer.tray.choices.widgets, composer.attach_button,
+        composer.text, composer.button,
+    ]  # fmt: skip
+    seen = []
+    for _ in expected:
+        qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
+        seen.append(QApplication.focusWidget())
+    assert seen == expected
+
+
 def test_a_click_shows_the_text(chickadee: Chickadee, qtbot: QtBot, tmp_path: Path) -> None:
     attach(chickadee, qtbot, file(tmp_path, text="word " * 10_000))
     qtbot.mouseClick(chips(chickadee)[0].face, Qt.MouseButton.LeftButton)
