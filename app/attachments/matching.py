@@ -7,6 +7,8 @@ import sqlite3
 from collections.abc import Sequence
 
 WORD = re.compile(r"[\u2e80-\U0003ffff]+|[^\W_]+")
+NEAR = 0.25  # of the best score
+NOTHING = -1e-3  # a score; a word that tells something gives -0.5 or more
 COMMON_WORDS = """
 a about an and any are as at be been by can could did do does for from had has have he her his how i if in is it
 its me my no not of on or our please say she so some tell than that the their them then there these they this to
@@ -17,7 +19,10 @@ COMMON_CHINESE = "的了吗呢是在和与我你他她它这那有什么怎么�
 
 
 def ranked(texts: Sequence[Sequence[str]], question: str) -> list[tuple[int, int]]:
-    """(text, part) of every part that has a word of the question, the best match first, earlier ones first in a tie."""
+    """(text, part) of the parts that match the question, the best one first, in a tie the earlier one.
+
+    Left out is what shares only words with the question that are everywhere in the texts: it tells nothing, and is
+    read slowly. Empty where no part tells more than the others."""
     words = list(dict.fromkeys(query_words(question)))
     if not words:
         return []
@@ -30,10 +35,20 @@ def ranked(texts: Sequence[Sequence[str]], question: str) -> list[tuple[int, int
             ((row, " ".join(searched(texts[at][index]))) for row, (at, index) in enumerate(places)),
         )
         query = " OR ".join(f'"{word}"' for word in words)
-        rows = db.execute("SELECT rowid FROM part WHERE part MATCH ? ORDER BY bm25(part), rowid", (query,))
-        return [places[row] for (row,) in rows]
+        rows = db.execute("SELECT rowid, bm25(part) FROM part WHERE part MATCH ? ORDER BY 2, 1", (query,)).fetchall()
+        return [places[row] for row in _telling(rows, len(places))]
     finally:
         db.close()
+
+
+def _telling(rows: Sequence[tuple[int, float]], parts: int) -> list[int]:
+    """Of (row, score), best and most negative first, the rows that are near the best."""
+    if not rows:
+        return []
+    best = rows[0][1]
+    if best > NOTHING and len(rows) > parts / 2:  # SQLite gives a word that is in most parts almost no weight
+        return []
+    return [row for row, score in rows if score <= NEAR * best]
 
 
 def searched(text: str) -> list[str]:

@@ -206,7 +206,7 @@ def test_what_does_not_fit_is_asked_and_the_best_parts_are_sent(
     (attachment,) = question.attachments
     assert attachment.sent
     footer = chickadee.window.transcript.views[-1].said("sources")
-    assert footer.startswith("From book.txt: parts ")
+    assert footer.startswith("From book.txt: part")
     assert footer.endswith(f" of {len(attachment.parts)}")
     assert answer.sources
     assert chickadee.window.composer.text.toPlainText() == ""
