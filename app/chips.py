@@ -16,6 +16,8 @@ from app.theme import SIZES, theme
 from app.unsent import Item
 from app.words import tr, tr_n
 
+BREAK = "<br>"  # which makes a tool tip HTML
+
 
 class Chip(QFrame):
     """One file. `removed` is emitted by the button, Delete and Backspace; a click or Enter shows the file's text."""
@@ -48,7 +50,7 @@ class Chip(QFrame):
         words = ", ".join(filter(None, (self.item.name, size)))
         self.face.setAccessibleName(tr("File {name}", name=words))
         self.face.setAccessibleDescription(tr("Shows the text. Delete removes the file.") if self._removable else "")
-        self.face.setToolTip(f"{escape(self.item.name)}<br>{tr('Show the text')}")  # a name may look like HTML
+        self.face.setToolTip(BREAK.join((escape(self.item.name), tr("Show the text"))))  # a name may look like HTML
         self.close_button.setAccessibleName(tr("Remove {name}", name=self.item.name))
         self.close_button.setToolTip(tr("Remove"))
 
