@@ -148,7 +148,8 @@ class ChatList(QListView):
         if self.state() == QAbstractItemView.State.EditingState:
             self._waiting = (rows, current)
             return
-        chosen, at = self.selected_chats(), self.verticalScrollBar().value()
+        listed, at = {row.id for row in rows}, self.verticalScrollBar().value()
+        chosen = [id for id in self.selected_chats() if id in listed]
         focus = self.current_row()
         self._filling = True
         self.rows.show(rows)

@@ -99,6 +99,14 @@ def test_many_are_chosen_deleted_and_undone_at_once(filled: Chickadee, qtbot: Qt
     assert len(view.selected_chats()) == 6
 
 
+def test_the_open_chat_is_chosen_again_when_the_chosen_ones_are_gone(filled: Chickadee, qtbot: QtBot) -> None:
+    filled.open_chat("0")
+    choose(filled, "2", "3")
+    qtbot.keyClick(filled.window.sidebar.list, Qt.Key.Key_Delete)
+    assert filled.shelf.current.chat.id == "0"
+    assert filled.window.sidebar.list.selected_chats() == ["0"]
+
+
 def test_the_selection_and_the_place_stay_when_the_list_changes(filled: Chickadee, qtbot: QtBot) -> None:
     view = filled.window.sidebar.list
     filled.shelf.library.save_chats(Chat(f"old {number}", updated_at=float(number)) for number in range(40))
