@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, QTimer
 
 from app.command_set import keys_of
 from app.examples import examples_for
@@ -30,11 +30,12 @@ class Beginning(QObject):
             self._window.welcome.introduce(_built_in(), keys_of("open_model")[0])
         elif self._state.chat in [chat.id for chat in self._shelf.chats()]:
             self._open_chat(self._state.chat)
+            QTimer.singleShot(0, self, self._scroll)  # once the window has its size
 
     def keep(self) -> None:
         """The window is closing: remember the chat that is open."""
         chat = self._shelf.current
-        self._state.keep_chat(chat.chat.id if chat.messages else "")
+        self._state.keep_chat(chat.chat.id if chat.messages else "", self._window.transcript.place)
 
     def stands(self, standing: Standing) -> None:
         """Another model may suit other questions."""
@@ -46,6 +47,11 @@ class Beginning(QObject):
         if not self._state.introduced:
             self._state.keep_introduced()
             self._window.welcome.finish_introduction()
+
+    def _scroll(self) -> None:
+        row = self._window.transcript.column.row_of(self._state.place)
+        if row is not None:
+            self._window.transcript.scroll_to(row)
 
     def _begun(self) -> None:
         self.asked()

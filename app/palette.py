@@ -106,6 +106,16 @@ class Palette(QFrame):
         """What is offered."""
         return [self.list.item(row).data(ENTRY) for row in range(self.list.count())]
 
+    def add(self, entries: list[Entry]) -> None:
+        """Offer these too, below the others."""
+        if entries and not self.entries()[0].id:
+            self.list.clear()
+        for entry in entries:
+            self._offer(entry)
+        if self.list.currentRow() < 0:
+            self.list.setCurrentRow(0)
+        self._place()
+
     def retranslate(self) -> None:
         self.line.setPlaceholderText(tr("Search chats and commands"))
         self.line.setAccessibleName(tr("Search chats and commands"))
@@ -145,12 +155,15 @@ class Palette(QFrame):
     def _fill(self, query: str) -> None:
         self.list.clear()
         for entry in self._search(query):
-            item = QListWidgetItem(f"{entry.title}, {entry.note}" if entry.note else entry.title, self.list)
-            item.setData(ENTRY, entry)
+            self._offer(entry)
         if not self.list.count():
             self._say_nothing()
         self.list.setCurrentRow(0)
         self._place()
+
+    def _offer(self, entry: Entry) -> None:
+        item = QListWidgetItem(f"{entry.title}, {entry.note}" if entry.note else entry.title, self.list)
+        item.setData(ENTRY, entry)
 
     def _say_nothing(self) -> None:
         item = QListWidgetItem(self.list)

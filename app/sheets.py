@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
@@ -12,16 +12,15 @@ from app.chat import Chat
 from app.command_set import keys_of
 from app.commands import BY_NAME
 from app.finder import Entry, command_entries, matching
+from app.finding import Finding
 from app.help_sheet import HelpSheet
 from app.palette import Palette
-from app.search import Hit
+from app.search import Hit, Search
 from app.window import Window
-from models.failures import Failure
 
 RECENT = 5  # chats that the empty palette offers
 MOST = 30
-MOST_MESSAGES = 20
-log = logging.getLogger(__name__)
+SHORTEST = 2  # letters; one alone is in every text
 
 
 class Sheets(QObject):
@@ -31,11 +30,11 @@ class Sheets(QObject):
 
     open_chat = Signal(str, str)
 
-    def __init__(
-        self, window: Window, chats: Callable[[], Iterable[Chat]], find: Callable[[str, int], list[Hit]]
-    ) -> None:
+    def __init__(self, window: Window, chats: Callable[[], Iterable[Chat]], library: Path) -> None:
         super().__init__(window)
-        self._window, self._chats, self._find = window, chats, find
+        self._window, self._chats = window, chats
+        self._finding = Finding(Search(library), self)
+        self._finding.found.connect(self._found)
         self.palette = Palette(window.ground, self._search)
         self.palette.chosen.connect(self._chosen)
         self.help: HelpSheet | None = None
@@ -43,6 +42,9 @@ class Sheets(QObject):
         window.commands.bind("palette", self.palette.open)
         window.commands.bind("help", self.open_help)
         window.commands.bind("about", self.open_about)
+
+    def close(self) -> None:
+        self._finding.close()
 
     def open_help(self) -> None:
         if self.help is None:
@@ -84,19 +86,20 @@ class Sheets(QObject):
         commands = command_entries(usable, keys)
         if not query.strip():
             return chats[:RECENT] + commands
-        titles = matching(query, commands) + matching(query, chats)
-        return titles[:MOST] + self._messages(query)
+        if len(query.strip()) >= SHORTEST:
+            self._finding.look(query)  # texts come when they are found
+        return (matching(query, commands) + matching(query, chats))[:MOST]
 
-    def _messages(self, query: str) -> list[Entry]:
-        try:
-            hits = self._find(query, MOST_MESSAGES)
-        except Failure as failure:  # commands and titles are found all the same
-            log.warning("%s (%s)", failure, failure.detail)
-            return []
-        return [Entry("chat", hit.chat_id, hit.title, hit.snippet, hit.message_id) for hit in hits if hit.message_id]
+    def _found(self, hits: list[Hit]) -> None:
+        if not self.palette.isHidden():
+            self.palette.add([entry_of(hit) for hit in hits if hit.message_id][:MOST])
 
     def _chosen(self, entry: Entry) -> None:
         if entry.kind == "chat":
             self.open_chat.emit(entry.id, entry.message_id)
         else:
             self._window.commands.run(entry.id)
+
+
+def entry_of(hit: Hit) -> Entry:
+    return Entry("chat", hit.chat_id, hit.title, hit.snippet, hit.message_id or "")

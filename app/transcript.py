@@ -97,6 +97,13 @@ class Transcript(QScrollArea):
             self.scroll_to(row)
             self.column.build(row).setFocus()
 
+    @property
+    def place(self) -> str:
+        """The id of the message at the upper edge of the view; "" at the chat's end, where it comes up anyway."""
+        if self.following or self.conversation is None or not len(self.column):
+            return ""
+        return self.conversation.messages[self.column.row_at(self._top() + SIZES.gap_xl)].id
+
     def scroll_to(self, row: int) -> None:
         """The row at the upper edge of the view, if the column is long enough."""
         if len(self.column):

@@ -1,4 +1,4 @@
-"""Where and how the window was, kept for the next start: geometry, sidebar, chat, first page read."""
+"""Where and how the window was, kept for the next start: geometry, sidebar, chat and place in it, first page read."""
 
 from __future__ import annotations
 
@@ -33,12 +33,19 @@ class WindowState:
         value = self._get("chat")
         return value if isinstance(value, str) else ""
 
+    @property
+    def place(self) -> str:
+        """The id of the message that was on top of the view, "" at the end of the chat."""
+        value = self._get("place")
+        return value if isinstance(value, str) else ""
+
     def keep(self, geometry: QByteArray, sidebar: bool) -> None:
         self._set("geometry", geometry)
         self._set("sidebar", "true" if sidebar else "false")
 
-    def keep_chat(self, chat: str) -> None:
+    def keep_chat(self, chat: str, place: str) -> None:
         self._set("chat", chat)
+        self._set("place", place)
 
     def keep_introduced(self) -> None:
         self._set("introduced", "true")

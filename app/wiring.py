@@ -110,6 +110,7 @@ class Chickadee(QObject):
         self._tick.stop()
         self._opened.stop()
         self.librarian.close()
+        self.sheets.close()
         self.attaching.close()
         self.appearance.close()
         self.preferences.close()
@@ -161,7 +162,7 @@ class Chickadee(QObject):
         bind("larger", self.appearance.larger)
         bind("smaller", self.appearance.smaller)
         bind("normal", self.appearance.normal)
-        self.sheets = Sheets(self.window, self.shelf.chats, self.librarian.search.search)
+        self.sheets = Sheets(self.window, self.shelf.chats, self.library.path)
         self.sheets.open_chat.connect(self.librarian.open_at)
         deeds = Deeds(
             self.new_chat,
@@ -180,7 +181,7 @@ class Chickadee(QObject):
         self.watching = Watching(self.window, self.assistant, self.shelf)
         self.appearance.shown += [self.window, self.watching, self.preferences, self.sheets, self.options]
         self.keeping = Keeping(self.window, self.librarian, self._folders, cache_folder())
-        self.appearance.shown += [self._problems, self.models, self.librarian, self.keeping]
+        self.appearance.shown += [self._problems, self.models, self.librarian, self.keeping, self]
 
     # --- what the user does -----------------------------------------------------------------------------------------
 
@@ -262,6 +263,12 @@ class Chickadee(QObject):
             self.window.status.show_models(self.library.recent_models())
         except Failure as failure:
             log.warning("%s (%s)", failure, failure.detail)
+
+    def retranslate(self) -> None:
+        self._show_waiting()
+
+    def restyle(self) -> None:
+        """What is wired here has no look of its own."""
 
     def _show_waiting(self) -> None:
         conversation = self.shelf.current

@@ -253,6 +253,91 @@
     <translation>“{name}”解压后的大小异常，因此没有打开。</translation>
   </message>
   <message>
+    <location filename="../../app/bin_dialog.py"/>
+    <source>Delete all for good…</source>
+    <translation>全部永久删除…</translation>
+  </message>
+  <message>
+    <location filename="../../app/bin_dialog.py"/>
+    <source>Delete for good</source>
+    <translation>永久删除</translation>
+  </message>
+  <message>
+    <location filename="../../app/bin_dialog.py"/>
+    <source>Delete for good…</source>
+    <translation>永久删除…</translation>
+  </message>
+  <message>
+    <location filename="../../app/bin_dialog.py"/>
+    <source>Deleted chats</source>
+    <translation>已删除的对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/bin_dialog.py"/>
+    <source>Deleted chats are kept here for 30 days. Then nothing of them is left.</source>
+    <translation>删除的对话在此保留 30 天，之后将彻底清除。</translation>
+  </message>
+  <message>
+    <location filename="../../app/bin_dialog.py"/>
+    <source>Keep</source>
+    <translation>保留</translation>
+  </message>
+  <message>
+    <location filename="../../app/bin_dialog.py"/>
+    <source>Recently deleted</source>
+    <translation>最近删除</translation>
+  </message>
+  <message>
+    <location filename="../../app/bin_dialog.py"/>
+    <source>Restore</source>
+    <translation>恢复</translation>
+  </message>
+  <message>
+    <location filename="../../app/bin_dialog.py"/>
+    <source>These {n} chats cannot be brought back.</source>
+    <translation>这 {n} 个对话将无法恢复。</translation>
+  </message>
+  <message>
+    <location filename="../../app/bin_dialog.py"/>
+    <source>This chat cannot be brought back.</source>
+    <translation>此对话将无法恢复。</translation>
+  </message>
+  <message>
+    <location filename="../../app/bin_dialog.py"/>
+    <source>kept for {n} more day</source>
+    <translation>还将保留 {n} 天</translation>
+  </message>
+  <message>
+    <location filename="../../app/bin_dialog.py"/>
+    <source>kept for {n} more days</source>
+    <translation>还将保留 {n} 天</translation>
+  </message>
+  <message>
+    <location filename="../../app/bin_dialog.py"/>
+    <source>{title} · {when}</source>
+    <translation>{title} · {when}</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat.py"/>
+    <source>Last 7 days</source>
+    <translation>过去 7 天</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat.py"/>
+    <source>Older</source>
+    <translation>更早</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat.py"/>
+    <source>Today</source>
+    <translation>今天</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat.py"/>
+    <source>Yesterday</source>
+    <translation>昨天</translation>
+  </message>
+  <message>
     <location filename="../../app/chat_commands.py"/>
     <source>Answer copied.</source>
     <translation>已复制回答。</translation>
@@ -273,6 +358,100 @@
     <translation>此对话中还没有代码。</translation>
   </message>
   <message>
+    <location filename="../../app/chat_list.py"/>
+    <source>Chats</source>
+    <translation>对话列表</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_list.py"/>
+    <source>Folder {name}, {chats}</source>
+    <translation>文件夹 {name}，{chats}</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_list.py"/>
+    <source>Folder {name}, {chats}, closed</source>
+    <translation>文件夹 {name}，{chats}，已折叠</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_list.py"/>
+    <location filename="../../app/recovery.py"/>
+    <source>{n} chat</source>
+    <translation>{n} 个对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_list.py"/>
+    <location filename="../../app/recovery.py"/>
+    <source>{n} chats</source>
+    <translation>{n} 个对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_markdown.py"/>
+    <source>*Attached: {name}*</source>
+    <translation>*附件：{name}*</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_markdown.py"/>
+    <source>Assistant</source>
+    <translation>助手</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_markdown.py"/>
+    <location filename="../../app/message_view.py"/>
+    <source>You</source>
+    <translation>你</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_menu.py"/>
+    <location filename="../../app/chat_panel.py"/>
+    <source>Delete</source>
+    <translation>删除</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_menu.py"/>
+    <source>Delete folder, keep its chats</source>
+    <translation>删除文件夹，保留其中的对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_menu.py"/>
+    <source>Delete {n} chats</source>
+    <translation>删除 {n} 个对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_menu.py"/>
+    <source>Export…</source>
+    <translation>导出…</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_menu.py"/>
+    <source>Move to folder</source>
+    <translation>移动到文件夹</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_menu.py"/>
+    <source>New folder…</source>
+    <translation>新建文件夹…</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_menu.py"/>
+    <source>Pin</source>
+    <translation>置顶</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_menu.py"/>
+    <source>Rename</source>
+    <translation>重命名</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_menu.py"/>
+    <source>Take out of folder</source>
+    <translation>移出文件夹</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_menu.py"/>
+    <source>Unpin</source>
+    <translation>取消置顶</translation>
+  </message>
+  <message>
     <location filename="../../app/chat_options_control.py"/>
     <source>Changed</source>
     <translation>已更改</translation>
@@ -283,11 +462,6 @@
     <location filename="../../app/model_rows.py"/>
     <source>Cancel</source>
     <translation>取消</translation>
-  </message>
-  <message>
-    <location filename="../../app/chat_panel.py"/>
-    <source>Delete</source>
-    <translation>删除</translation>
   </message>
   <message>
     <location filename="../../app/chat_panel.py"/>
@@ -338,6 +512,11 @@
     <location filename="../../app/chat_panel.py"/>
     <source>This chat</source>
     <translation>此对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/chat_rows.py"/>
+    <source>Pinned</source>
+    <translation>置顶</translation>
   </message>
   <message>
     <location filename="../../app/chips.py"/>
@@ -433,6 +612,26 @@
   </message>
   <message>
     <location filename="../../app/code_view.py"/>
+    <source>Show all {lines} lines</source>
+    <translation>显示全部 {lines} 行</translation>
+  </message>
+  <message>
+    <location filename="../../app/code_view.py"/>
+    <source>Show less</source>
+    <translation>收起</translation>
+  </message>
+  <message>
+    <location filename="../../app/code_view.py"/>
+    <source>Wrap lines</source>
+    <translation>自动换行</translation>
+  </message>
+  <message>
+    <location filename="../../app/code_view.py"/>
+    <source>Wrap long lines of code</source>
+    <translation>长代码行自动换行</translation>
+  </message>
+  <message>
+    <location filename="../../app/code_view.py"/>
     <source>code</source>
     <translation>代码</translation>
   </message>
@@ -474,8 +673,18 @@
   </message>
   <message>
     <location filename="../../app/commands.py"/>
+    <source>&amp;Export this chat…</source>
+    <translation>导出此对话(&amp;E)…</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands.py"/>
     <source>&amp;File</source>
     <translation>文件(&amp;F)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands.py"/>
+    <source>&amp;Find in chats</source>
+    <translation>在对话中查找(&amp;F)</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
@@ -486,6 +695,11 @@
     <location filename="../../app/commands.py"/>
     <source>&amp;Help</source>
     <translation>帮助(&amp;H)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands.py"/>
+    <source>&amp;Import chats…</source>
+    <translation>导入对话(&amp;I)…</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
@@ -599,8 +813,28 @@
   </message>
   <message>
     <location filename="../../app/commands.py"/>
+    <source>Export a&amp;ll chats…</source>
+    <translation>导出全部对话(&amp;L)…</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands.py"/>
+    <source>New &amp;folder</source>
+    <translation>新建文件夹(&amp;F)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands.py"/>
     <source>New line in the message</source>
     <translation>在消息中换行</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands.py"/>
+    <source>Pin chat, &amp;or unpin it</source>
+    <translation>置顶或取消置顶对话(&amp;O)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands.py"/>
+    <source>Recently d&amp;eleted…</source>
+    <translation>最近删除(&amp;E)…</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
@@ -650,6 +884,7 @@
   </message>
   <message>
     <location filename="../../app/composer.py"/>
+    <location filename="../../app/task_line.py"/>
     <source>Stop</source>
     <translation>停止</translation>
   </message>
@@ -675,9 +910,9 @@
   </message>
   <message>
     <location filename="../../app/context_control.py"/>
+    <location filename="../../app/librarian.py"/>
     <location filename="../../app/message_acts.py"/>
     <location filename="../../app/model_keeper.py"/>
-    <location filename="../../app/wiring.py"/>
     <source>Undo</source>
     <translation>撤销</translation>
   </message>
@@ -729,8 +964,8 @@
   </message>
   <message>
     <location filename="../../app/database.py"/>
-    <source>The file with your chats, {path}, is damaged and cannot be read.</source>
-    <translation>对话文件 {path} 已损坏，无法读取。</translation>
+    <source>The file with your chats, {path}, is damaged. Close Chickadee and start it again: what can be read will be recovered then.</source>
+    <translation>对话文件 {path} 已损坏。请关闭并重新启动 Chickadee，届时将恢复可读取的内容。</translation>
   </message>
   <message>
     <location filename="../../app/database.py"/>
@@ -1008,6 +1243,116 @@
     <translation>给邻居写一张友好的感谢便条</translation>
   </message>
   <message>
+    <location filename="../../app/exchange.py"/>
+    <source>All chats of this file were here already.</source>
+    <translation>此文件中的所有对话均已存在。</translation>
+  </message>
+  <message>
+    <location filename="../../app/exchange.py"/>
+    <source>All files (*)</source>
+    <translation>所有文件 (*)</translation>
+  </message>
+  <message>
+    <location filename="../../app/exchange.py"/>
+    <source>Chats (*.json *.zip)</source>
+    <translation>对话 (*.json *.zip)</translation>
+  </message>
+  <message>
+    <location filename="../../app/exchange.py"/>
+    <source>Chickadee chats {date}</source>
+    <translation>Chickadee 对话 {date}</translation>
+  </message>
+  <message>
+    <location filename="../../app/exchange.py"/>
+    <source>Export chats</source>
+    <translation>导出对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/exchange.py"/>
+    <source>Exporting… {percent} %, {chats} chats</source>
+    <translation>正在导出… {percent} %，{chats} 个对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/exchange.py"/>
+    <source>Folder of Markdown files, to read (*.md)</source>
+    <translation>Markdown 文件夹，便于阅读 (*.md)</translation>
+  </message>
+  <message>
+    <location filename="../../app/exchange.py"/>
+    <source>Import chats from Chickadee or ChatGPT</source>
+    <translation>从 Chickadee 或 ChatGPT 导入对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/exchange.py"/>
+    <source>Importing… {percent} %, {chats} chats</source>
+    <translation>正在导入… {percent} %，{chats} 个对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/exchange.py"/>
+    <source>JSON, can be imported again (*.json)</source>
+    <translation>JSON，可再次导入 (*.json)</translation>
+  </message>
+  <message>
+    <location filename="../../app/exchange.py"/>
+    <source>Markdown, to read (*.md)</source>
+    <translation>Markdown，便于阅读 (*.md)</translation>
+  </message>
+  <message>
+    <location filename="../../app/exchange.py"/>
+    <source>One import or export at a time: the last one still goes on.</source>
+    <translation>一次只能进行一个导入或导出：上一个仍在进行。</translation>
+  </message>
+  <message>
+    <location filename="../../app/exchange.py"/>
+    <source>Stopped. Nothing was changed.</source>
+    <translation>已停止，未做任何更改。</translation>
+  </message>
+  <message>
+    <location filename="../../app/exchange.py"/>
+    <source>There are no chats in this file.</source>
+    <translation>此文件中没有对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/exchange.py"/>
+    <source>There is no chat to export yet.</source>
+    <translation>还没有可导出的对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/exchange.py"/>
+    <source>{n} chat has changed.</source>
+    <translation>更新了 {n} 个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/exchange.py"/>
+    <source>{n} chat was exported.</source>
+    <translation>已导出 {n} 个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/exchange.py"/>
+    <source>{n} chat was imported.</source>
+    <translation>已导入 {n} 个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/exchange.py"/>
+    <source>{n} chats have changed.</source>
+    <translation>更新了 {n} 个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/exchange.py"/>
+    <source>{n} chats were exported.</source>
+    <translation>已导出 {n} 个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/exchange.py"/>
+    <source>{n} chats were imported.</source>
+    <translation>已导入 {n} 个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/exporting.py"/>
+    <source>{path} could not be written: {reason}.</source>
+    <translation>无法写入 {path}：{reason}。</translation>
+  </message>
+  <message>
     <location filename="../../app/guard.py"/>
     <location filename="../../app/markdown.py"/>
     <source>image</source>
@@ -1022,6 +1367,76 @@
     <location filename="../../app/help_sheet.py"/>
     <source>Where the focus is</source>
     <translation>在焦点所在处</translation>
+  </message>
+  <message>
+    <location filename="../../app/hit_list.py"/>
+    <source>Search results</source>
+    <translation>搜索结果</translation>
+  </message>
+  <message>
+    <location filename="../../app/hit_list.py"/>
+    <source>{title}: {words}</source>
+    <translation>{title}：{words}</translation>
+  </message>
+  <message>
+    <location filename="../../app/importing.py"/>
+    <source>Entry {number} in {name} cannot be read. Nothing was imported.</source>
+    <translation>无法读取 {name} 中的第 {number} 项。未导入任何内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/importing.py"/>
+    <source>This file was written by a newer Chickadee. Please update this one to import it.</source>
+    <translation>此文件由较新版本的 Chickadee 写成。请更新后再导入。</translation>
+  </message>
+  <message>
+    <location filename="../../app/importing.py"/>
+    <source>{name} cannot be read: {reason}.</source>
+    <translation>无法读取 {name}：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/importing.py"/>
+    <source>{name} has no chats that Chickadee knows. Choose a JSON file that Chickadee exported, or conversations.json or the zip file of a ChatGPT export.</source>
+    <translation>{name} 中没有 Chickadee 能识别的对话。请选择由 Chickadee 导出的 JSON 文件，或 ChatGPT 导出的 conversations.json 或 zip 文件。</translation>
+  </message>
+  <message>
+    <location filename="../../app/importing.py"/>
+    <source>{name} is damaged at byte {at}. Nothing was imported.</source>
+    <translation>{name} 在第 {at} 字节处损坏。未导入任何内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/importing.py"/>
+    <source>{name} is damaged or locked with a password. Nothing was imported.</source>
+    <translation>{name} 已损坏或受密码保护。未导入任何内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/importing.py"/>
+    <source>{name} is too large. Nothing was imported.</source>
+    <translation>{name} 过大。未导入任何内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/librarian.py"/>
+    <source>New folder</source>
+    <translation>新建文件夹</translation>
+  </message>
+  <message>
+    <location filename="../../app/librarian.py"/>
+    <source>The folder “{name}” was deleted. Its chats are still here.</source>
+    <translation>已删除文件夹“{name}”，其中的对话仍然保留。</translation>
+  </message>
+  <message>
+    <location filename="../../app/librarian.py"/>
+    <source>{n} chat was deleted.</source>
+    <translation>已删除 {n} 个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/librarian.py"/>
+    <source>{n} chats were deleted.</source>
+    <translation>已删除 {n} 个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/librarian.py"/>
+    <source>“{title}” was deleted.</source>
+    <translation>已删除“{title}”。</translation>
   </message>
   <message>
     <location filename="../../app/markdown.py"/>
@@ -1162,11 +1577,6 @@
     <location filename="../../app/message_view.py"/>
     <source>This answer was interrupted when the window closed.</source>
     <translation>窗口关闭时，此回答被中断。</translation>
-  </message>
-  <message>
-    <location filename="../../app/message_view.py"/>
-    <source>You</source>
-    <translation>你</translation>
   </message>
   <message>
     <location filename="../../app/model_keeper.py"/>
@@ -1471,6 +1881,11 @@
     <translation>关闭提示</translation>
   </message>
   <message>
+    <location filename="../../app/operation.py"/>
+    <source>That did not work because of a fault in Chickadee.</source>
+    <translation>由于 Chickadee 的内部错误，操作失败。</translation>
+  </message>
+  <message>
     <location filename="../../app/palette.py"/>
     <source>Found</source>
     <translation>搜索结果</translation>
@@ -1574,6 +1989,36 @@
     <location filename="../../app/prose_view.py"/>
     <source>Your message</source>
     <translation>你的消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/recovery.py"/>
+    <source>The damaged file was kept as {path}.</source>
+    <translation>已损坏的文件保留为 {path}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/recovery.py"/>
+    <source>The file with your chats was damaged, and no chat in it could be read.</source>
+    <translation>对话文件已损坏，其中的对话均无法读取。</translation>
+  </message>
+  <message>
+    <location filename="../../app/recovery.py"/>
+    <source>The file with your chats was damaged. {chats} with {messages} came back.</source>
+    <translation>对话文件曾损坏，已恢复{chats}，共{messages}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/recovery.py"/>
+    <source>{n} message</source>
+    <translation>{n} 条消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/recovery.py"/>
+    <source>{n} messages</source>
+    <translation>{n} 条消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/row_delegate.py"/>
+    <source>New name</source>
+    <translation>新名称</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
@@ -1958,6 +2403,37 @@
     <translation>{file} 不是 TOML 格式：{why}。已使用默认值。</translation>
   </message>
   <message>
+    <location filename="../../app/sidebar.py"/>
+    <source>Leave the search</source>
+    <translation>退出搜索</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar.py"/>
+    <location filename="../../app/window.py"/>
+    <source>New chat</source>
+    <translation>新对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar.py"/>
+    <source>No chat has these words.</source>
+    <translation>没有匹配的对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar.py"/>
+    <source>Recently deleted ({count})</source>
+    <translation>最近删除（{count}）</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar.py"/>
+    <source>Search chats</source>
+    <translation>搜索对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar.py"/>
+    <source>Your chats will be listed here.</source>
+    <translation>你的对话会列在这里。</translation>
+  </message>
+  <message>
     <location filename="../../app/sources.py"/>
     <source> (page {pages})</source>
     <translation>（第 {pages} 页）</translation>
@@ -2250,11 +2726,6 @@
   </message>
   <message>
     <location filename="../../app/window.py"/>
-    <source>New chat</source>
-    <translation>新对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/window.py"/>
     <source>Show or hide the chats</source>
     <translation>显示或隐藏对话列表</translation>
   </message>
@@ -2267,11 +2738,6 @@
     <location filename="../../app/wiring.py"/>
     <source>Open model</source>
     <translation>打开模型</translation>
-  </message>
-  <message>
-    <location filename="../../app/wiring.py"/>
-    <source>“{title}” was deleted.</source>
-    <translation>已删除“{title}”。</translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>

@@ -58,3 +58,19 @@ def test_a_chat_that_is_gone_is_no_reason_to_stumble(open_window: Opener, folder
     chickadee = open_window()
     assert not chickadee.shelf.current.messages
     assert chickadee.window.sidebar.isVisible()
+
+
+def test_the_next_start_shows_the_place_in_the_chat(open_window: Opener, qtbot: QtBot, ask: Ask) -> None:
+    first = open_window()
+    for text in ("one", "many", "two", "many more"):
+        ask(first, text)
+        qtbot.waitUntil(lambda: not first.shelf.current.busy)
+    first.window.transcript.scroll_to(2)
+    place = first.window.transcript.place
+    assert place == first.shelf.current.messages[2].id
+    first.window.close()
+    second = open_window()
+    qtbot.waitUntil(lambda: second.window.transcript.place == place)
+    assert second.window.transcript.view_of(place)
+    second.window.transcript.to_end()
+    assert second.window.transcript.place == ""

@@ -86,6 +86,24 @@ def test_the_palette_opens_chats_and_runs_commands(chickadee: Chickadee, qtbot: 
     assert not chickadee.shelf.current.messages
 
 
+def test_the_palette_finds_what_was_written(chickadee: Chickadee, qtbot: QtBot, ask: Ask) -> None:
+    for text in ("First words", "somewhere a walrus sleeps"):
+        ask(chickadee, text)
+        qtbot.waitUntil(lambda: not chickadee.shelf.current.busy)
+    chat = chickadee.shelf.current
+    chickadee.window.commands.run("new_chat")
+    palette = chickadee.sheets.palette
+    chickadee.window.commands.run("palette")
+    qtbot.keyClicks(palette.line, "walrus")
+    qtbot.waitUntil(lambda: len(palette.entries()) == 2)  # the question, and its echo
+    entry = palette.entries()[0]
+    assert (entry.id, entry.title) == (chat.chat.id, "First words")
+    assert "walrus" in entry.note
+    qtbot.keyClick(palette.line, Qt.Key.Key_Return)
+    assert chickadee.shelf.current.chat.id == chat.chat.id
+    assert chickadee.window.transcript.view_of(entry.message_id)
+
+
 def test_the_help_sheet_lists_every_command(chickadee: Chickadee) -> None:
     chickadee.window.commands.run("help")
     sheet = chickadee.sheets.help
