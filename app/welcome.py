@@ -104,7 +104,7 @@ class Welcome(QScrollArea):
         self._holder = QWidget()
         box = QVBoxLayout(self._holder)
         box.setContentsMargins(0, 0, 0, 0)
-        box.setSpacing(SIZES.gap)
+        box.setSpacing(SIZES.gap_m)
         for part in (*self.sentences, *self.examples):
             box.addWidget(part)
         box.addSpacing(SIZES.gap)

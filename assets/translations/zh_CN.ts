@@ -19,6 +19,8 @@
     <location filename="../../app/chat_panel.py"/>
     <location filename="../../app/engine_panel.py"/>
     <location filename="../../app/help_sheet.py"/>
+    <location filename="../../app/kept_sheet.py"/>
+    <location filename="../../app/model_options.py"/>
     <location filename="../../app/models_dialog.py"/>
     <location filename="../../app/settings_dialog.py"/>
     <source>Close</source>
@@ -259,6 +261,7 @@
   </message>
   <message>
     <location filename="../../app/bin_dialog.py"/>
+    <location filename="../../app/kept_sheet.py"/>
     <source>Delete for good</source>
     <translation>永久删除</translation>
   </message>
@@ -279,6 +282,7 @@
   </message>
   <message>
     <location filename="../../app/bin_dialog.py"/>
+    <location filename="../../app/kept_sheet.py"/>
     <source>Keep</source>
     <translation>保留</translation>
   </message>
@@ -359,6 +363,7 @@
   </message>
   <message>
     <location filename="../../app/chat_list.py"/>
+    <location filename="../../app/kept_files.py"/>
     <source>Chats</source>
     <translation>对话列表</translation>
   </message>
@@ -480,6 +485,7 @@
   </message>
   <message>
     <location filename="../../app/chat_panel.py"/>
+    <location filename="../../app/model_settings.py"/>
     <source>None</source>
     <translation>无</translation>
   </message>
@@ -860,6 +866,11 @@
     <location filename="../../app/commands.py"/>
     <source>What can be done with it: its menu</source>
     <translation>打开其操作菜单</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands.py"/>
+    <source>What is &amp;kept on this computer…</source>
+    <translation>本机保存的内容(&amp;K)…</translation>
   </message>
   <message>
     <location filename="../../app/commands.py"/>
@@ -1414,6 +1425,145 @@
     <translation>{name} 过大。未导入任何内容。</translation>
   </message>
   <message>
+    <location filename="../../app/keeping.py"/>
+    <source>No program shows the folder {folder}.</source>
+    <translation>没有程序能显示文件夹 {folder}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/keeping.py"/>
+    <source>Some files could not be deleted: {files}.</source>
+    <translation>部分文件无法删除：{files}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/kept_files.py"/>
+    <source>All messages and their files, folders, personas, and what was deleted in the last month.</source>
+    <translation>所有消息及其文件、文件夹、角色，以及最近一个月删除的内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/kept_files.py"/>
+    <source>Delete all chats for good? Folders and personas stay.</source>
+    <translation>永久删除所有对话？文件夹和角色会保留。</translation>
+  </message>
+  <message>
+    <location filename="../../app/kept_files.py"/>
+    <source>Delete all of it? Chats will be read anew.</source>
+    <translation>全部删除？对话将需要重新读取。</translation>
+  </message>
+  <message>
+    <location filename="../../app/kept_files.py"/>
+    <source>Delete them?</source>
+    <translation>删除日志？</translation>
+  </message>
+  <message>
+    <location filename="../../app/kept_files.py"/>
+    <source>Delete them? They are made anew in idle time.</source>
+    <translation>删除这些数据？空闲时会重新测量。</translation>
+  </message>
+  <message>
+    <location filename="../../app/kept_files.py"/>
+    <source>Downloaded model files. They are removed in the window of the models.</source>
+    <translation>已下载的模型文件。可在模型窗口中移除。</translation>
+  </message>
+  <message>
+    <location filename="../../app/kept_files.py"/>
+    <source>How fast this computer is, what was learned of models, facts about files.</source>
+    <translation>本机速度、关于模型的测量结果以及文件信息。</translation>
+  </message>
+  <message>
+    <location filename="../../app/kept_files.py"/>
+    <source>Logs</source>
+    <translation>日志</translation>
+  </message>
+  <message>
+    <location filename="../../app/kept_files.py"/>
+    <source>Measurements</source>
+    <translation>测量数据</translation>
+  </message>
+  <message>
+    <location filename="../../app/kept_files.py"/>
+    <location filename="../../app/models_dialog.py"/>
+    <location filename="../../app/schema.py"/>
+    <source>Models</source>
+    <translation>模型</translation>
+  </message>
+  <message>
+    <location filename="../../app/kept_files.py"/>
+    <source>Saved reading</source>
+    <translation>阅读缓存</translation>
+  </message>
+  <message>
+    <location filename="../../app/kept_files.py"/>
+    <location filename="../../app/settings_dialog.py"/>
+    <location filename="../../app/window.py"/>
+    <source>Settings</source>
+    <translation>设置</translation>
+  </message>
+  <message>
+    <location filename="../../app/kept_files.py"/>
+    <source>What models have read of your chats, so that these open fast.</source>
+    <translation>模型已读取的对话内容，用于快速打开对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/kept_files.py"/>
+    <source>What the programs reported, without anything of your chats.</source>
+    <translation>程序运行记录，不含任何对话内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/kept_files.py"/>
+    <source>What you chose, and where the window was.</source>
+    <translation>你的设置以及窗口位置。</translation>
+  </message>
+  <message>
+    <location filename="../../app/kept_sheet.py"/>
+    <source>All of it stays on this computer, in files that only you can read.</source>
+    <translation>所有内容都留在这台电脑上，保存在只有你能读取的文件中。</translation>
+  </message>
+  <message>
+    <location filename="../../app/kept_sheet.py"/>
+    <source>Delete {kind}</source>
+    <translation>删除{kind}</translation>
+  </message>
+  <message>
+    <location filename="../../app/kept_sheet.py"/>
+    <source>Delete…</source>
+    <translation>删除…</translation>
+  </message>
+  <message>
+    <location filename="../../app/kept_sheet.py"/>
+    <source>Nothing</source>
+    <translation>无</translation>
+  </message>
+  <message>
+    <location filename="../../app/kept_sheet.py"/>
+    <source>Open folder</source>
+    <translation>打开文件夹</translation>
+  </message>
+  <message>
+    <location filename="../../app/kept_sheet.py"/>
+    <source>Open the folder of {kind}</source>
+    <translation>打开{kind}所在文件夹</translation>
+  </message>
+  <message>
+    <location filename="../../app/kept_sheet.py"/>
+    <source>What is kept on this computer</source>
+    <translation>本机保存的内容</translation>
+  </message>
+  <message>
+    <location filename="../../app/kept_sheet.py"/>
+    <source>{files}, {size}</source>
+    <translation>{files}，{size}</translation>
+  </message>
+  <message>
+    <location filename="../../app/kept_sheet.py"/>
+    <source>{n} file</source>
+    <translation>{n} 个文件</translation>
+  </message>
+  <message>
+    <location filename="../../app/kept_sheet.py"/>
+    <source>{n} files</source>
+    <translation>{n} 个文件</translation>
+  </message>
+  <message>
     <location filename="../../app/librarian.py"/>
     <source>New folder</source>
     <translation>新建文件夹</translation>
@@ -1611,6 +1761,47 @@
     <translation>已删除 {model}。</translation>
   </message>
   <message>
+    <location filename="../../app/model_options.py"/>
+    <source>All as in the settings</source>
+    <translation>全部按设置</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_options.py"/>
+    <location filename="../../app/model_rows.py"/>
+    <source>Load</source>
+    <translation>加载</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_options.py"/>
+    <source>Options of {model}</source>
+    <translation>{model} 的选项</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_options.py"/>
+    <source>draft model</source>
+    <translation>草稿模型</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_options.py"/>
+    <source>keys and values</source>
+    <translation>键值缓存</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_options.py"/>
+    <source>the rest</source>
+    <translation>其余部分</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_options.py"/>
+    <source>weights</source>
+    <translation>权重</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_options.py"/>
+    <source>{size} can be used</source>
+    <translation>可用 {size}</translation>
+  </message>
+  <message>
     <location filename="../../app/model_page.py"/>
     <source>Downloads</source>
     <translation>下载</translation>
@@ -1694,11 +1885,6 @@
     <location filename="../../app/model_rows.py"/>
     <source>Its makers give it only to those who have an account there.</source>
     <translation>其作者只提供给在该网站有账号的人。</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_rows.py"/>
-    <source>Load</source>
-    <translation>加载</translation>
   </message>
   <message>
     <location filename="../../app/model_rows.py"/>
@@ -1846,14 +2032,34 @@
     <translation>还需 {time}</translation>
   </message>
   <message>
-    <location filename="../../app/models_dialog.py"/>
-    <source>Find a model</source>
-    <translation>查找模型</translation>
+    <location filename="../../app/model_settings.py"/>
+    <source>A small model of the same family that guesses ahead for this one, which checks every word.</source>
+    <translation>同系列的小模型，提前预测后续内容，由此模型逐词核对。</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_settings.py"/>
+    <source>As in the settings</source>
+    <translation>按设置</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_settings.py"/>
+    <source>Draft model</source>
+    <translation>草稿模型</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_settings.py"/>
+    <source>Threads of the processor that compute this model; automatic: as in the settings.</source>
+    <translation>计算此模型所用的处理器线程数；自动：按设置。</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_settings.py"/>
+    <source>Tokens of a chat that this model sees at once; automatic: as in the settings.</source>
+    <translation>此模型一次能看到的对话 token 数；自动：按设置。</translation>
   </message>
   <message>
     <location filename="../../app/models_dialog.py"/>
-    <source>Models</source>
-    <translation>模型</translation>
+    <source>Find a model</source>
+    <translation>查找模型</translation>
   </message>
   <message>
     <location filename="../../app/models_dialog.py"/>
@@ -2078,6 +2284,16 @@
   </message>
   <message>
     <location filename="../../app/schema.py"/>
+    <source>Chickadee connects only when you search or download models; this forbids that too.</source>
+    <translation>Chickadee 仅在你搜索或下载模型时联网；此项可将其完全禁止。</translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Connections</source>
+    <translation>网络连接</translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
     <source>Context</source>
     <translation>上下文</translation>
   </message>
@@ -2163,6 +2379,11 @@
   </message>
   <message>
     <location filename="../../app/schema.py"/>
+    <source>Never</source>
+    <translation>从不</translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
     <source>Off</source>
     <translation>关闭</translation>
   </message>
@@ -2245,6 +2466,11 @@
     <location filename="../../app/schema.py"/>
     <source>What menus, buttons and messages of Chickadee are written in; models answer in the language you write.</source>
     <translation>Chickadee 的菜单、按钮和提示所用的语言；模型会用你书写的语言回答。</translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>When I ask for it</source>
+    <translation>仅在我要求时</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
@@ -2370,12 +2596,6 @@
     <location filename="../../app/settings_dialog.py"/>
     <source>Search settings</source>
     <translation>搜索设置</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings_dialog.py"/>
-    <location filename="../../app/window.py"/>
-    <source>Settings</source>
-    <translation>设置</translation>
   </message>
   <message>
     <location filename="../../app/settings_dialog.py"/>
