@@ -115,6 +115,7 @@ class ModelsDialog(QDialog):
 
     def restyle(self) -> None:
         room = self.screen().availableSize()
+        self.setMinimumWidth(min(SIZES.dialog * 4 // 5, room.width()))  # three buttons and some words beside them
         self.resize(min(SIZES.dialog, room.width()), min(SIZES.dialog_height, room.height() * 9 // 10))
 
     # --- inside -----------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ import msgspec
 from models.byte_sizes import show_bytes
 from models.failures import Failure
 from models.network import Network, failures, host_of
-from models.part_file import PartFile, Source, hash_into
+from models.part_file import PartFile, Source, check_room, hash_into
 from models.progress import Progress, Speed
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Download:
         if part.done > self.source.size:
             part.empty()
         self._etag = noted.etag if noted and part.done else ""
-        part.check_room(self.source.size)
+        check_room(self.target, self.source.size - part.done)
         for done in part.hash_again():
             yield Progress("checking", done, self.source.size)
         part.note(msgspec.structs.replace(self.source, etag=self._etag))

@@ -5,6 +5,7 @@ A thread of its own does the work. Listeners are called from that thread or the 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from collections.abc import Callable, Iterator
@@ -16,9 +17,10 @@ from models.download import Download
 from models.failures import Failure
 from models.hub import Hub, RemoteFile, RemoteModel, is_safe_path
 from models.network import Network
-from models.part_file import PartFile, Source
+from models.part_file import PartFile, Source, check_room
 from models.places import own_folder
 from models.progress import Progress
+from models.split import part_names
 
 log = logging.getLogger(__name__)
 State = Literal["waiting", "running", "paused", "failed", "done", "cancelled"]
@@ -51,12 +53,19 @@ class Wanted:
     def size(self) -> int:
         return sum(source.size for source, _ in self.files)
 
+    @property
+    def path(self) -> Path:
+        """The model's first file, which may be here already."""
+        target = self.files[0][1]
+        return target.with_name(part_names(target.name)[0])
+
     def here(self) -> int:
         """Bytes that are there already."""
         return sum(_size(target) or _size(PartFile(target).path) for _, target in self.files)
 
     def run(self, network: Network, started: Callable[[Download], None] = lambda _download: None) -> Iterator[Progress]:
         """Downloads one file after the other; the progress is that of all. Raises Failure."""
+        self._note()
         before = 0
         for source, target in self.files:
             download = Download(source, target, network)
@@ -64,6 +73,17 @@ class Wanted:
             for progress in download.run():
                 yield replace(progress, done=before + progress.done, total=self.size)
             before += source.size
+
+    def _note(self) -> None:
+        """Write down what is still to come, so that a restart knows of parts that were not begun, and see that there
+        is room for all of it."""
+        to_come = [(source, PartFile(target)) for source, target in self.files if not target.exists()]
+        for source, part in to_come:
+            noted = part.source()
+            if noted is None or noted.sha256 != source.sha256:
+                part.note(source)
+        if to_come:
+            check_room(to_come[0][1].target, self.size - self.here())
 
 
 def wanted(model: RemoteModel, hub: Hub, folder: Path | None = None) -> Wanted:
@@ -84,13 +104,16 @@ def _target(file: RemoteFile, folder: Path) -> Path:
 
 
 def unfinished(folder: Path | None = None) -> Iterator[Wanted]:
-    """Downloads that an earlier run began and did not end, file by file."""
+    """Downloads that an earlier run began and did not end; of a model in parts those that are missing."""
     folder = folder or own_folder()
+    models: dict[Path, list[tuple[Source, Path]]] = {}
     for state in sorted(folder.rglob("*.part.json")) if folder.is_dir() else ():
         target = state.with_name(state.name.removesuffix(".part.json"))
         source = PartFile(target).source()
         if source:
-            yield Wanted(target.name, ((source, target),))
+            models.setdefault(target.with_name(part_names(target.name)[0]), []).append((source, target))
+    for first, files in models.items():
+        yield Wanted(first.name, tuple(files))
 
 
 class Downloads:
@@ -115,7 +138,7 @@ class Downloads:
         """Put it at the end of the queue; a model that is in it already is resumed."""
         with self._changed:
             for id, other in self._wanted.items():
-                if other.files[0][1] == model.files[0][1] and not self._jobs[id].over:
+                if other.path == model.path and not self._jobs[id].over:
                     self._wanted[id] = model
                     job = self._jobs[id]
                     break
@@ -205,7 +228,7 @@ class Downloads:
             raise
         finally:
             steps.close()  # type: ignore[attr-defined]
-        self._set(id, "done", ("running",), path=self._wanted[id].files[0][1])
+        self._set(id, "done", ("running",), path=self._wanted[id].path)
 
     def _began(self, download: Download) -> None:
         self._running = download
@@ -234,8 +257,12 @@ class Downloads:
         return job.state
 
     def _discard(self, id: int) -> None:
-        for _, target in self._wanted[id].files:
+        files = self._wanted[id].files
+        for _, target in files:
             PartFile(target).delete()
+            if len(files) > 1:  # parts of a model that will never be whole
+                with contextlib.suppress(OSError):
+                    target.unlink(missing_ok=True)
 
     def _tell(self, job: Job) -> None:
         for listener in list(self.listeners):

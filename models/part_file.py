@@ -116,16 +116,6 @@ class PartFile:
             with contextlib.suppress(OSError):
                 path.unlink()
 
-    def check_room(self, size: int) -> None:
-        """Raises Failure unless the disk has room for what is missing of `size` bytes."""
-        try:
-            free = shutil.disk_usage(self.target.parent).free
-        except OSError:  # a file system that does not tell
-            return
-        needed = size - self.done + SPARE
-        if needed > free:
-            raise Failure("disk_full", _no_room(self.target, needed - free, size - self.done))
-
     @contextlib.contextmanager
     def _disk(self) -> Iterator[None]:
         try:
@@ -135,6 +125,16 @@ class PartFile:
                 raise Failure("disk_full", _no_room(self.target, None, None), str(error)) from error
             sentence = f"{self.target.name} cannot be stored in {self.target.parent}: {error.strerror}."
             raise Failure("unwritable", sentence, str(error)) from error
+
+
+def check_room(target: Path, missing: int) -> None:
+    """Raises Failure unless the disk has room for so many bytes that are to come for `target`."""
+    try:
+        free = shutil.disk_usage(target.parent).free
+    except OSError:  # a file system that does not tell
+        return
+    if missing + SPARE > free:
+        raise Failure("disk_full", _no_room(target, missing + SPARE - free, missing))
 
 
 def hash_into(digest: hashlib._Hash, path: Path, size: int) -> Iterator[int]:

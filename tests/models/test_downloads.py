@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from models import part_file
 from models.collection import scan
 from models.downloads import Downloads, Job, unfinished, wanted
 from models.part_file import PartFile
@@ -127,6 +128,49 @@ def test_what_was_unfinished_goes_on_after_a_restart(server, hub, queue, stalled
     again.close()
     assert (own_folder() / "a/b/bird.gguf").read_bytes() == CONTENT
     assert list(unfinished()) == []
+
+
+def test_parts_that_were_not_begun_are_known_after_a_restart(server, hub, queue, stalled):
+    names = [f"big-0000{number}-of-00003.gguf" for number in (1, 2, 3)]
+    for name in names:
+        server.add(name, CONTENT)
+    queue.add(wanted(hub.model("a/b"), hub))
+    until(queue, lambda job: job.progress.done == len(CONTENT) // 2)
+    queue.close()
+    stalled.set()
+    (left,) = unfinished()
+    assert (left.name, left.size, left.here()) == (names[0], 3 * len(CONTENT), len(CONTENT) // 2)
+    again = Downloads()
+    again.add(left)
+    assert again.wait()
+    again.close()
+    assert again.jobs[0].path == own_folder() / "a/b" / names[0]
+    assert sorted(path.name for path in (own_folder() / "a/b").iterdir()) == names
+
+
+def test_cancelling_in_the_second_part_deletes_the_first_too(server, hub, queue, stalled):
+    for number in (1, 2):
+        server.add(f"big-0000{number}-of-00002.gguf", CONTENT)
+    stall = server.fault
+    server.fault = lambda handler: "-00002-of" in handler.path and stall(handler)
+    job = queue.add(wanted(hub.model("a/b"), hub))
+    until(queue, lambda job: job.progress.done == len(CONTENT) * 3 // 2)
+    queue.cancel(job.id)
+    queue.close()
+    assert list((own_folder() / "a/b").iterdir()) == []
+
+
+def test_room_for_all_parts_is_asked_for_first(server, hub, queue, monkeypatch):
+    for number in (1, 2):
+        server.add(f"big-0000{number}-of-00002.gguf", CONTENT)
+    model = wanted(hub.model("a/b"), hub)
+    server.requests.clear()
+    monkeypatch.setattr(part_file, "SPARE", 1 << 60)
+    queue.add(model)
+    assert queue.wait()
+    assert states(queue) == ["failed"]
+    assert "not enough room on the disk for big-00001-of-00002.gguf: 2 MiB to come" in queue.jobs[0].problem
+    assert server.requests == []
 
 
 def test_a_model_is_queued_once(server, hub, queue, stalled):
