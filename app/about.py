@@ -10,20 +10,24 @@ from app.bundled import NAME, VERSION, components
 from app.icons import bird
 from app.theme import SIZES
 from app.words import mark, tr
+from engine.protocol import ModelInfo
 
+LIBRARIES = {"llama": "llama.cpp", "ik": "ik_llama.cpp"}
 LINE = mark("Private chat on the laptop you already have. No account; nothing you write leaves this computer.")
 
 
 class About(QDialog):
-    """`text` is what Copy copies."""
+    """`text` is what Copy copies; `model`: the loaded one, whose library and kernels are named."""
 
-    def __init__(self, parent: QWidget) -> None:
+    def __init__(self, parent: QWidget, model: ModelInfo | None = None) -> None:
         super().__init__(parent)
+        self._model = model
         self.setObjectName("about")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._bird = QLabel(self)
         self._title = self._label("welcomeTitle", f"{NAME} {VERSION}")
         self._line = self._label("welcomeHint")
+        self.computing = self._label("welcomeHint")
         self._heading = self._label("settingsSection")
         self.list = QPlainTextEdit("\n".join(str(component) for component in components()), self)
         self.list.setObjectName("licences")
@@ -41,7 +45,7 @@ class About(QDialog):
 
     @property
     def text(self) -> str:
-        return self.list.toPlainText()
+        return "\n".join(part for part in (self.computing.text(), self.list.toPlainText()) if part)
 
     def copy(self) -> None:
         QGuiApplication.clipboard().setText(self.text)
@@ -50,11 +54,25 @@ class About(QDialog):
         self.setWindowTitle(tr("About Chickadee"))
         self._bird.setAccessibleName(tr("A chickadee"))
         self._line.setText(tr(LINE))
+        self.computing.setText(self._computing())
+        self.computing.setVisible(self._model is not None)
         self._heading.setText(tr("Made of, with the licences of each"))
         self.list.setAccessibleName(self._heading.text())
         self.copy_button.setText(tr("Copy"))
         self.copy_button.setAccessibleName(tr("Copy versions and licences"))
         self.close_button.setText(tr("Close"))
+
+    def _computing(self) -> str:
+        if self._model is None:
+            return ""
+        library, kernels = LIBRARIES[self._model.backend], self._model.kernels
+        if kernels in ("", "compiled in"):
+            return tr("The loaded model is computed by {library}.", library=library)
+        return tr(
+            "The loaded model is computed by {library}, with its kernels for this kind of processor: {kernels}.",
+            library=library,
+            kernels=kernels,
+        )
 
     def restyle(self) -> None:
         room = self.screen().availableSize()
@@ -74,6 +92,7 @@ class About(QDialog):
         words.addStretch(1)
         words.addWidget(self._title)
         words.addWidget(self._line)
+        words.addWidget(self.computing)
         words.addStretch(1)
         top = QHBoxLayout()
         top.setSpacing(SIZES.gap_l)

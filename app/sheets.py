@@ -17,6 +17,7 @@ from app.help_sheet import HelpSheet
 from app.palette import Palette
 from app.search import Hit, Search
 from app.window import Window
+from engine.protocol import ModelInfo
 
 RECENT = 5  # chats that the empty palette offers
 MOST = 30
@@ -39,6 +40,7 @@ class Sheets(QObject):
         self.palette.chosen.connect(self._chosen)
         self.help: HelpSheet | None = None
         self.about: About | None = None
+        self.model: ModelInfo | None = None  # the loaded one, for the about box
         window.commands.bind("palette", self.palette.open)
         window.commands.bind("help", self.open_help)
         window.commands.bind("about", self.open_about)
@@ -54,7 +56,7 @@ class Sheets(QObject):
 
     def open_about(self) -> None:
         if self.about is None:
-            self.about = About(self._window)
+            self.about = About(self._window, self.model)
             self.about.finished.connect(lambda: setattr(self, "about", None))
         self._show(self.about)
 

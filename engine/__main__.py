@@ -14,7 +14,8 @@ COMMANDS = (serve, chat, profile, calibrate, plan, plans, cache)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    top = argparse.ArgumentParser(prog="python -m engine", description="Chickadee's engine.")
+    program = "chickadee-engine" if getattr(sys, "frozen", False) else "python -m engine"
+    top = argparse.ArgumentParser(prog=program, description="Chickadee's engine.")
     commands = top.add_subparsers(dest="command", required=True)
     for command in COMMANDS:
         command.add(commands)

@@ -25,13 +25,15 @@ class Backend:
     """`load(path, progress, repack=…, mmap=…)` makes a model, `target(model, options, stop, folder)` its target, and
     `dry(path)` tells a file's sizes without room for it.
 
-    `build` tells apart what was timed or saved with one library from what another one would do."""
+    `build` tells apart what was timed or saved with one library from what another one would do; `kernels`: which of
+    its variants for kinds of processors computes."""
 
     name: BackendName
     load: Callable[..., CModel]
     target: Callable[..., Target]
     dry: Callable[..., DrySizes]
     build: str
+    kernels: str
 
 
 class OtherLibrary(Exception):
@@ -58,23 +60,25 @@ def backend(name: BackendName) -> Backend:
         raise OtherLibrary(name)
     if name == "llama":
         from engine.llama.dry import DryModel
-        from engine.llama.library import build
+        from engine.llama.library import build, kernels
         from engine.llama.model import Model
         from engine.llama.target import LlamaTarget
 
-        return Backend(name, Model, LlamaTarget, DryModel, build())
+        return Backend(name, Model, LlamaTarget, DryModel, build(), kernels)
     if name == "graph":
         from engine.graph.dry import DryGraph
         from engine.graph.dry import build as graph_build
         from engine.graph.model import GraphModel
         from engine.graph.target import GraphTarget
+        from engine.llama.library import kernels
 
-        return Backend(name, GraphModel, GraphTarget, DryGraph, graph_build())
+        return Backend(name, GraphModel, GraphTarget, DryGraph, graph_build(), kernels)
     if find_spec("ik_llama_cpp") is None:
         raise Failure("no_backend", "ik_llama.cpp is not installed: there is no wheel of it for this computer.")
     from engine.ik.dry import IkDryModel
     from engine.ik.library import build as ik_build
+    from engine.ik.library import kernels as ik_kernels
     from engine.ik.model import IkModel
     from engine.ik.target import IkTarget
 
-    return Backend(name, IkModel, IkTarget, IkDryModel, ik_build())
+    return Backend(name, IkModel, IkTarget, IkDryModel, ik_build(), ik_kernels)

@@ -154,6 +154,7 @@ class Loader:
             notes=(*notes, *template.notes, *self.plan.notes),
             plan=self.plan.parts,
             backend=self.library.name,
+            kernels=self.library.kernels,
         )
 
 

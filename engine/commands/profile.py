@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
+from engine.backend import backend
 from engine.notes import notes_to_stderr
 from engine.profile import Profile, machine_profile
 
@@ -19,17 +20,20 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(options: argparse.Namespace) -> int:
     notes_to_stderr()
     profile = machine_profile(options.fresh)
-    print(json.dumps(profile.as_json()) if options.json else table(profile))
+    library = backend("llama")
+    shown = profile.as_json() | {"kernels": library.kernels, "build": library.build}
+    print(json.dumps(shown) if options.json else table(profile, library.kernels))
     return 0
 
 
-def table(profile: Profile) -> str:
+def table(profile: Profile, kernels: str) -> str:
     cores = f"{profile.physical_cores} physical, {profile.performance_cores} fast, {profile.logical_cores} logical"
     by_threads = ", ".join(
         f"{count}: {speed(value)}" for count, value in sorted(profile.read_bandwidth_by_threads.items())
     )
     rows = {
         "processor": profile.cpu,
+        "kernels": f"llama.cpp's, {kernels}",
         "cores": f"{cores}; {profile.threads} threads used",
         "memory": f"{gib(profile.ram_total_bytes)}, {gib(profile.ram_available_bytes)} available",
         "memory reading": f"{speed(profile.read_bandwidth_bytes_per_s)} (threads {by_threads})",

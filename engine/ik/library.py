@@ -19,7 +19,7 @@ from ik_llama_cpp import _ctypes_api as api  # its structs; it declares only som
 
 from engine.capi.log import LibraryLog
 
-__all__ = ["abort_callback", "build", "lib", "log"]
+__all__ = ["abort_callback", "build", "kernels", "lib", "log"]
 
 TOKENS = POINTER(c_int32)
 NO_FLAGS = 0
@@ -105,6 +105,7 @@ log = LibraryLog("engine.ik")
 _on_log = log_callback(log.write)
 function("llama_log_set", None, log_callback, c_void_p)(_on_log, None)
 api.llama_backend_init()
+kernels = "compiled in"  # the prebuilt library's for AVX2, or by `make setup NATIVE=1` for this very processor
 
 
 def build() -> str:

@@ -14,12 +14,15 @@ os.environ.setdefault("GOMP_SPINCOUNT", "60000")
 from llama_cpp import llama_cpp as lib
 
 from engine.capi.log import LibraryLog
+from engine.llama.kernels import load_kernels
 
-__all__ = ["build", "lib", "log"]
+__all__ = ["build", "kernels", "lib", "log", "variant"]
 
 log = LibraryLog("engine.llama")
 _on_log = lib.llama_log_callback(log.write)
 lib.llama_log_set(_on_log, ctypes.c_void_p(0))
+variant = load_kernels(lib._lib)
+kernels = variant.name
 lib.llama_backend_init()
 
 

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from engine.llama.library import lib
+from engine.llama.library import lib, variant
 from models.header import Header, TensorInfo
 
 EMBEDDING = "token_embd.weight"
@@ -40,6 +40,8 @@ def ggml(name: str, result: Any, *arguments: Any) -> Any:
     if sys.platform == "win32":  # elsewhere a library's handle also finds what it depends on
         folder = Path(lib._lib._name).parent
         libraries += [ctypes.CDLL(str(folder / file)) for file in ("ggml.dll", "ggml-base.dll")]
+    if variant.path:  # loaded by llama.cpp already, which does not link to it
+        libraries.append(ctypes.CDLL(str(variant.path)))
     function = next(getattr(library, name) for library in libraries if hasattr(library, name))
     function.restype, function.argtypes = result, list(arguments)
     return function

@@ -12,7 +12,8 @@ from engine.protocol.requests import BackendName, KVPolicy, KVType, StopReason
 class ModelInfo:
     """What is loaded. `template` says whose chat template is used; `notes` are sentences the user should know.
 
-    `plan`: bytes by name of what the model takes in memory when its context is full. `backend`: who computes."""
+    `plan`: bytes by name of what the model takes in memory when its context is full. `backend`: who computes, with
+    which `kernels`: a kind of processor where the library has variants."""
 
     path: str
     name: str
@@ -26,6 +27,7 @@ class ModelInfo:
     notes: tuple[str, ...] = ()
     plan: dict[str, int] = field(default_factory=dict)
     backend: BackendName = "llama"
+    kernels: str = ""
 
 
 @dataclass(frozen=True, slots=True)
