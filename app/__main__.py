@@ -1,4 +1,4 @@
-"""Starts the window: `python -m app [--model PATH] [--data-dir PATH] [--self-test]`."""
+"""Starts the window: `python -m app [--data-dir PATH] [--self-test] [MODEL]`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from app.attachments import READ_FILE
 from models.failures import Failure
 
 DISPLAYLESS = ("offscreen", "minimal", "vnc", "linuxfb", "eglfs")
-NO_DISPLAY = "There is no display to open a window on. `make chat` chats in the terminal instead."
+TERMINAL = "chickadee-engine chat" if getattr(sys, "frozen", False) else "make chat"
+NO_DISPLAY = f"There is no display to open a window on. `{TERMINAL}` chats in the terminal instead."
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -35,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not _has_display():
         return _fail(NO_DISPLAY)
     try:
-        model = _checked(options.model)
+        model = _checked(options.model or options.file)
     except Failure as failure:
         return _fail(str(failure), code=2)
     try:
@@ -47,6 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="chickadee", description="Private chat on the laptop you already have.")
+    parser.add_argument("file", type=Path, nargs="?", metavar="MODEL", help="the same as --model, for file managers")
     parser.add_argument("--model", type=Path, metavar="PATH", help="a GGUF model file (default: the built-in one)")
     parser.add_argument("--data-dir", type=Path, metavar="PATH", help="where chats are stored")
     parser.add_argument("--self-test", action="store_true", help="ask one question, check the answer is stored, end")
@@ -71,8 +73,13 @@ def _checked(model: Path | None) -> Path | None:
 
 
 def _run(options: argparse.Namespace, model: Path | None) -> int:
-    from PySide6.QtWidgets import QApplication
+    from app.qt_libraries import lacking, require_platform
 
+    require_platform()
+    try:
+        from PySide6.QtWidgets import QApplication
+    except ImportError as error:
+        raise lacking(str(error)) from error
     application = QApplication(sys.argv[:1])
     application.setApplicationName("Chickadee")
     application.setDesktopFileName("chickadee")
@@ -127,7 +134,9 @@ def _show(sentence: str) -> None:
 
 
 def _fail(sentence: str, code: int = 1) -> int:
-    sys.stderr.write(sentence + "\n")
+    from app import fatal
+
+    fatal.tell(sentence)
     return code
 
 

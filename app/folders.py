@@ -11,6 +11,8 @@ import platformdirs
 from models.failures import Failure
 from models.folders import DATA_DIR_VARIABLE, NAME, data_folder
 
+PROBE_BYTES = 4096
+
 
 @dataclass(frozen=True, slots=True)
 class Folders:
@@ -52,6 +54,7 @@ def _make_private(folder: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         probe = folder / ".writable"
         probe.touch(mode=0o600)
+        probe.write_bytes(bytes(PROBE_BYTES))  # a full disk still takes empty files
         probe.unlink()
     except OSError as error:
         sentence = (

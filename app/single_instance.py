@@ -31,6 +31,7 @@ class SingleInstance(QObject):
         super().__init__(parent)
         name = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:24]
         self._name = f"chickadee-{name}"
+        self._folder = folder
         self._lock = QLockFile(str(folder / "window.lock"))
         self._lock.setStaleLockTime(0)
         self._server = QLocalServer(self)
@@ -46,6 +47,9 @@ class SingleInstance(QObject):
                 if not self._server.listen(self._name):
                     log.warning("cannot listen for a second start: %s", self._server.errorString())
                 return True
+            if self._lock.error() != QLockFile.LockError.LockFailedError:
+                sentence = f"Chickadee cannot write to its folder {self._folder}. Check its permissions and free space."
+                raise Failure("data_folder", sentence, self._lock.error().name)
             if self._tell(model):
                 return False
             if time.monotonic() > until:

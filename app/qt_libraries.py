@@ -1,0 +1,79 @@
+"""Is there all that Qt links to? Without it Qt ends the program, and says so where no user looks. Linux; no Qt here."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+import re
+import sys
+from pathlib import Path
+
+from models.failures import Failure
+
+# Debian's and Ubuntu's packages of what a bare system lacks most often.
+PACKAGES = {
+    "libEGL.so.1": "libegl1",
+    "libGL.so.1": "libgl1",
+    "libX11-xcb.so.1": "libx11-xcb1",
+    "libdbus-1.so.3": "libdbus-1-3",
+    "libfontconfig.so.1": "libfontconfig1",
+    "libfreetype.so.6": "libfreetype6",
+    "libglib-2.0.so.0": "libglib2.0-0",
+    "libwayland-client.so.0": "libwayland-client0",
+    "libwayland-cursor.so.0": "libwayland-cursor0",
+    "libxcb-cursor.so.0": "libxcb-cursor0",
+    "libxcb.so.1": "libxcb1",
+    "libxkbcommon-x11.so.0": "libxkbcommon-x11-0",
+    "libxkbcommon.so.0": "libxkbcommon0",
+}
+
+
+def require_platform() -> None:
+    """Before the first QApplication: can the plugin that draws on this display be loaded? Raises Failure.
+
+    Costs nothing: Qt loads the same file next."""
+    if not sys.platform.startswith("linux"):
+        return
+    problems = [problem for name in platforms() if (problem := problem_of(plugin(name)))]
+    if problems and len(problems) == len(platforms()):
+        raise lacking(problems[0])
+
+
+def platforms() -> list[str]:
+    """Qt's plugins that could be for this display, likeliest first."""
+    wished = os.environ.get("QT_QPA_PLATFORM", "")
+    if wished:
+        return [name.split(":")[0] for name in wished.split(";")]
+    likely = {"wayland": "WAYLAND_DISPLAY", "xcb": "DISPLAY"}
+    return [name for name, variable in likely.items() if os.environ.get(variable)]
+
+
+def plugin(name: str) -> Path | None:
+    """Where it lies, None if this Qt does not come from the package index, or has none of that name."""
+    found = importlib.util.find_spec("PySide6")
+    places = list(found.submodule_search_locations or ()) if found else []
+    files = [Path(place) / "Qt" / "plugins" / "platforms" / f"libq{name}.so" for place in places]
+    return next((file for file in files if file.exists()), None)
+
+
+def problem_of(file: Path | None) -> str:
+    """What the dynamic linker says against the file; "" if nothing."""
+    if file is None:
+        return ""
+    try:
+        ctypes.CDLL(str(file))
+    except OSError as error:
+        return str(error.__cause__ or error)  # a packaged app says it in words of PyInstaller's
+    return ""
+
+
+def lacking(said: str) -> Failure:
+    """The sentence for what the dynamic linker or Python's import said."""
+    missing = re.match(r"(lib\S+): cannot open shared object file", said)
+    if not missing:
+        return Failure("qt", "The window's libraries cannot be loaded; the system says: " + said, said)
+    package = PACKAGES.get(missing[1])
+    how = f"On Debian and Ubuntu: sudo apt install {package}" if package else "Your system's package manager has it."
+    sentence = f"The window cannot open because a system library is missing: {missing[1]}. {how}"
+    return Failure("missing_library", sentence, said)

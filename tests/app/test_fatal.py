@@ -1,0 +1,64 @@
+"""What keeps the window from opening is said in a sentence, with what to install."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from app import fatal
+from app.folders import open_folders
+from app.qt_libraries import lacking, platforms, plugin, problem_of, require_platform
+from app.single_instance import SingleInstance
+from models.failures import Failure
+
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux' libraries")
+
+
+@linux
+def test_what_the_linker_says_becomes_what_to_install() -> None:
+    said = "libEGL.so.1: cannot open shared object file: No such file or directory"
+    assert str(lacking(said)) == (
+        "The window cannot open because a system library is missing: libEGL.so.1. "
+        "On Debian and Ubuntu: sudo apt install libegl1"
+    )
+    assert "package manager" in str(lacking(said.replace("EGL", "Unheard")))
+    assert "undefined symbol" in str(lacking("libqxcb.so: undefined symbol: bird"))
+
+
+@linux
+def test_the_plugins_for_this_display_are_tried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen:size=9x9;xcb")
+    assert platforms() == ["offscreen", "xcb"]
+    assert problem_of(plugin("offscreen")) == ""
+    require_platform()
+    monkeypatch.delenv("QT_QPA_PLATFORM")
+    monkeypatch.setenv("DISPLAY", ":9")
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    assert platforms() == ["xcb"]
+    broken = tmp_path / "libqxcb.so"
+    broken.write_bytes(b"no library")
+    monkeypatch.setattr("app.qt_libraries.plugin", lambda _name: broken)
+    with pytest.raises(Failure, match="cannot be loaded"):
+        require_platform()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device")
+def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / ".writable").symlink_to("/dev/full")
+    with pytest.raises(Failure, match="No space left"):
+        open_folders(data)
+
+
+def test_a_lock_that_cannot_be_written_is_no_other_window(qapp: object, tmp_path: Path) -> None:
+    with pytest.raises(Failure, match="cannot write to its folder"):
+        SingleInstance(tmp_path / "nowhere").claim()
+
+
+def test_from_a_checkout_stderr_is_enough(capsys: pytest.CaptureFixture[str]) -> None:
+    assert fatal.seen()
+    fatal.tell("No bird.")
+    assert capsys.readouterr().err == "No bird.\n"
