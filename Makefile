@@ -6,7 +6,7 @@ ARGS ?=
 # prebuilt library; later set-ups keep that, NATIVE=0 goes back.
 NATIVE ?=
 
-.PHONY: setup run chat test check bench translations screenshots clean
+.PHONY: setup run chat test bench translations screenshots package test-package clean
 setup:
 	@$(PYTHON) packaging/prepare.py $(if $(NATIVE),--native $(NATIVE))
 
@@ -34,5 +34,12 @@ translations: setup
 screenshots: setup
 	@$(PY) -m tests.screenshots screenshots $(ARGS)
 
+# Installers of this system in dist/: see packaging/README.md.
+package:
+	@CHICKADEE_VENV="$(CURDIR)/build/venv" $(PYTHON) packaging/package.py $(ARGS)
+
+test-package:
+	@packaging/test_deb.sh $(ARGS)
+
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

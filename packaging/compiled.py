@@ -25,7 +25,7 @@ from steps import BIN, CACHE, SetupError, pip, run, say
 class Compiled:
     """`package`: as in `lock`, which pins its archive; `title` and `minutes` (on 2 cores) are what the user reads.
     `memory`: bytes of RAM that its greediest compiler process takes; `options`: for CMake; `cmake`: what replaces the
-    archive's CMakeLists.txt."""
+    archive's CMakeLists.txt; `portable`: not for this very processor."""
 
     package: str
     title: str
@@ -34,6 +34,7 @@ class Compiled:
     memory: int
     options: str = ""
     cmake: Path | None = None
+    portable: bool = False
 
     def wheel(self) -> Path:
         """The wheel, compiled if it is not in the cache. Raises SetupError."""
@@ -52,7 +53,8 @@ class Compiled:
 
     def key(self) -> str:
         """One compiled wheel per pinned source, Python, processor and options."""
-        parts = [self.lock.read_text(), sys.version, platform.machine(), cpu_flags(), self.options]
+        parts = [self.lock.read_text(), sys.version, platform.machine()]
+        parts += [self.options] if self.portable else [cpu_flags(), self.options]
         if self.cmake:
             parts.append(self.cmake.read_text())
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
@@ -60,7 +62,8 @@ class Compiled:
     def compile(self, wheels: Path) -> None:
         folder = CACHE / "build" / self.key()
         source = self.unpack(folder)
-        say(f"compiling {self.title} for this processor: about {self.minutes} minutes on 2 cores, once")
+        whom = "many processors" if self.portable else "this processor"
+        say(f"compiling {self.title} for {whom}: about {self.minutes} minutes on 2 cores, once")
         made = folder / "wheel"
         command = pip("wheel", "-v", "--no-deps", "--no-build-isolation", "-w", made)
         command.append(f"--config-settings=build-dir={folder / 'objects'}")

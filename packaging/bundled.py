@@ -1,0 +1,66 @@
+"""PyInstaller's folder: made, and looked through before anybody gets it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import bundle
+import elf
+from prepare import DEBIAN_PACKAGES
+from steps import PYTHON, ROOT, SetupError, say
+
+BUILD = ROOT / "build"
+BUNDLE = BUILD / "dist" / bundle.WINDOW
+LOG = BUILD / "pyinstaller.log"
+NOT_FOUND = re.compile(r"Library not found: could not resolve '([^']+)', dependency of '([^']+)'")
+GLIBC_PARTS = {
+    "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0",
+    "libresolv.so.2", "librt.so.1",
+}  # fmt: skip
+NEWEST_GLIBC = (2, 36)  # Debian 12's: the oldest system that we support is the one to build on
+LARGEST = 20
+
+
+def freeze() -> None:
+    say("packing the programs with PyInstaller: about a minute")
+    command = [PYTHON, "-m", "PyInstaller", "--noconfirm", "--distpath", BUILD / "dist", "--workpath", BUILD / "work"]
+    with LOG.open("w") as log:
+        done = subprocess.run([*command, ROOT / "pyinstaller.spec"], stdout=log, stderr=log)
+    if done.returncode != 0:
+        raise SetupError(f"PyInstaller failed. The end of {LOG}:\n{LOG.read_text()[-3000:]}")
+
+
+def check(folder: Path) -> None:
+    """Prints the largest files. Raises SetupError if a kept file lacks a library here or asks for too new a glibc."""
+    files = sorted((path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()), key=size)
+    say(f"the bundle has {len(files):,} files, {sum(map(size, files)) / 1e6:.0f} MB; the largest:")
+    for path in reversed(files[-LARGEST:]):
+        say(f"{size(path) / 1e6:8.1f} MB  {path.relative_to(folder)}")
+    absent = not_found(LOG.read_text(), {path.name for path in files})
+    if absent:
+        raise SetupError("PyInstaller did not find libraries that the bundle needs:\n" + "\n".join(absent))
+    if sys.platform == "linux":
+        check_programs(folder)
+
+
+def size(path: Path) -> int:
+    return path.stat().st_size
+
+
+def not_found(log: str, kept: set[str]) -> list[str]:
+    """Of PyInstaller's warnings, those about files that stay: it only warns, but the user's window would die."""
+    return [f"{library}, for {Path(user).name}" for library, user in NOT_FOUND.findall(log) if Path(user).name in kept]
+
+
+def check_programs(folder: Path) -> None:
+    programs = list(elf.programs(folder))
+    unknown = elf.outside(programs, folder).keys() - DEBIAN_PACKAGES.keys() - GLIBC_PARTS
+    if unknown:
+        raise SetupError(f"the bundle needs {', '.join(sorted(unknown))}, which no known package of Debian's holds")
+    newest = max(programs, key=elf.glibc)
+    say(f"it needs glibc {'.'.join(map(str, elf.glibc(newest)))} or newer, because of {newest.name}")
+    if elf.glibc(newest) > NEWEST_GLIBC:
+        raise SetupError("that is newer than Debian 12's: make the package on Debian 12")

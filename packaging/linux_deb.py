@@ -1,0 +1,89 @@
+"""The .deb: the bundle in /usr/lib/chickadee, what the desktop wants, and which packages it depends on.
+
+No maintainer scripts: the desktop's own packages notice new icons, types and entries. Removing it touches no chats.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import bundle as parts
+import elf
+import linux_files
+from bundled import BUILD, GLIBC_PARTS
+from prepare import DEBIAN_PACKAGES
+from release import DIST, EPOCH, SUMMARY, VERSION
+from steps import SetupError, run
+
+TREE = BUILD / "deb"
+CONTROL = """Package: chickadee
+Version: {version}
+Section: utils
+Priority: optional
+Architecture: {architecture}
+Maintainer: The Chickadee developers <chickadee@localhost>
+Installed-Size: {size}
+Depends: {depends}
+Recommends: fonts-dejavu-core | fonts-freefont-ttf, fonts-noto-color-emoji, xdg-utils
+Suggests: fonts-noto-cjk
+Description: {summary}
+ A window opens, a language model on your own disk answers, and nothing you
+ write leaves the computer. It needs no network and no graphics card. A small
+ model comes with it; any GGUF chat model can be opened.
+"""
+
+
+def make(bundle: Path) -> Path:
+    """Path of the .deb in dist/. Raises SetupError."""
+    if not shutil.which("dpkg-deb"):
+        raise SetupError("dpkg-deb is needed to make the .deb: sudo apt-get install dpkg")
+    shutil.rmtree(TREE, ignore_errors=True)
+    shutil.copytree(bundle, TREE / "usr/lib/chickadee", symlinks=True, copy_function=os.link)
+    commands = TREE / "usr/bin"
+    commands.mkdir()
+    for name in (parts.WINDOW, parts.ENGINE):
+        (commands / name).symlink_to(f"../lib/chickadee/{name}")
+    linux_files.write(TREE / "usr")
+    notes = TREE / "usr/share/doc/chickadee"
+    notes.mkdir(parents=True)
+    (notes / "copyright").write_text("The licences of all parts lie in /usr/lib/chickadee/licences.\n")
+    (TREE / "DEBIAN").mkdir()
+    (TREE / "DEBIAN/control").write_text(control(bundle))
+    finish(TREE)
+    architecture = machine()
+    made = DIST / f"chickadee_{VERSION}_{architecture}.deb"
+    command = ["dpkg-deb", "--root-owner-group", "-Zxz", "-z6", "--build", TREE, made]
+    run(command, "dpkg-deb failed", quiet=True)
+    return made
+
+
+def control(bundle: Path) -> str:
+    size = sum(path.lstat().st_size for path in TREE.rglob("*") if not path.is_dir()) // 1024
+    return CONTROL.format(
+        version=VERSION, architecture=machine(), size=size, depends=", ".join(depends(bundle)), summary=SUMMARY
+    )
+
+
+def depends(bundle: Path) -> list[str]:
+    """Debian's packages with what is not in the bundle; renamed ones (Ubuntu's …t64) as alternatives."""
+    programs = list(elf.programs(bundle))
+    newest = max(map(elf.glibc, programs))
+    names = {DEBIAN_PACKAGES[name] for name in elf.outside(programs, bundle) if name not in GLIBC_PARTS}
+    # GLIBCXX_3.4.30 came with GCC 12.
+    said = {"libglib2.0-0": "libglib2.0-0 | libglib2.0-0t64", "libstdc++6": "libstdc++6 (>= 12)"}
+    return [f"libc6 (>= {'.'.join(map(str, newest))})", *(said.get(name, name) for name in sorted(names))]
+
+
+def machine() -> str:
+    return subprocess.run(["dpkg", "--print-architecture"], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def finish(tree: Path) -> None:
+    """Everybody may read, only root write; times are the commit's, so that the same input gives the same file."""
+    for path in [tree, *tree.rglob("*")]:
+        if not path.is_symlink():
+            path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
+        os.utime(path, (EPOCH, EPOCH), follow_symlinks=False)

