@@ -73,7 +73,7 @@ class Process:
 
 
 class OurEngine(Process):
-    """`python -m engine serve`, with the model loaded when the constructor returns."""
+    """`python -m engine serve`, or a packaged `program`'s, with the model loaded when the constructor returns."""
 
     def __init__(
         self,
@@ -82,9 +82,10 @@ class OurEngine(Process):
         threads: int | None,
         draft_model: Path | None = None,
         backend: BackendWish = "llama",
+        program: Path | None = None,
     ) -> None:
         started = time.perf_counter()
-        command = [sys.executable, "-m", "engine", "serve"]
+        command = [str(program), "serve"] if program else [sys.executable, "-m", "engine", "serve"]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
