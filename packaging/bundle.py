@@ -32,7 +32,7 @@ EXCLUDED = (
 )  # fmt: skip
 
 # Of Qt, what a program of widgets with icons in SVG loads: by hand, as `excludes` does not reach libraries and plugins.
-QT = "Core|DBus|Gui|Network|OpenGL|Svg|WaylandClient|WaylandEglClientHwIntegration|Widgets|XcbQpa"
+QT = "Core|DBus|Gui|Network|OpenGL|OpenGLWidgets|Svg|Test|WaylandClient|WaylandEglClientHwIntegration|Widgets|XcbQpa"
 QT_PLUGINS = (
     r"iconengines/\w*qsvgicon", r"imageformats/\w*q(?:gif|ico|jpeg|svg|webp)",
     r"platforminputcontexts/lib(?:compose|ibus)",
