@@ -11,6 +11,16 @@
   </message>
   <message>
     <location filename="../../app/about.py"/>
+    <source>The loaded model is computed by {library}, with its kernels for this kind of processor: {kernels}.</source>
+    <translation>已加载的模型由 {library} 计算，使用适合此类处理器的内核：{kernels}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/about.py"/>
+    <source>The loaded model is computed by {library}.</source>
+    <translation>已加载的模型由 {library} 计算。</translation>
+  </message>
+  <message>
+    <location filename="../../app/about.py"/>
     <source>About Chickadee</source>
     <translation>关于 Chickadee</translation>
   </message>
@@ -3526,9 +3536,14 @@
     <translation>{1} 指向的文件已不存在。</translation>
   </message>
   <message>
+    <location filename="../../engine/llama/kernels.py"/>
+    <source>The engine's files are damaged: none of its kernels can be loaded. Install Chickadee again.</source>
+    <translation>引擎的文件已损坏：无法加载任何计算内核。请重新安装 Chickadee。</translation>
+  </message>
+  <message>
     <location filename="../../models/default.py"/>
-    <source>The built-in model is missing from this installation. Run `make setup` again.</source>
-    <translation>此安装缺少内置模型。请再次运行 `make setup`。</translation>
+    <source>The built-in model is missing from this installation. Install Chickadee again.</source>
+    <translation>此安装缺少内置模型。请重新安装 Chickadee。</translation>
   </message>
   <message>
     <location filename="../../models/download.py"/>
