@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from PySide6.QtCore import QMimeData, QRectF, Qt, QUrl, Signal
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QTextBlockFormat, QTextCursor, QWheelEvent
+from PySide6.QtGui import QAccessible, QColor, QPainter, QPaintEvent, QTextBlockFormat, QTextCursor, QWheelEvent
 from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 
 from app.markdown import MarkdownDocument, format_formulas, render
@@ -39,6 +39,7 @@ class ProseView(QTextBrowser):
         self.anchorClicked.connect(lambda url: self.link.emit(url.toString()))
         self.highlighted.connect(self._hover)
         self.markdown = ""
+        self._plain = ""
         self._pending = False
         self._caret = False
         render(self.document(), "", theme())
@@ -51,6 +52,7 @@ class ProseView(QTextBrowser):
 
     def set_plain(self, text: str) -> None:
         """Show `text` as it is, without markdown: what the user typed."""
+        self._plain = text
         self._name = mark("Your message")
         self.retranslate()
         render(self.document(), "", theme())
@@ -65,6 +67,8 @@ class ProseView(QTextBrowser):
         """The theme has changed."""
         if self.markdown:
             self._render()
+        elif self._plain:
+            self.set_plain(self._plain)
 
     def retranslate(self) -> None:
         self.setAccessibleName(tr(self._name))
@@ -100,6 +104,16 @@ class ProseView(QTextBrowser):
     def _render(self) -> None:
         self._await_formulas(render(self.document(), self.markdown, theme()))
         self.rendered()
+        self._describe()
+
+    def _describe(self) -> None:
+        """A screen reader gets the formulas' LaTeX; the text itself has but a character for each."""
+        if not QAccessible.isActive():
+            return
+        cursor = QTextCursor(self.document())
+        cursor.select(QTextCursor.SelectionType.Document)
+        has_formulas = CHARACTER in cursor.selectedText()
+        self.setAccessibleDescription(with_sources(cursor) if has_formulas else "")
 
     def rendered(self) -> None:
         """The document is filled: a place for what a subclass adds."""
@@ -117,6 +131,7 @@ class ProseView(QTextBrowser):
         self._await_formulas(pending)
         if shown:
             format_formulas(self.document())
+            self._describe()
             self.grown.emit()
 
     def loadResource(self, _kind: int, _name: QUrl | str) -> object:

@@ -73,7 +73,7 @@ class Sizes:
 SCALED = (
     "control", "icon", "sidebar", "panel", "plot", "column", "narrow", "row", "indent", "digit", "chip",
     "header", "dialog", "dialog_height", "input", "words", "body", "small", "label", "example", "title", "button",
-    "caret",
+    "caret", "table_column",
 )  # fmt: skip
 
 

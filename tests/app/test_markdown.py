@@ -225,6 +225,59 @@ def test_code_grows_by_appending(qtbot: QtBot) -> None:
     assert view.text.toPlainText() == "line one\nline two\nline three"[:27]
 
 
+SAMPLES = {
+    "python": "def f(): return 'x'  # 1",
+    "javascript": "const f = () => 'x'; // 1",
+    "typescript": "interface A { b: string }",
+    "html": "<p class='a'>x</p><!-- c -->",
+    "css": "p { color: red; } /* c */",
+    "sql": "SELECT 'x' FROM t WHERE a = 1",
+    "bash": 'for f in *; do echo "$f"; done',
+    "json": '{"a": [1, true]}',
+    "rust": "fn main() { let x = 1; }",
+    "c++": "int main() { return 0; } // c",
+    "java": "class A { int b = 1; }",
+    "yaml": "a: 1 # c",
+}
+
+
+@pytest.mark.parametrize("chosen", [LIGHT, DARK], ids=lambda chosen: chosen.name)
+@pytest.mark.parametrize("language", SAMPLES)
+def test_code_of_many_languages_is_coloured(
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, language: str, chosen: theme.Theme
+) -> None:
+    monkeypatch.setattr(theme, "_current", chosen)
+    view = CodeView()
+    qtbot.addWidget(view)
+    view.set_code(SAMPLES[language], language)
+    known = {chosen.keyword, chosen.string, chosen.comment, chosen.number, chosen.name_}
+
+    def coloured() -> bool:
+        formats = view.text.document().begin().layout().formats()
+        return bool(formats) and {form.format.foreground().color().name() for form in formats} <= known
+
+    qtbot.waitUntil(coloured)
+
+
+def test_letters_of_another_size_are_taken_everywhere(qtbot: QtBot) -> None:
+    user = ProseView()
+    qtbot.addWidget(user)
+    user.set_plain("what I asked")
+    answer = AnswerView()
+    qtbot.addWidget(answer)
+    answer.set_text("<think>hm</think>\n\nprose\n\n```text\ncode\n```\n\n| a |\n|---|\n| b |\n")
+    before = user.heightForWidth(500), answer.heightForWidth(500)
+    theme.SIZES.scale(200)
+    try:
+        for view in (user, answer):
+            view.restyle()
+        after = user.heightForWidth(500), answer.heightForWidth(500)
+    finally:
+        theme.SIZES.scale(100)
+    assert after[0] > 1.5 * before[0]
+    assert after[1] > 1.5 * before[1]
+
+
 LONG = "\n".join(f"line {number}" for number in range(200))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QAccessible, QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from app import math_service as service_module
@@ -145,6 +145,14 @@ def test_formulas_are_drawn_and_copied_as_latex(qtbot: QtBot) -> None:
     assert copied == "One $a^2$ and\n$$\n\\frac{1}{2}\n$$\nbad $\\unknown$, $c$ and link."
     links = {format.anchorHref() for _, _, format in spans(view.document()) if format.isAnchor()}
     assert links == {"https://example.org/$d$"}
+
+
+def test_a_screen_reader_gets_the_source(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(QAccessible, "isActive", lambda: True)
+    view = ProseView()
+    qtbot.addWidget(view)
+    view.set_markdown("So $a^2$ it is.")
+    qtbot.waitUntil(lambda: view.accessibleDescription() == "So $a^2$ it is.", timeout=SECONDS)
 
 
 def test_a_formula_stands_on_the_line(qtbot: QtBot) -> None:
