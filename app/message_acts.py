@@ -166,11 +166,21 @@ class MessageActs(QObject):
             self._transcript.show_message(deleted.ids[0])
 
     def _restore_deleted(self, id: str) -> None:
-        """Bring back what was deleted behind the message."""
+        """Bring back what was deleted behind the message, and beside it if the chat begins with it."""
+        tree = self._conversation.tree
+        self._bring_back([*tree.deleted_with(id), *(tree.deleted_with(None) if tree.begins(id) else [])])
+
+    def offer_deleted(self) -> None:
+        """A chat that is opened and has nothing to show, because its messages were deleted, says so."""
         conversation = self._conversation
-        ids = tuple(conversation.tree.deleted_with(id))
+        deleted = [] if conversation.messages else conversation.tree.deleted_with(None)
+        if deleted:
+            said = tr("The messages of this chat were deleted.")
+            self._notice.tell(said, tr("Bring back"), lambda: self._bring_back(deleted), milliseconds=UNDO_MS)
+
+    def _bring_back(self, ids: list[str]) -> None:
         if ids:
-            conversation.restore(Deleted(ids, ids[0]))
+            self._conversation.restore(Deleted(tuple(ids), ids[0]))
 
     def _tell_busy(self) -> None:
         self._notice.tell(tr("An answer is being written: stop it first, or wait for its end."), milliseconds=UNDO_MS)

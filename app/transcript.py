@@ -226,7 +226,8 @@ class Transcript(QScrollArea):
         siblings = conversation.tree.siblings(id)
         last = conversation.messages[-1].id == id
         at = siblings.index(id) + 1 if id in siblings else 1
-        deleted = bool(conversation.tree.deleted_below(id))
+        beginning = conversation.tree.deleted_below(None) if conversation.tree.begins(id) else []
+        deleted = bool(conversation.tree.deleted_below(id) or beginning)
         place = Place(last, at, len(siblings), conversation.busy, deleted=deleted)
         view.set_place(place, conversation.remedies if last else ())
 

@@ -60,6 +60,10 @@ class Tree:
             id = self._parents[id]
         return path[::-1]
 
+    def begins(self, id: str) -> bool:
+        """Is the message one that the chat begins with?"""
+        return self._parents[id] == ROOT
+
     def siblings(self, id: str) -> list[str]:
         """The ids that stand where `id` stands, itself included, oldest first; deleted ones are left out."""
         return self._visible(self._parents[id])
@@ -72,8 +76,8 @@ class Tree:
         """`chosen` as it is stored, empty where there is nothing to remember; `chosen_from` reads it."""
         return msgspec.json.encode(self.chosen).decode() if self.chosen else ""
 
-    def deleted_with(self, id: str) -> list[str]:
-        """What was deleted directly behind `id`, and what was deleted together with it further down."""
+    def deleted_with(self, id: str | None) -> list[str]:
+        """What was deleted directly behind `id` (None: at the beginning), and together with it further down."""
         times = {child: self._messages[child].deleted_at for child in self.deleted_below(id)}
         return [
             each for child, time in times.items() for each in self._subtree(child)

@@ -280,6 +280,7 @@ class Chickadee(QObject):
         conversation = self.shelf.current
         self.window.transcript.show_conversation(conversation)
         self.window.status.show_chat(conversation.chat.id)
+        self.acts.offer_deleted()
         self.attaching.show(conversation)
         self.options.show()
         self.window.show_page(not conversation.messages)

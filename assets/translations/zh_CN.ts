@@ -103,6 +103,11 @@
     <translation>较长的文本将作为文件附上。</translation>
   </message>
   <message>
+    <location filename="../../app/message_acts.py"/>
+    <source>The messages of this chat were deleted.</source>
+    <translation>此对话的消息已被删除。</translation>
+  </message>
+  <message>
     <location filename="../../app/attaching.py"/>
     <source>The parts that match your question best will be sent.</source>
     <translation>将发送与问题最相关的部分。</translation>

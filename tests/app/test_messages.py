@@ -163,6 +163,31 @@ def test_a_chat_without_messages_begins_anew(chickadee: Chickadee, ask: Ask, qtb
     assert shown(chickadee) == ["one", "echo: one"]
 
 
+def test_a_chat_whose_messages_were_deleted_says_so_when_it_is_opened(
+    chickadee: Chickadee, ask: Ask, qtbot: QtBot, open_window: Opener
+) -> None:
+    ask_and_wait(chickadee, ask, qtbot, "one")
+    chickadee.acts.delete(view_at(chickadee, 0).message.id)
+    chickadee.window.close()
+    again = open_window()
+    again.open_chat(chickadee.shelf.current.chat.id)
+    assert again.window.notice.text.text() == "The messages of this chat were deleted."
+    qtbot.mouseClick(again.window.notice.button, Qt.MouseButton.LeftButton)
+    assert shown(again) == ["one", "echo: one"]
+
+
+def test_a_deleted_beginning_comes_back_from_its_siblings_menu(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask_and_wait(chickadee, ask, qtbot, "one")
+    first = view_at(chickadee, 0).message.id
+    chickadee.acts.send_edited(first, "uno")
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    chickadee.acts.delete(first)
+    assert view_at(chickadee, 0).place.deleted
+    chickadee.acts.do(view_at(chickadee, 0).message.id, "restore")
+    assert shown(chickadee) == ["one", "echo: one"]
+    assert view_at(chickadee, 0).place.of == 2
+
+
 def menu_of(chickadee: Chickadee) -> QMenu:
     menus = [menu for menu in chickadee.window.transcript.findChildren(QMenu) if menu.isVisible()]
     assert len(menus) == 1
