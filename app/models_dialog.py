@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from itertools import pairwise
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
@@ -46,7 +47,7 @@ class ModelsDialog(QDialog):
         self.page = page
         self.rows: dict[Hashable, ModelRowView] = {}
         self._order: list[Hashable] = []
-        self._scanning = False
+        self._tabbed: list[QPushButton] = []
         self.line = QLineEdit(self)
         self.line.setClearButtonEnabled(True)
         self.line.textChanged.connect(self.typed)
@@ -82,6 +83,7 @@ class ModelsDialog(QDialog):
         if order != self._order:
             self._place(sections)
             self._order = order
+        self._order_tabs([row.key for section in sections.values() for row in section])
         for name, heading in self.headings.items():
             heading.setVisible(bool(sections[name]))
         self.nothing.setVisible(not rows)
@@ -93,9 +95,10 @@ class ModelsDialog(QDialog):
         self._work = work
         self.undo_button.setText(step)
         self.undo_button.setVisible(bool(step))
+        if step:  # the row that was asked may be gone, and the focus must not go astray
+            self.undo_button.setFocus()
 
     def show_searching(self, searching: bool) -> None:
-        self._searching = searching
         self.search_button.setEnabled(not searching)
         self.search_button.setText(tr("Searching…") if searching else tr("Search huggingface.co"))
 
@@ -132,7 +135,6 @@ class ModelsDialog(QDialog):
         """In the order of the sections; a file of the hub stands under its model, a little to the right."""
         while self._column.count():
             self._column.takeAt(0)
-        before: QWidget = self.search_button
         for name, section in sections.items():
             self._column.addWidget(self.headings[name])
             for row in section:
@@ -140,11 +142,18 @@ class ModelsDialog(QDialog):
                 is_file = isinstance(row.key, tuple) and row.key[0] == "file"
                 view.setContentsMargins(SIZES.indent if is_file else 0, 0, 0, 0)
                 self._column.addWidget(view)
-                for button in view.buttons.values():
-                    QWidget.setTabOrder(before, button)
-                    before = button
         self._column.addWidget(self.nothing)
         self._column.addStretch(1)
+
+    def _order_tabs(self, keys: list[Hashable]) -> None:
+        """From the line down the rows to what stands below them, also for buttons that came later."""
+        buttons = [button for key in keys for button in self.rows[key].buttons.values()]
+        if buttons == self._tabbed:
+            return
+        self._tabbed = buttons
+        chain = [self.line, self.search_button, *buttons, self.undo_button, self.folder_button]
+        for before, after in pairwise((*chain, self.file_button, self.close_button)):
+            QWidget.setTabOrder(before, after)
 
     def _search(self) -> None:
         if self.search_button.isEnabled():

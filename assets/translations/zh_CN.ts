@@ -1767,6 +1767,11 @@
   </message>
   <message>
     <location filename="../../app/model_keeper.py"/>
+    <source>{folder} is no longer looked into; its files stay.</source>
+    <translation>不再在 {folder} 中查找模型；其中的文件仍保留。</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_keeper.py"/>
     <source>{model} is no longer listed; its file stays.</source>
     <translation>已从列表移除 {model}，其文件保留。</translation>
   </message>
@@ -1900,6 +1905,11 @@
     <location filename="../../app/model_rows.py"/>
     <source>Its makers give it only to those who have an account there.</source>
     <translation>其作者只提供给在该网站有账号的人。</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
+    <source>Leave out folder</source>
+    <translation>不再查找此文件夹</translation>
   </message>
   <message>
     <location filename="../../app/model_rows.py"/>

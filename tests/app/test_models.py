@@ -222,6 +222,18 @@ def test_every_control_has_a_name_and_tab_reaches_it(open_models: ModelsDialog) 
     assert open_models.line.accessibleName()
 
 
+def test_tab_goes_down_the_rows(open_models: ModelsDialog, qtbot: QtBot) -> None:
+    open_models.line.setFocus()
+    seen: list[str] = []
+    for _ in range(3):
+        qtbot.keyClick(open_models.focusWidget(), Qt.Key.Key_Tab)
+        widget = open_models.focusWidget()
+        assert isinstance(widget, QPushButton)
+        seen.append(widget.accessibleName() or widget.text())
+    load = [f"{action}: SmolLM2-135M-Instruct.Q4_1" for action in ("Load", "Options…")]
+    assert seen == ["Search huggingface.co", *load]
+
+
 def test_unfinished_downloads_are_offered_again(open_window: Opener, qtbot: QtBot, server: HubServer) -> None:
     folder = own_folder() / "a/b"
     folder.mkdir(parents=True)
