@@ -142,6 +142,10 @@ class Palette(QFrame):
         if event.key() in MOVES:
             QApplication.sendEvent(self.list, event)
             return True
+        if event.key() in (Qt.Key.Key_Tab, Qt.Key.Key_Backtab):
+            step = 1 if event.key() == Qt.Key.Key_Tab else -1
+            self.list.setCurrentRow((self.list.currentRow() + step) % self.list.count())
+            return True
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self._take(self.list.currentItem())
             return True

@@ -25,6 +25,19 @@ def step_inside(area: QWidget, views: Sequence[QWidget], forward: bool) -> bool:
     return target is not None
 
 
+def step_around(parts: Sequence[QWidget], forward: bool) -> bool:
+    """Move the focus to the next stop in `parts`, in their order and round again; False if it is in none of them.
+
+    Qt's own order would go from the last part to the views that were made last, and past what stands before them."""
+    stops = [stop for part in parts for stop in _stops(part)]
+    focused = QApplication.focusWidget()
+    if focused not in stops:
+        return False
+    target = stops[(stops.index(focused) + (1 if forward else -1)) % len(stops)]
+    target.setFocus(Qt.FocusReason.TabFocusReason if forward else Qt.FocusReason.BacktabFocusReason)
+    return True
+
+
 def _stops(view: QWidget) -> list[QWidget]:
     """The view, if it takes the focus, and what does so in it, as one reads."""
     inside = [child for child in view.findChildren(QWidget) if _takes_focus(child)]

@@ -24,6 +24,7 @@ from app.icons import icon
 from app.notice import Notice
 from app.sidebar import Sidebar
 from app.status_line import StatusLine
+from app.tab_stops import step_around
 from app.theme import SIZES, theme
 from app.transcript import Transcript
 from app.welcome import Welcome
@@ -179,6 +180,10 @@ class Window(QMainWindow):
     def add_panel(self, panel: QWidget) -> None:
         """At the right of the page."""
         self._row.addWidget(panel)
+
+    def focusNextPrevChild(self, next: bool) -> bool:
+        parts = (self.sidebar, self.header, self.pages, self.notice, self.composer, self.status)
+        return step_around(parts, next) or super().focusNextPrevChild(next)
 
     def show_page(self, empty: bool) -> None:
         self.pages.setCurrentWidget(self.welcome if empty else self.transcript)

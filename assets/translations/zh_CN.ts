@@ -11,16 +11,6 @@
   </message>
   <message>
     <location filename="../../app/about.py"/>
-    <source>The loaded model is computed by {library}, with its kernels for this kind of processor: {kernels}.</source>
-    <translation>已加载的模型由 {library} 计算，使用适合此类处理器的内核：{kernels}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/about.py"/>
-    <source>The loaded model is computed by {library}.</source>
-    <translation>已加载的模型由 {library} 计算。</translation>
-  </message>
-  <message>
-    <location filename="../../app/about.py"/>
     <source>About Chickadee</source>
     <translation>关于 Chickadee</translation>
   </message>
@@ -56,6 +46,16 @@
     <location filename="../../app/about.py"/>
     <source>Private chat on the laptop you already have. No account; nothing you write leaves this computer.</source>
     <translation>在你现有的笔记本电脑上私密对话。无需账号，你写下的内容不会离开这台电脑。</translation>
+  </message>
+  <message>
+    <location filename="../../app/about.py"/>
+    <source>The loaded model is computed by {library}, with its kernels for this kind of processor: {kernels}.</source>
+    <translation>已加载的模型由 {library} 计算，使用适合此类处理器的内核：{kernels}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/about.py"/>
+    <source>The loaded model is computed by {library}.</source>
+    <translation>已加载的模型由 {library} 计算。</translation>
   </message>
   <message>
     <location filename="../../app/action_row.py"/>
@@ -101,11 +101,6 @@
     <location filename="../../app/attaching.py"/>
     <source>The long text goes along as a file.</source>
     <translation>较长的文本将作为文件附上。</translation>
-  </message>
-  <message>
-    <location filename="../../app/message_acts.py"/>
-    <source>The messages of this chat were deleted.</source>
-    <translation>此对话的消息已被删除。</translation>
   </message>
   <message>
     <location filename="../../app/attaching.py"/>
@@ -1657,6 +1652,11 @@
     <location filename="../../app/message_acts.py"/>
     <source>Bring back</source>
     <translation>恢复</translation>
+  </message>
+  <message>
+    <location filename="../../app/message_acts.py"/>
+    <source>The messages of this chat were deleted.</source>
+    <translation>此对话的消息已被删除。</translation>
   </message>
   <message>
     <location filename="../../app/message_acts.py"/>
@@ -3353,6 +3353,11 @@
     <translation>此对话的 {1} MiB 超出了对话缓存的限额。</translation>
   </message>
   <message>
+    <location filename="../../engine/llama/kernels.py"/>
+    <source>The engine's files are damaged: none of its kernels can be loaded. Install Chickadee again.</source>
+    <translation>引擎的文件已损坏：无法加载任何计算内核。请重新安装 Chickadee。</translation>
+  </message>
+  <message>
     <location filename="../../engine/plan.py"/>
     <source>A context of up to {1} tokens would fit (KV cache {2}).</source>
     <translation>最多可容纳 {1} 个 token 的上下文（KV 缓存 {2}）。</translation>
@@ -3549,11 +3554,6 @@
     <location filename="../../models/collection.py"/>
     <source>{1} points to a file that is not there any more.</source>
     <translation>{1} 指向的文件已不存在。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/llama/kernels.py"/>
-    <source>The engine's files are damaged: none of its kernels can be loaded. Install Chickadee again.</source>
-    <translation>引擎的文件已损坏：无法加载任何计算内核。请重新安装 Chickadee。</translation>
   </message>
   <message>
     <location filename="../../models/default.py"/>

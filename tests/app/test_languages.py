@@ -99,6 +99,15 @@ def translations(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return import_module("translations")
 
 
+def test_nothing_is_left_untranslated(translations: ModuleType) -> None:
+    """`make translations` makes room for new words and takes old ones out; then translate what is empty."""
+    said = read_contexts(CHINESE)
+    for context, texts in ((WINDOW, translations.window_texts()), (ENGINE, translations.engine_texts())):
+        assert set(texts) - set(said[context]) == set(), "run `make translations`"
+        assert set(said[context]) - set(texts) == set(), "run `make translations`"
+        assert [text for text in texts if not said[context][text]] == []
+
+
 def test_the_engines_sentences_are_found_by_their_templates(catalogue: Catalogue, translations: ModuleType) -> None:
     for source in translations.engine_texts():
         sentence = re.sub(r"\{(\d+)\}", r"x\1", source)

@@ -246,6 +246,6 @@ def test_the_palette_finds_words_in_messages(filled: Chickadee, qtbot: QtBot) ->
     filled.window.commands.run("palette")
     palette = filled.sheets.palette
     qtbot.keyClicks(palette.line, "first 4")
-    assert [(entry.id, entry.message_id) for entry in palette.entries()] == [("4", "a4")]
+    qtbot.waitUntil(lambda: [(entry.id, entry.message_id) for entry in palette.entries()] == [("4", "a4")])
     qtbot.keyClick(palette.line, Qt.Key.Key_Return)
     assert filled.shelf.current.messages[-1].id == "a4"

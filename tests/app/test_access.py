@@ -1,0 +1,174 @@
+"""Everything that can be used has a name, can be reached by Tab in a sensible order, and can be read on its ground."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from itertools import groupby
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QApplication,
+    QComboBox,
+    QLineEdit,
+    QPlainTextEdit,
+    QWidget,
+)
+from pytestqt.qtbot import QtBot
+
+from app.resources import asset
+from app.theme import DARK, LIGHT, SIZES, Theme, contrast, stylesheet
+from app.wiring import Chickadee
+
+Ask = Callable[[Chickadee, str], None]
+USED = (QAbstractButton, QAbstractItemView, QComboBox, QLineEdit, QPlainTextEdit)
+RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
+TEXT, LARGE = 4.5, 3.0
+# What a selector stands on when its own rule names no ground.
+GROUNDS = {
+    "#status": "paper", "#welcome": "paper", "#chatTitle": "paper", "#problem": "paper", "#aside": "paper",
+    "#details": "code", "#codeLabel": "code", "#chats": "side", "#empty": "side", "#noticeText": "raised",
+    "#setting": "paper", "#nothingFound": "paper", "#sheet": "paper", "#progressText": "raised",
+}  # fmt: skip
+
+
+def tokens(theme: Theme) -> dict[str, str]:
+    return {name: value for name, value in asdict(theme).items() if str(value).startswith("#")}
+
+
+def style() -> str:
+    """The stylesheet's source, its ${names} without braces."""
+    return re.sub(r"\$\{(\w+)\}", r"$\1", asset("style.qss").read_text(encoding="utf-8"))
+
+
+def pairs() -> Iterator[tuple[str, str, str]]:
+    """Selector, token of the text and token of its ground, for every rule of the stylesheet that sets a colour."""
+    for selectors, body in RULE.findall(style()):
+        said = dict(re.findall(r"(?<![\w-])(color|background):\s*\$(\w+)", body))
+        for selector in selectors.split(","):
+            selector = selector.strip()
+            if "color" in said:
+                ground = next((name for key, name in GROUNDS.items() if selector.startswith(key)), "paper")
+                yield selector, said["color"], said.get("background", ground)
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
+def test_each_text_of_the_stylesheet_can_be_read(theme: Theme) -> None:
+    colours, found = tokens(theme), list(pairs())
+    assert len(found) > 20
+    for selector, text, ground in found:
+        assert contrast(colours[text], colours[ground]) >= TEXT, (selector, text, ground)
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
+def test_icons_focus_and_bars_can_be_seen(theme: Theme) -> None:
+    colours = tokens(theme)
+    for mark in ("accent", "soft", "danger"):
+        for ground in ("paper", "side", "raised", "code", "hover"):
+            assert contrast(colours[mark], colours[ground]) >= LARGE, (mark, ground)
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
+def test_the_stylesheet_has_no_colour_of_its_own(theme: Theme) -> None:
+    bodies = " ".join(body for _, body in RULE.findall(style()))
+    assert re.findall(r"#[0-9a-fA-F]{3,8}\b", bodies) == []
+    assert "$" not in stylesheet(theme)
+
+
+@pytest.mark.parametrize("percent", [80, 100, 150, 200])
+def test_a_text_size_scales_what_holds_text(percent: int) -> None:
+    try:
+        SIZES.scale(percent)
+        assert SIZES.body == round(15 * percent / 100)
+        assert SIZES.row == round(34 * percent / 100)
+        assert (SIZES.gap, SIZES.radius) == (8, 8)
+        assert f"font-size: {SIZES.body}px" in stylesheet(LIGHT)
+    finally:
+        SIZES.scale(100)
+
+
+def used(window: QWidget) -> list[QWidget]:
+    """What can be clicked or typed in and is visible, Qt's own inner parts left out."""
+    parts = [part for kind in USED for part in window.findChildren(kind)]
+    return [part for part in parts if part.isVisible() and not part.objectName().startswith("qt_") and not inner(part)]
+
+
+def inner(part: QWidget) -> bool:
+    """A part that Qt made: the list in a combo box, the clear button of a line."""
+    above: QWidget | None = part.parentWidget()
+    while above is not None:
+        if isinstance(above, QComboBox | QLineEdit):
+            return True
+        above = above.parentWidget()
+    return False
+
+
+def said_of(part: QWidget) -> str:
+    """What a screen reader says: the accessible name, else the words on it."""
+    return part.accessibleName() or (part.text() if isinstance(part, QAbstractButton) else "")
+
+
+@pytest.fixture
+def with_chat(chickadee: Chickadee, qtbot: QtBot, ask: Ask) -> Chickadee:
+    ask(chickadee, "Hello")
+    qtbot.waitUntil(lambda: not chickadee.shelf.current.busy)
+    ask(chickadee, "many")
+    qtbot.waitUntil(lambda: not chickadee.shelf.current.busy)
+    return chickadee
+
+
+def test_everything_that_is_used_has_a_name(with_chat: Chickadee) -> None:
+    window = with_chat.window
+    with_chat.preferences.open()
+    window.commands.run("help")
+    window.commands.run("about")
+    window.commands.run("models")
+    window.commands.run("palette")
+    window.notice.tell("Something", "Undo", detail="more")
+    shown: list[QWidget] = [part for part in QApplication.topLevelWidgets() if part.isVisible()]
+    assert len(shown) >= 4
+    nameless = [repr(part) for top in shown for part in used(top) if not said_of(part).strip()]
+    assert nameless == []
+    for top in shown:
+        if top is not window:
+            top.close()
+
+
+def focused_in_turn(steps: int, qtbot: QtBot, key: Qt.Key) -> list[QWidget]:
+    """What has the focus, step by step, until something has it again."""
+    seen: list[QWidget] = []
+    for _ in range(steps):
+        part: QWidget | None = QApplication.focusWidget()
+        if part is None or part in seen:
+            break
+        seen.append(part)
+        qtbot.keyClick(part, key)
+    return seen
+
+
+def test_tab_comes_everywhere_and_round_again(with_chat: Chickadee, qtbot: QtBot) -> None:
+    window = with_chat.window
+    window.activateWindow()
+    window.composer.setFocus()
+    qtbot.waitUntil(lambda: QApplication.focusWidget() is window.composer.text)
+    turn = focused_in_turn(80, qtbot, Qt.Key.Key_Tab)
+    assert QApplication.focusWidget() is window.composer.text  # once round
+    missed = [part for part in used(window) if part.focusPolicy() & Qt.FocusPolicy.TabFocus and part.isEnabled()]
+    assert [repr(part) for part in missed if part not in turn and part.focusProxy() is None] == []
+    order = [window.composer, window.status, window.sidebar, window.header, window.transcript, window.composer]
+    where = [next(area for area in order if area.isAncestorOf(part)) for part in turn]
+    assert [area for area, _ in groupby(where)] in (order, order[:-1])
+    back = focused_in_turn(80, qtbot, Qt.Key.Key_Backtab)
+    assert {area for area in order for part in back if area is part or area.isAncestorOf(part)} == set(order)
+
+
+def test_what_has_the_focus_looks_different(with_chat: Chickadee) -> None:
+    """Every control of the stylesheet that takes the focus has a rule for it."""
+    source = style()
+    for control in ("QPushButton", "QToolButton", "#send", "#down", "#paletteLine", "#settings QComboBox"):
+        assert f"{control}:focus" in source
+    assert "#chats::item:selected:focus" in source or "#chats:focus" in source
