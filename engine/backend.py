@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from engine.capi.model import CModel
+from engine.kv_mode import KVMode
 from engine.protocol import BackendName
 from engine.sizes import DrySizes
 from engine.target import Target
@@ -25,6 +26,7 @@ class Backend:
     """`load(path, progress, repack=…, mmap=…)` makes a model, `target(model, options, stop, folder)` its target, and
     `dry(path)` tells a file's sizes without room for it.
 
+    `lossy_note(model, mode)`: what the user should know of a lossy way to keep keys and values, as a sentence.
     `build` tells apart what was timed or saved with one library from what another one would do; `kernels`: which of
     its variants for kinds of processors computes."""
 
@@ -34,6 +36,7 @@ class Backend:
     dry: Callable[..., DrySizes]
     build: str
     kernels: str
+    lossy_note: Callable[[CModel, KVMode], str] = lambda _model, _mode: ""
 
 
 class OtherLibrary(Exception):
@@ -69,10 +72,11 @@ def backend(name: BackendName) -> Backend:
         from engine.graph.dry import DryGraph
         from engine.graph.dry import build as graph_build
         from engine.graph.model import GraphModel
+        from engine.graph.modes import lossy_note
         from engine.graph.target import GraphTarget
         from engine.llama.library import kernels
 
-        return Backend(name, GraphModel, GraphTarget, DryGraph, graph_build(), kernels)
+        return Backend(name, GraphModel, GraphTarget, DryGraph, graph_build(), kernels, lossy_note)
     if find_spec("ik_llama_cpp") is None:
         raise Failure("no_backend", "ik_llama.cpp is not installed: there is no wheel of it for this computer.")
     from engine.ik.dry import IkDryModel

@@ -10,8 +10,10 @@ from engine.costs import Timings
 from engine.crash_mark import CrashMark
 from engine.graph import needs as graph_needs
 from engine.ik import needs
+from engine.kv_mode import EXACT, KVMode
 from engine.machine import library_version
 from engine.protocol import BackendName, BackendWish
+from models.failures import Failure
 from models.header import Header
 from models.identity import file_identity
 from models.shapes import KVType
@@ -58,6 +60,16 @@ def choose(wish: BackendWish | None, header: Header, threads: int, kv_type: KVTy
     if llama is None or ik is None:
         return Choice("llama", NOT_TIMED, rival="ik")
     return Choice("ik", rival="llama", mark=mark) if is_faster(ik, llama) else Choice("llama", SLOWER, rival="ik")
+
+
+def wish_for(wish: BackendWish | None, mode: KVMode) -> BackendWish | None:
+    """Lossy keys and values need our own graph. Raises Failure where another library is asked for by name."""
+    if mode == EXACT:
+        return wish
+    if wish not in (None, "auto", "graph"):
+        sentence = f"Only Chickadee's own graph can keep keys and values by --kv {mode.name}, not {wish}."
+        raise Failure("bad_option", sentence)
+    return "graph"
 
 
 def is_faster(ik: Timings, llama: Timings) -> bool:

@@ -16,14 +16,15 @@ from typing import Literal
 
 from engine.answer import Answer
 from engine.backend import PACKAGES, Backend, OtherLibrary, backend, takes_new_process
-from engine.choice import Choice, choose
+from engine.choice import Choice, choose, wish_for
 from engine.continuing import continued_prompt
 from engine.crash_mark import CrashWatch
 from engine.folders import cache_folder
 from engine.kv.ladder import ANSWER_ROOM, size_class
 from engine.kv.policy import PartialFixed
 from engine.kv.saved import SavedChats
-from engine.loader import LoadedModel, Loader
+from engine.kv_mode import EXACT
+from engine.loader import LoadedModel, Loader, kv_mode_of
 from engine.machine import default_threads, library_version, resident_bytes
 from engine.plan import Plan, Wish
 from engine.planner import plan_for
@@ -77,7 +78,10 @@ class Engine:
         started = time.perf_counter()
         self._saved.limit(request.saved_chats_bytes)
         header = read_header(Path(request.path))
-        choice = choose(request.backend, header, request.threads or default_threads(), request.kv_type or "f16")
+        wish = wish_for(request.backend, kv_mode_of(request))
+        choice = choose(wish, header, request.threads or default_threads(), request.kv_type or "f16")
+        if kv_mode_of(request) != EXACT and choice.name != "graph":
+            raise Failure("not_supported", choice.note)
         try:
             library = self._library(choice)
             plan = self._plan(request, library)
@@ -104,7 +108,7 @@ class Engine:
         wish = Wish(request.threads or default_threads(), request.n_ctx, request.kv_type)
         freed = self._chat.anonymous_bytes if self._chat else 0
         draft = Path(request.draft_model) if request.draft_model else None
-        return plan_for(Path(request.path), wish, library, request.memory_bytes, freed, draft)
+        return plan_for(Path(request.path), wish, library, request.memory_bytes, freed, draft, kv_mode_of(request))
 
     def unload(self) -> None:
         self._drop()

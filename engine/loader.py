@@ -18,6 +18,7 @@ from engine.judge import Judge
 from engine.kv.ladder import ANSWER_ROOM, size_class
 from engine.kv.memory import ChatMemory
 from engine.kv.saved import Guard, SavedChats
+from engine.kv_mode import KVMode, mode_of
 from engine.machine import fingerprint
 from engine.parts import DRAFT, given_back
 from engine.plan import Plan
@@ -110,18 +111,20 @@ class Loader:
         library, plan = self.library, self.plan
         template = ChatTemplate(model.template, model.vocabulary)
         identity = file_identity(model.path, model.header.data_offset)
-        guard = Guard(identity, settings=plan.kv_type, build=library.build)
+        mode = kv_mode_of(self.request)
+        guard = Guard(identity, settings=plan.kv_type + mode.words, build=library.build)
         n_ctx = size_class(self.saved.tokens_of_last(guard) + ANSWER_ROOM, plan.n_ctx)
         options = ContextOptions(
             n_ctx,
             plan.threads,
             n_batch=plan.n_batch,
             kv_type=plan.kv_type,
+            kv_mode=mode,
             gives_way=self.request.threads is None,
         )
         target = library.target(model, options, self.stop, cache_folder())
         session = Session(target, plan.n_ctx)
-        key = Key(identity, plan.threads, plan.kv_type, library.build, fingerprint())
+        key = Key(identity, plan.threads, plan.kv_type, library.build + mode.words, fingerprint())
         rival = self.choice.rival
         return LoadedModel(
             library=library,
@@ -140,7 +143,8 @@ class Loader:
         )
 
     def _info(self, model: CModel, template: ChatTemplate) -> ModelInfo:
-        notes = (self.choice.note,) if self.choice.note else ()
+        lossy = self.library.lossy_note(model, kv_mode_of(self.request))
+        notes = tuple(note for note in (lossy, self.choice.note) if note)
         return ModelInfo(
             path=str(model.path.resolve()),
             name=model.header.name,
@@ -156,6 +160,10 @@ class Loader:
             backend=self.library.name,
             kernels=self.library.kernels,
         )
+
+
+def kv_mode_of(request: Load) -> KVMode:
+    return mode_of(request.kv_mode, request.kv_share)
 
 
 def known_shapes(header: Header) -> Shapes | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from engine.backend import Backend
 from engine.budget import budget
 from engine.draft.same_vocabulary import check_pair
+from engine.kv_mode import EXACT, KVMode
 from engine.machine import memory
 from engine.plan import DraftFile, Plan, Wish, make_plan
 from engine.sizes import DrySizes
@@ -20,6 +21,7 @@ def plan_for(
     memory_bytes: int | None = None,
     freed_bytes: int = 0,
     draft: Path | None = None,
+    kv_mode: KVMode = EXACT,
 ) -> Plan:
     """The plan for the model at `path`, and for a draft model, with the library that will load them; raises Failure
     when a file is no chat model, or when the one at `draft` cannot draft for the other.
@@ -28,7 +30,7 @@ def plan_for(
     """
     now = memory()
     limits = budget(now.total, now.available, memory_bytes, freed_bytes)
-    with library.dry(path) as sizes:
+    with library.dry(path) if kv_mode == EXACT else library.dry(path, kv_mode) as sizes:
         if draft is None:
             return make_plan(Path(path).name, sizes, limits, wish)
         with library.dry(draft) as small:

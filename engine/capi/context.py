@@ -9,6 +9,7 @@ from engine.capi.batch import Batch
 from engine.capi.log import LibraryLog
 from engine.capi.model import CModel
 from engine.free_cores import FREE_CORES
+from engine.kv_mode import EXACT, KVMode
 from engine.sizes import KVType
 from engine.stop import StopFlag, Stopped
 from models.failures import Failure
@@ -24,7 +25,7 @@ class ContextOptions:
 
     `kv_type`: how keys and values are stored; q8_0 takes 17/32 of f16, q4_0 takes 9/32 and hurts the keys. `sequences`
     share one cache: each takes the memory of a logits row and, in recurrent models, of a whole state. `gives_way`: use
-    fewer threads while other programs keep the cores busy."""
+    fewer threads while other programs keep the cores busy. `kv_mode`: of our own graph."""
 
     n_ctx: int
     threads: int
@@ -33,6 +34,7 @@ class ContextOptions:
     kv_type: KVType = "f16"
     sequences: int = 1
     gives_way: bool = False
+    kv_mode: KVMode = EXACT
 
     def __post_init__(self) -> None:
         assert self.n_ctx > 0, self.n_ctx

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import get_args
 
-from engine.protocol import BackendWish, DraftMode
+from engine.protocol import BackendWish, DraftMode, KVModeName
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -36,6 +36,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         default="measured",
         help="which tokens' keys and values to cache (default: measured)",
     )
+    add_kv_mode(parser)
     add_drafting(parser)
     parser.add_argument(
         "--trace", type=Path, metavar="FILE", help="write every target pass and decision as a JSON line"
@@ -45,6 +46,20 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     source.add_argument("--prompt", metavar="TEXT", help="answer this once instead of chatting")
     source.add_argument("--prompt-file", type=Path, metavar="PATH", help="answer the text of a file once")
     source.add_argument("--messages", type=Path, metavar="FILE", help="answer a JSON list of {role, content} once")
+
+
+def add_kv_mode(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--kv",
+        choices=get_args(KVModeName),
+        help="keep all keys and values (exact), or of a share of the heads fewer (lossy; default: exact)",
+    )
+    parser.add_argument(
+        "--kv-share",
+        type=float,
+        metavar="S",
+        help="share of the heads that --kv makes smaller, up to 1 (default: 0.25)",
+    )
 
 
 def add_drafting(parser: argparse.ArgumentParser) -> None:

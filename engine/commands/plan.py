@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import get_args
 
 from engine.backend import SHOWN, backend
-from engine.choice import choose
+from engine.choice import choose, wish_for
+from engine.commands.chat import add_kv_mode
+from engine.kv_mode import EXACT, mode_of
 from engine.machine import default_threads
 from engine.notes import notes_to_stderr
 from engine.parts import DRAFT
@@ -18,6 +20,7 @@ from engine.protocol import BackendName, BackendWish
 from engine.sizes import KVType
 from models.byte_sizes import parse_bytes, show_bytes
 from models.default import default_model
+from models.failures import Failure
 from models.header import read_header
 
 NAMES = {
@@ -46,6 +49,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--backend", choices=get_args(BackendWish), help="the library that computes (default: auto, the faster one)"
     )
+    add_kv_mode(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     parser.set_defaults(run=run)
 
@@ -57,8 +61,11 @@ def run(options: argparse.Namespace) -> int:
     threads = default_threads() if options.threads is None else options.threads
     wish = Wish(threads, options.ctx, options.kv_type)
     path = options.model or default_model()
-    choice = choose(options.backend, read_header(path), threads, wish.kv_type or "f16")
-    plan = plan_for(path, wish, backend(choice.name), limit, draft=options.draft_model)
+    mode = mode_of(options.kv, options.kv_share)
+    choice = choose(wish_for(options.backend, mode), read_header(path), threads, wish.kv_type or "f16")
+    if mode != EXACT and choice.name != "graph":
+        raise Failure("not_supported", choice.note)
+    plan = plan_for(path, wish, backend(choice.name), limit, draft=options.draft_model, kv_mode=mode)
     print(json.dumps(plan.as_json(), ensure_ascii=False) if options.json else table(path, plan, choice.name))
     return 0
 

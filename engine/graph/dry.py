@@ -3,23 +3,30 @@ it shares (checked by a test)."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from engine.graph import needs
 from engine.graph.dimensions import dimensions_of
+from engine.graph.slots import BLOCK, window
+from engine.graph.split import MOST_AT_ONCE
+from engine.kv.ladder import size_class
+from engine.kv_mode import EXACT, KVMode
 from engine.llama.dry import DryModel
 from engine.llama.library import build as library_build
 from engine.sizes import ContextSizes, KVType
 from models.failures import Failure
 
+MARGIN = 1.25
 VERSION = 1  # of what our graph computes and how fast; what was saved or timed with another is of no use
 
 
 class DryGraph(DryModel):
     """Implements `engine.sizes.DrySizes`. Raises Failure for a file that the graph cannot compute."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, kv_mode: KVMode = EXACT) -> None:
         super().__init__(path)
+        self.kv_mode = kv_mode
         refusal = needs.refusal(self.header)
         if refusal:
             self.close()
@@ -27,8 +34,13 @@ class DryGraph(DryModel):
         self.dimensions = dimensions_of(self.header)
 
     def context(self, n_ctx: int, kv_type: KVType = "f16", n_batch: int = 512) -> ContextSizes | None:
-        """Keys and values are F16."""
-        return super().context(n_ctx, kv_type, n_batch) if kv_type == "f16" else None
+        """Keys and values are F16. How many entries merging leaves depends on the text: some more than usual."""
+        sizes = super().context(n_ctx, kv_type, n_batch) if kv_type == "f16" else None
+        if sizes is None or self.kv_mode == EXACT:
+            return sizes
+        slots = min(n_ctx, size_class(int(MARGIN * window(n_ctx)) + BLOCK + MOST_AT_ONCE, 1 << 40))
+        share = self.kv_mode.share
+        return replace(sizes, kv=int(sizes.kv * (1 - share + share * slots / n_ctx)))
 
 
 def build() -> str:

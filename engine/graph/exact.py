@@ -8,30 +8,10 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.graph.cells import Cells, no_memory
 from engine.graph.dimensions import Dimensions
-from engine.graph.ggml import F16, I64, Buffer, Context, Graph, array, plain_memory, shape
+from engine.graph.ggml import F16, I64, Graph, shape
 from engine.graph.layout import BUCKET, HALF, Layout, Seen, round_up
-from models.failures import Failure
-
-
-class Cells:
-    """Keys and values of one layer, F16, [cells, kv-heads · head] each."""
-
-    def __init__(self, width: int, count: int) -> None:
-        """Raises MemoryError."""
-        self.width, self.count = width, count
-        self.context = Context(2)
-        self.k, self.v = self.context.new(F16, width, count), self.context.new(F16, width, count)
-        self.buffer = Buffer(self.context, plain_memory())
-        self.buffer.clear()
-        self.rows: tuple[NDArray[Any], NDArray[Any]] = (self._array(self.k), self._array(self.v))
-
-    def _array(self, pointer: Any) -> NDArray[Any]:
-        return array(pointer, np.float16, self.count, self.width)
-
-    def free(self) -> None:
-        self.buffer.free()
-        self.context.free()
 
 
 class ExactKV(Layout):
@@ -53,6 +33,9 @@ class ExactKV(Layout):
     @property
     def form(self) -> str:
         return f"exact {self.d.layers} × {self.d.kv_heads} × {self.d.head}"
+
+    def begin(self, tokens: Sequence[int], size: int) -> bool:  # noqa: ARG002
+        return False
 
     # --- in a graph ---
 
@@ -140,8 +123,3 @@ class ExactKV(Layout):
         for cells in self.layers:
             cells.free()
         self.layers = []
-
-
-def no_memory(n_ctx: int) -> Failure:
-    sentence = f"There is not enough free memory for a context of {n_ctx:,} tokens. Try a smaller one."
-    return Failure("out_of_memory", sentence)

@@ -126,8 +126,10 @@ class Graph(Context):
         return made
 
     def array(self, made: Any) -> NDArray[Any]:
-        """An input that has got its memory, as an array; slowest dimension first."""
+        """An input after the graph has got its memory, as an array; slowest dimension first."""
         kind, shape = self._inputs[made]
+        if not tensor(made).data:  # nothing of the graph asks for it
+            return np.zeros(shape, kind)
         return array(made, kind, *shape)
 
     def expand(self, result: Any) -> Any:

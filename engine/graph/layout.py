@@ -25,11 +25,18 @@ class Layout(ABC):
     """Owns keys and values. `size`, where it is asked for, is how many tokens are kept."""
 
     n_ctx: int
+    can_drop = True  # single tokens; otherwise only all
+    most: int | None = None  # tokens of a pass, if it makes a difference
 
     @property
     @abstractmethod
     def form(self) -> str:
         """Mode and shapes: what is saved of one form cannot be read by another."""
+
+    @abstractmethod
+    def begin(self, tokens: Sequence[int], size: int) -> bool:
+        """Before each pass, of `tokens` behind `size` others. Has the cache moved, so that graphs are of no use? May
+        raise Failure."""
 
     @abstractmethod
     def bucket(self, end: int) -> Hashable:

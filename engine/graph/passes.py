@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.free_cores import FREE_CORES
 from engine.graph.forward import forward, inputs_of
 from engine.graph.ggml import ABORTED, INT, SUCCESS, Graph, array, plain_memory
 from engine.graph.layout import Layout, Seen
 from engine.graph.model import GraphModel
 from engine.llama.library import lib
-from engine.llama.repack import SIZE, P, ggml
+from engine.llama.repack import SIZE, P, cpu_device, ggml
 from engine.stop import StopFlag, Stopped
 
 MOST_KEPT = 32  # passes: a graph's description takes half a megabyte
@@ -30,29 +31,43 @@ _strlen = ctypes.cast(ctypes.CDLL("msvcrt" if sys.platform == "win32" else None)
 
 
 class Processor:
-    """ggml's CPU backend with its threads; `stop` stops it within a pass."""
+    """ggml's CPU backend with its threads, fewer if it `gives_way`; `stop` stops it within a pass."""
 
-    def __init__(self, threads: int, stop: StopFlag) -> None:
+    def __init__(self, threads: int, gives_way: bool, stop: StopFlag) -> None:
+        self._threads, self._gives_way, self._used = threads, gives_way, 0
         self._flag = (ctypes.c_char * 2).from_buffer(stop.text)  # keeps the bytes in place
         self.stop = stop
-        self.pointer = ggml("ggml_backend_cpu_init", P)()
-        ggml("ggml_backend_cpu_set_n_threads", None, P, INT)(self.pointer, threads)
-        set_callback = ggml("ggml_backend_cpu_set_abort_callback", None, P, lib.ggml_abort_callback, P)
+        self.pointer = ggml("ggml_backend_dev_init", P, P, ctypes.c_char_p)(cpu_device(), None)
+        self._set_threads = device_function("ggml_backend_set_n_threads", P, INT)
+        set_callback = device_function("ggml_backend_set_abort_callback", P, lib.ggml_abort_callback, P)
         set_callback(self.pointer, _strlen, ctypes.addressof(self._flag))
         self._compute = ggml("ggml_backend_graph_compute", INT, P, P)
 
     def run(self, graph: Any) -> None:
         if self.stop.is_set():
             raise Stopped
+        self._use(FREE_CORES.threads(self._threads) if self._gives_way else self._threads)
         status = self._compute(self.pointer, graph)
         if status == ABORTED:
             raise Stopped
         if status != SUCCESS:
             raise RuntimeError(f"ggml could not compute a pass: {status}")
 
+    def _use(self, threads: int) -> None:
+        if threads != self._used:
+            self._set_threads(self.pointer, threads)
+            self._used = threads
+
     def close(self) -> None:
         ggml("ggml_backend_free", None, P)(self.pointer)
         del self._flag
+
+
+def device_function(name: str, *arguments: Any) -> Any:
+    """Of the CPU device, asked of it by name: its library may be one of many, loaded for this very processor."""
+    registry = ggml("ggml_backend_dev_backend_reg", P, P)(cpu_device())
+    address = ggml("ggml_backend_reg_get_proc_address", P, P, ctypes.c_char_p)(registry, name.encode())
+    return ctypes.CFUNCTYPE(None, *arguments)(address)
 
 
 class Pass:

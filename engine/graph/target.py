@@ -12,13 +12,15 @@ from engine.capi.context import ContextOptions
 from engine.capi.vocabulary import CVocabulary
 from engine.draft.tree import NOTHING, Tree
 from engine.graph import state
-from engine.graph.exact import ExactKV, no_memory
+from engine.graph.cells import no_memory
 from engine.graph.layout import Layout, Seen
 from engine.graph.model import GraphModel
+from engine.graph.modes import make_kv
 from engine.graph.passes import Pass, Passes, Processor
+from engine.kv_mode import KVMode
 from engine.protocol import Sampling
 from engine.sampling import RowSampler
-from engine.stop import StopFlag
+from engine.stop import StopFlag, Stopped
 
 
 class GraphTarget:
@@ -26,23 +28,37 @@ class GraphTarget:
 
     What is large is set aside in `folder`."""
 
-    def __init__(self, model: GraphModel, options: ContextOptions, stop: StopFlag, folder: Path | None = None) -> None:
-        """Raises Failure."""
+    def __init__(
+        self,
+        model: GraphModel,
+        options: ContextOptions,
+        stop: StopFlag,
+        folder: Path | None = None,
+        open_kv: Callable[[GraphModel, int, KVMode], Layout] = make_kv,
+    ) -> None:
+        """`open_kv` makes the KV cache. Raises Failure."""
         assert options.kv_type == "f16", options
         self.model, self.options, self.stop, self.folder = model, options, stop, folder
-        self.processor = Processor(options.threads, stop)
-        self.kv: Layout = ExactKV(model.dimensions, options.n_ctx)
+        self.processor = Processor(options.threads, options.gives_way, stop)
+        self.kv = open_kv(model, options.n_ctx, options.kv_mode)
+        self._last: Pass | None = None
+        self._rows: tuple[list[NDArray[np.float32]], int] | None = None  # of a pass in parts, and its first row
         self.passes = self._passes()
         self._size = 0
-        self._last: Pass | None = None
         self._tree, self._inputs_at = NOTHING, 0  # of the pass that `keep` follows
 
     def _passes(self) -> Passes:
-        most = min(self.options.n_batch, self.kv.n_ctx)
+        most = min(self.options.n_batch, self.kv.n_ctx, self.kv.most or self.kv.n_ctx)
         try:
             return Passes(self.model, self.kv, self.processor, most, self.options.max_rows)
         except MemoryError as error:
             raise no_memory(self.kv.n_ctx) from error
+
+    def _make_passes(self) -> None:
+        """Anew, for a cache that has moved."""
+        self._last = None
+        self.passes.close()
+        self.passes = self._passes()
 
     @property
     def vocabulary(self) -> CVocabulary:
@@ -74,15 +90,29 @@ class GraphTarget:
 
     @property
     def most_drafted(self) -> int:
-        return self.options.max_rows - 1
+        return min(self.options.max_rows, self.kv.most or self.options.max_rows) - 1
 
     @property
     def can_drop(self) -> bool:
-        return True
+        return self.kv.can_drop
 
     def run(self, tokens: Sequence[int], rows: int = 1) -> None:
-        n = len(tokens)
+        n, most = len(tokens), self.kv.most or len(tokens)
+        if n > most:
+            self._run_in_parts(tokens, rows, most)
+            return
         self._pass(tokens, range(self._size, self._size + n), np.tri(n, dtype=np.bool_), rows)
+
+    def _run_in_parts(self, tokens: Sequence[int], rows: int, most: int) -> None:
+        """As if it were one pass, of more tokens than the cache takes at once."""
+        kept: list[NDArray[np.float32]] = []
+        first = len(tokens) - rows
+        for begin in range(0, len(tokens), most):
+            part = tokens[begin : begin + most]
+            wanted = min(len(part), max(0, begin + len(part) - first))
+            self.run(part, max(1, wanted))
+            kept += [self.logits(i).copy() for i in range(-wanted, 0)]
+        self._rows = kept, first
 
     def _pass(self, tokens: Sequence[int], positions: Sequence[int], seen: Seen, rows: int) -> None:
         n = len(tokens)
@@ -90,7 +120,15 @@ class GraphTarget:
         assert self._size + n <= self.n_ctx, (self._size, n, self.n_ctx)
         assert min(tokens) >= 0, tokens
         assert max(tokens) < self.model.dimensions.vocabulary, tokens
-        self._last = self.passes.run(tokens, positions, seen, rows, self._size)
+        if self.kv.begin(tokens, self._size):
+            self._make_passes()
+        self._rows = None
+        try:
+            self._last = self.passes.run(tokens, positions, seen, rows, self._size)
+        except Stopped:
+            if not self.kv.can_drop:  # some layers hold it already
+                self._size = self.kv.drop_after(0, self._size)
+            raise
         self._size += n
 
     def run_tree(self, inputs: Sequence[int], tree: Tree) -> None:
@@ -108,11 +146,16 @@ class GraphTarget:
 
     def keep(self, count: int, path: Sequence[int] = ()) -> None:
         base = self._inputs_at + count
-        if list(path) != list(range(len(path))):
-            self.kv.keep(base, path)
+        if list(path) == list(range(len(path))):
+            self.drop_after(base + len(path))
+            return
+        self.kv.keep(base, path)
         self._size = base + len(path)
 
     def logits(self, row: int) -> NDArray[np.float32]:
+        if self._rows:
+            kept, first = self._rows
+            return kept[row - first if row >= 0 else row]
         assert self._last, "no pass has run"
         return self._last.row(row)
 
@@ -126,12 +169,10 @@ class GraphTarget:
 
     def grow(self, n_ctx: int) -> None:
         assert n_ctx >= self._size, (n_ctx, self._size)
-        self.passes.close()
-        self._last = None
         try:
             self.kv.grow(n_ctx, self._size)
         finally:
-            self.passes = self._passes()
+            self._make_passes()
 
     def set_aside(self) -> Callable[[], None]:
         size, kept = self._size, state.Aside(self.kv, self._size, self.folder)
@@ -139,6 +180,7 @@ class GraphTarget:
         def put_back() -> None:
             kept.put(self.kv)
             self._size = size
+            self._make_passes()
 
         return put_back
 
@@ -152,7 +194,10 @@ class GraphTarget:
 
     def restore(self, path: Path) -> list[int]:
         self._size = 0
-        tokens = state.load_file(self.kv, path)
+        try:
+            tokens = state.load_file(self.kv, path)
+        finally:
+            self._make_passes()  # the cache may have moved
         self._size = len(tokens)
         return tokens
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 Role = Literal["system", "user", "assistant"]
 KVPolicy = Literal["always", "published", "measured"]
+KVModeName = Literal["exact", "published", "merged", "window"]
 DraftMode = Literal["off", "auto", "history", "history-published", "model", "model-published"]
 KVType = Literal["f16", "q8_0", "q4_0"]
 BackendName = Literal["llama", "ik", "graph"]
@@ -98,7 +99,8 @@ class Load:
     and values are stored; None: f16, or q8_0 where f16 does not fit. `saved_chats_bytes`: how much of the disk may be
     taken by chats that are saved for fast opening, with 0 none are kept; None: the engine's own quota. `draft_model`: a
     small model's file with the same vocabulary, which drafts for this one. `backend`: the library that computes; auto,
-    or None: the faster one. Its answer may be Restart."""
+    or None: the faster one. `kv_mode`: with another than exact (None), which only our own graph can, `kv_share` of the
+    kv-heads keep less than every token; answers change a little. Its answer may be Restart."""
 
     id: int
     path: str
@@ -109,8 +111,14 @@ class Load:
     saved_chats_bytes: int | None = None
     draft_model: str | None = None
     backend: BackendWish | None = None
+    kv_mode: KVModeName | None = None
+    kv_share: float | None = None
 
     def __post_init__(self) -> None:
+        check(
+            self.kv_share is None or 0 <= self.kv_share <= 1,
+            f"the share of heads must lie above 0 and up to 1, not {self.kv_share}",
+        )
         check(
             self.saved_chats_bytes is None or self.saved_chats_bytes >= 0,
             f"saved chats take 0 bytes or more, not {self.saved_chats_bytes}",

@@ -1,0 +1,102 @@
+"""How long passes of our own graph take beside llama.cpp's: one token, eight with their logits, and a prompt's.
+
+    python -m benchmarks.passes [--model M ...] [--depths 256 4096] [--runs N] [--json]
+
+Both compute in one process with the same ggml, in turn, on the same tokens; the fastest pass of each counts, because
+other programs only ever make passes slower. Ratios above 1 mean that our graph is faster.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from engine.backend import backend
+from engine.capi.context import ContextOptions
+from engine.huge_pages import start_with_huge_pages
+from engine.machine import default_threads
+from engine.notes import notes_to_stderr
+from engine.protocol import BackendName
+from engine.stop import StopFlag
+from engine.target import Target
+from models.default import default_model
+
+SIDES: tuple[BackendName, ...] = ("llama", "graph")
+KINDS = {"decode": (1, 1), "verify 8": (8, 8), "prompt 512": (512, 1)}  # tokens, rows of logits
+SLOWER = 8  # so many times more short passes are timed than long ones
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Seconds of the fastest pass of each side."""
+
+    model: str
+    depth: int
+    kind: str
+    llama: float
+    graph: float
+
+
+def main() -> None:
+    options = parse()
+    notes_to_stderr()
+    rows = [row for model in options.model for row in compare(model, options)]
+    if options.json:
+        print(json.dumps([asdict(row) for row in rows]))
+        return
+    print(f"{'model':44}{'depth':>6}  {'pass':12}{'llama':>10}{'graph':>10}{'ratio':>8}")
+    for row in rows:
+        times = f"{row.llama * 1e3:8.2f}ms{row.graph * 1e3:8.2f}ms"
+        print(f"{row.model:44}{row.depth:6}  {row.kind:12}{times}{row.llama / row.graph:8.3f}")
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.passes", description=__doc__.splitlines()[0])
+    parser.add_argument("--model", type=Path, nargs="+", default=[default_model()])
+    parser.add_argument("--depths", type=int, nargs="+", default=[256, 4096])
+    parser.add_argument("--threads", type=int, default=default_threads())
+    parser.add_argument("--runs", type=int, default=8, help="long passes of each kind; short ones are timed more often")
+    parser.add_argument("--json", action="store_true")
+    return parser.parse_args()
+
+
+def compare(path: Path, options: argparse.Namespace) -> list[Row]:
+    context = ContextOptions(max(options.depths) + 1024, options.threads)
+    libraries = {name: backend(name) for name in SIDES}
+    rows = []
+    with closing(libraries["llama"].load(path)) as a, closing(libraries["graph"].load(path)) as b:
+        first, second = (libraries[n].target(m, context, StopFlag()) for n, m in zip(SIDES, (a, b), strict=True))
+        with closing(first), closing(second):
+            for depth in options.depths:
+                for target in (first, second):
+                    list(target.prefill(tokens(depth)[target.size :]))
+                for kind, (n, wanted) in KINDS.items():
+                    runs = options.runs if n > 64 else options.runs * SLOWER
+                    times = [timed(target, n, wanted) for _ in range(runs) for target in (first, second)]
+                    rows.append(Row(path.name, depth, kind, min(times[::2]), min(times[1::2])))
+    return rows
+
+
+def tokens(count: int) -> list[int]:
+    return [300 + i * 37 % 5000 for i in range(count)]
+
+
+def timed(target: Target, n: int, rows: int) -> float:
+    """Seconds of a pass, whose tokens are forgotten."""
+    size, drafted = target.size, tokens(n)
+    started = time.perf_counter()
+    target.run(drafted, rows)
+    float(target.logits(-1)[0])
+    elapsed = time.perf_counter() - started
+    target.drop_after(size)
+    return elapsed
+
+
+if __name__ == "__main__":
+    with suppress(KeyboardInterrupt):
+        start_with_huge_pages()
+        main()

@@ -1,0 +1,81 @@
+"""`python -m engine rank-heads`: which heads of a model can keep fewer keys and values, for `--kv`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import get_args
+
+import msgspec
+
+from engine.choice import choose
+from engine.machine import default_threads
+from engine.notes import notes_to_stderr
+from engine.protocol import KVModeName
+from engine.stop import StopFlag, Stopped
+from models.default import default_model
+from models.failures import Failure
+from models.header import read_header
+
+MODES = tuple(name for name in get_args(KVModeName) if name != "exact")
+TOKENS = 1024  # of the calibration texts, half prose and half code, and at most as many again for the prices
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("rank-heads", help="which heads of a model can keep fewer keys and values (minutes)")
+    parser.add_argument("--model", type=Path, metavar="PATH", help="GGUF file (default: the built-in model)")
+    parser.add_argument("--kv", choices=MODES, default="merged", help="for this way to keep less (default: merged)")
+    parser.add_argument("--tokens", type=int, default=TOKENS, help=f"calibration tokens (default: {TOKENS})")
+    parser.add_argument("--threads", type=int, metavar="N", help="threads (default: physical cores)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    notes_to_stderr()
+    if options.tokens < 512:
+        raise ValueError("fewer than 512 calibration tokens tell nothing")
+    path = options.model or default_model()
+    choice = choose("graph", read_header(path), 1, "f16")
+    if choice.name != "graph":
+        raise Failure("not_supported", choice.note)
+    stop = StopFlag()
+    before = signal.signal(signal.SIGINT, lambda _signal, _frame: stop.set())
+    try:
+        return rank(path, options, stop)
+    except Stopped:
+        print("\nchickadee: Stopped.", file=sys.stderr)
+        return 2
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def rank(path: Path, options: argparse.Namespace, stop: StopFlag) -> int:
+    from engine.graph.calibration_text import tokens_of
+    from engine.graph.model import GraphModel
+    from engine.graph.rank import Ranker
+    from engine.graph.ranking import Ranking, keep
+
+    with closing(GraphModel(path, lambda _fraction: not stop.is_set())) as model:
+        ranker = Ranker(model, options.kv, options.threads or default_threads(), stop)
+        found = None
+        for event in ranker.rank(*tokens_of(model.vocabulary, options.tokens)):
+            if isinstance(event, Ranking):
+                found = event
+            else:
+                print(f"\r{event:4.0%} of the heads of {path.name}, --kv {options.kv}", end="", file=sys.stderr)
+    print(file=sys.stderr)
+    assert found
+    keep(found)
+    if options.json:
+        print(json.dumps(msgspec.to_builtins(found)))
+        return 0
+    print(f"{path.name}, --kv {found.mode}: {len(found.heads)} heads ranked over {found.tokens:,} tokens\n")
+    print("share of heads  perplexity  entries kept")
+    for price in found.prices:
+        print(f"{price.share:14.0%}{price.ratio:11.3f}×{price.entries:13.0%}")
+    return 0

@@ -1,0 +1,36 @@
+"""The memory of one layer's keys and values. Knows nothing of what its rows mean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.graph.ggml import F16, Buffer, Context, array, plain_memory
+from models.failures import Failure
+
+
+class Cells:
+    """Keys and values, F16, [count, width] each, as tensors `k` and `v` and as arrays (`rows`)."""
+
+    def __init__(self, width: int, count: int, first: int = 0) -> None:
+        """`first`: where a second kind of rows begins. Raises MemoryError."""
+        self.width, self.count, self.first = width, count, first
+        self.context = Context(2)
+        self.k, self.v = self.context.new(F16, width, count), self.context.new(F16, width, count)
+        self.buffer = Buffer(self.context, plain_memory())
+        self.buffer.clear()
+        self.rows: tuple[NDArray[Any], NDArray[Any]] = (self._array(self.k), self._array(self.v))
+
+    def _array(self, pointer: Any) -> NDArray[Any]:
+        return array(pointer, np.float16, self.count, self.width)
+
+    def free(self) -> None:
+        self.buffer.free()
+        self.context.free()
+
+
+def no_memory(n_ctx: int) -> Failure:
+    sentence = f"There is not enough free memory for a context of {n_ctx:,} tokens. Try a smaller one."
+    return Failure("out_of_memory", sentence)
