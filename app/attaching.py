@@ -192,7 +192,7 @@ class Attaching(QObject):
             self._matching = False
             self._composer.text.setReadOnly(False)
 
-        def failed(_error: Exception) -> None:
+        def failed(_failure: Failure) -> None:
             over()
             self._notice.tell(tr("The files could not be searched, so nothing was sent."), kind="problem")
 

@@ -1,71 +1,103 @@
-"""Work that takes longer than a frame, in a thread: an operation, then what to do with its result in the window's."""
+"""Work that takes longer than a frame: each operation in a thread of its own, then success or failure in the window's.
+
+An operation touches no widget and no state of the window. An exception that is no Failure is a bug: it is logged, and
+told as one.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import threading
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from PySide6.QtCore import QObject, QRunnable, QThreadPool, Signal
+from PySide6.QtCore import QObject, Signal
+
+from app.words import tr
+from models.failures import Failure
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class _Done(QObject):
-    """Brings a result from the pool's thread into the window's, where this object lives."""
-
-    ready = Signal(object, object)
-
-    def __init__(self, take: Callable[[Exception | None, object], object], parent: QObject) -> None:
-        super().__init__(parent)
-        self._take = take
-        self.ready.connect(self.finish)
-
-    def finish(self, error: Exception | None, result: object) -> None:
-        self.deleteLater()
-        self._take(error, result)
-
-
-class _Task(QRunnable):
-    def __init__(self, operation: Callable[[], object], done: _Done) -> None:
-        super().__init__()
-        self._operation, self._done = operation, done
-
-    def run(self) -> None:
-        try:
-            result: object = self._operation()
-        except Exception as error:
-            log.exception("a task in the background failed")
-            self._emit(error, None)
-        else:
-            self._emit(None, result)
-
-    def _emit(self, error: Exception | None, result: object) -> None:
-        try:
-            self._done.ready.emit(error, result)
-        except RuntimeError:  # the window is gone
-            log.info("nobody waits for a task's result any more")
+def ignore(_: object) -> None:
+    """For what nobody waits for."""
 
 
 class Background(QObject):
-    """`run` an operation that touches no widget and no state; then `success` with its result, or `failure`."""
+    """`run` any number of operations. After `close` nothing that they end with is heard any more."""
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    _ended = Signal(object)  # a function that says how; delivered in the thread this object lives in
+
+    def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
-        self._pool = QThreadPool(self)
+        self._threads: set[threading.Thread] = set()
+        self._closed = False
+        self._ended.connect(self._hear)
+
+    @property
+    def running(self) -> bool:
+        """Is anything under way whose end was not told yet?"""
+        return bool(self._threads)
+
+    @property
+    def closed(self) -> bool:
+        """Operations that take long ask this between their steps."""
+        return self._closed
 
     def run(
         self,
         operation: Callable[[], T],
         success: Callable[[T], object],
-        failure: Callable[[Exception], object] = lambda _error: None,
+        failure: Callable[[Failure], object] = ignore,
     ) -> None:
-        def finished(error: Exception | None, result: object) -> None:
-            failure(error) if error else success(result)  # type: ignore[arg-type]  # it is the operation's
+        thread = threading.Thread(target=self._work, args=(operation, success, failure), daemon=True)
+        self._threads.add(thread)
+        thread.start()
 
-        self._pool.start(_Task(operation, _Done(finished, self)))
+    def tell(self, work: Callable[[], object]) -> None:
+        """From an operation: do `work` in the window's thread."""
+        with contextlib.suppress(RuntimeError):  # the window is gone
+            if not self._closed:
+                self._ended.emit(work)
+
+    def close(self) -> None:
+        """Does not wait: a server that does not answer must not keep the window open."""
+        self._closed = True
 
     def wait(self) -> None:
-        """Until nothing runs any more: results that are still to come are not delivered."""
-        self._pool.waitForDone()
+        """Close, and return when the last operation has ended: what they use may go then."""
+        self.close()
+        for thread in tuple(self._threads):
+            thread.join()
+
+    def _work(
+        self, operation: Callable[[], T], success: Callable[[T], object], failure: Callable[[Failure], object]
+    ) -> None:
+        end: Callable[[], object]
+        try:
+            result = operation()
+        except Failure as caught:
+            end = _with(failure, caught)
+        except Exception as error:
+            log.exception("bug in the background")
+            sentence = tr("Something went wrong inside Chickadee; the log has the details.")
+            end = _with(failure, Failure("internal", sentence, repr(error)))
+        else:
+            end = _with(success, result)
+        thread = threading.current_thread()
+
+        def ended() -> None:
+            self._threads.discard(thread)
+            end()
+
+        self.tell(ended)
+
+    def _hear(self, work: Callable[[], object]) -> None:
+        if not self._closed:
+            work()
+
+
+def _with(function: Callable[[Any], object], value: object) -> Callable[[], object]:
+    return lambda: function(value)

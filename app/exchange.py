@@ -9,11 +9,11 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtWidgets import QFileDialog
 
+from app.background import Background
 from app.chat_markdown import file_name
 from app.exporting import export_json, export_markdown
 from app.importing import import_chats
 from app.merging import Imported
-from app.operation import Operation
 from app.progress import Progress, Stopped
 from app.shelf import Shelf
 from app.window import Window
@@ -34,7 +34,7 @@ class Exchange(QObject):
     ) -> None:
         super().__init__(window)
         self._shelf, self._window, self._changed, self._complain = shelf, window, changed, complain
-        self._operation = Operation(self)
+        self._background = Background(self)
         self._progress = Progress()
         self._doing = ""
         self._look = QTimer(self)
@@ -49,7 +49,7 @@ class Exchange(QObject):
         """Stop what is under way, without a trace."""
         self._look.stop()
         self._progress.stop()
-        self._operation.wait()
+        self._background.wait()
 
     # --- the questions ----------------------------------------------------------------------------------------------
 
@@ -94,7 +94,7 @@ class Exchange(QObject):
         self._begin(EXPORTING, lambda progress: write(library, ids, target, progress), self._exported)
 
     def _begin(self, doing: str, work: Callable[[Progress], object], done: Callable[..., object]) -> None:
-        if self._operation.running:
+        if self._background.running:
             self._window.notice.tell(tr("One import or export at a time: the last one still goes on."))
             return
         self._doing, progress = doing, Progress()
@@ -106,7 +106,7 @@ class Exchange(QObject):
             except Stopped:
                 return None
 
-        self._operation.start(stoppable, lambda result: self._end(done, result), self._failed)
+        self._background.run(stoppable, lambda result: self._end(done, result), self._failed)
         self._look.start(LOOK_MS)
         self._tell()
 

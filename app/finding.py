@@ -6,7 +6,7 @@ import logging
 
 from PySide6.QtCore import QObject, Signal
 
-from app.operation import Operation
+from app.background import Background
 from app.search import Hit, Search
 from models.failures import Failure
 
@@ -22,25 +22,25 @@ class Finding(QObject):
     def __init__(self, search: Search, parent: QObject) -> None:
         super().__init__(parent)
         self._search = search
-        self._operation = Operation(self)
+        self._background = Background(self)
         self._wanted: str | None = None
 
     def look(self, text: str) -> None:
         """Search for `text`; what is still searched for is given up."""
         self._wanted = text
-        if self._operation.running:
+        if self._background.running:
             self._search.interrupt()
         else:
             self._begin()
 
     def close(self) -> None:
         self._search.interrupt()
-        self._operation.wait()
+        self._background.wait()
         self._search.close()
 
     def _begin(self) -> None:
         text, self._wanted = self._wanted or "", None
-        self._operation.start(lambda: self._search.search(text), self._tell, self._fail)
+        self._background.run(lambda: self._search.search(text), self._tell, self._fail)
 
     def _tell(self, hits: list[Hit]) -> None:
         if self._wanted is None:

@@ -7,11 +7,11 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QUrl
 from PySide6.QtGui import QDesktopServices
 
+from app.background import Background
 from app.folders import Folders
 from app.kept_files import delete_files, kinds, measured
 from app.kept_sheet import KeptSheet
 from app.librarian import Librarian
-from app.operation import Operation
 from app.window import Window
 from app.words import told, tr
 from models.failures import Failure
@@ -24,7 +24,7 @@ class Keeping(QObject):
         super().__init__(window)
         self._window, self._librarian = window, librarian
         self._kinds = {kind.name: kind for kind in kinds(folders, cache)}
-        self._work = Operation(self)
+        self._work = Background(self)
         self.sheet: KeptSheet | None = None
         window.commands.bind("kept", self.open)
 
@@ -55,7 +55,7 @@ class Keeping(QObject):
 
     def _measure(self) -> None:
         if not self._work.running:
-            self._work.start(lambda: measured(self._kinds.values()), self._show, self._complain)
+            self._work.run(lambda: measured(self._kinds.values()), self._show, self._complain)
 
     def _show(self, sizes: dict[str, tuple[int, int]]) -> None:
         if self.sheet is not None:
@@ -73,7 +73,7 @@ class Keeping(QObject):
             self._delete_chats()
             return
         kind = self._kinds[name]
-        self._work.start(lambda: delete_files(kind), self._deleted, self._complain)
+        self._work.run(lambda: delete_files(kind), self._deleted, self._complain)
 
     def _delete_chats(self) -> None:
         try:
@@ -84,7 +84,7 @@ class Keeping(QObject):
         for path in self._kinds["chats"].folder.glob("library-damaged*"):
             path.unlink(missing_ok=True)
         saved = self._kinds["saved"]  # what was read of chats says what is in them
-        self._work.start(lambda: delete_files(saved), self._deleted, self._complain)
+        self._work.run(lambda: delete_files(saved), self._deleted, self._complain)
 
     def _deleted(self, left: list[str]) -> None:
         if self.sheet is not None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from app.background import Background
 from app.model_options_control import ModelOptionsControl
 from app.model_page import ModelPage
 from app.model_settings import ModelSettings
@@ -17,7 +18,6 @@ from app.options import Options
 from app.planner import Planner
 from app.standing import Standing
 from app.throttle import Throttle
-from app.unwaited import Unwaited
 from app.words import told, tr
 from models.added import Added
 from models.catalogue import catalogue
@@ -56,7 +56,7 @@ class ModelKeeper(QObject):
         self._own = settings.parent / own_folder().name
         self._added = Added(settings.with_name(Added().path.name))
         self._downloads: Downloads | None = None
-        self._background = Unwaited(self)
+        self._background = Background(self)
         self._removal: Removal | None = None
         self._looked = 0
         self._show = Throttle(self._show_page, SHOWN_EVERY_MS, self)

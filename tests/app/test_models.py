@@ -15,6 +15,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
+from app.background import Background
 from app.model_options import ModelOptions, parts_words
 from app.model_page import ModelPage
 from app.model_rows import Action, duration, job_row, parameters, verdict_words
@@ -23,7 +24,6 @@ from app.models_dialog import ModelsDialog
 from app.options import Options
 from app.planner import Planner
 from app.setting_controls import Choice, Line
-from app.unwaited import Unwaited
 from app.wiring import Chickadee
 from engine.protocol import Load, Request
 from models.added import Added
@@ -310,7 +310,7 @@ def test_of_two_questions_under_one_key_the_last_is_answered(qtbot: QtBot, chick
 
 
 def test_work_in_the_background_ends_in_the_window(qtbot: QtBot, chickadee: Chickadee) -> None:
-    background = Unwaited(chickadee.window)
+    background = Background(chickadee.window)
     heard: list[object] = []
 
     def fail() -> object:
