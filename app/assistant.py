@@ -47,7 +47,7 @@ class Assistant:
         self._hello = self._load = self._generate = 0
         self._clock = clock
         self._stopped_at: float | None = None
-        self._restarting = False
+        self._restarting = self._resting = False
         self._read_ahead = ReadAhead()
         self._counting = Counting()
         self._speed = LiveSpeed()
@@ -94,10 +94,16 @@ class Assistant:
             if self.standing.phase == "failed" and self.standing.path:
                 self._send_load()
             return
-        self._restarting = False
+        self._restarting = self._resting = False
         self._set(phase="starting", model=None, fraction=0.0, problem=None)
         self._link.start()
         self._hello = self._send(protocol.Hello)
+
+    def unload(self) -> None:
+        """Give all of the model's memory back: the engine ends, and the next message starts it again."""
+        if self._link.running:
+            self._resting = True
+            self._send(protocol.Shutdown)
 
     def submit(self, conversation: Conversation) -> None:
         """Answer the conversation's last message as soon as model and engine are ready."""
@@ -214,7 +220,7 @@ class Assistant:
         self._counting.forget()
         if self._active:
             self._release().fail(str(end), end.output, reason="engine")
-        problem = Problem(str(end), "restart", end.output)
+        problem = None if self._resting else Problem(str(end), "restart", end.output)
         self._set(phase="off", model=None, problem=problem, context_tokens=0, rss_bytes=0, ahead=None)
         if wanted:
             self.start_engine()

@@ -36,10 +36,12 @@ KEPT = ("weights_repacked", "weights_read", "vocabulary")  # what a loaded model
 
 
 class ModelKeeper(QObject):
-    """`chosen` carries the path of a model to load. `settings` is the settings' file, beside which models are kept;
-    `options` gives what the settings say now."""
+    """`chosen` carries the path of a model to load, `unloaded` asks to give up the one in use.
+
+    `settings` is the settings' file, beside which models are kept; `options` gives what the settings say now."""
 
     chosen = Signal(str)
+    unloaded = Signal()
     _job = Signal(object)  # from the downloads' thread into the window's
 
     def __init__(self, window: QWidget, settings: Path, options: Callable[[], Options]) -> None:
@@ -207,6 +209,8 @@ class ModelKeeper(QObject):
             return
         if action == "load":
             self.chosen.emit(str(model.path))
+        elif action == "unload":
+            self.unloaded.emit()
         elif action == "options":
             self.options.open(model, self.page.drafters_for(model), self.dialog)
         elif action == "forget":

@@ -17,9 +17,12 @@ from models.places import Kind
 from models.verdict import Verdict
 
 Tone = Literal["", "fits", "tight", "no"]
-Action = Literal["load", "options", "remove", "forget", "download", "files", "pause", "resume", "cancel", "hide"]
+Action = Literal[
+    "load", "unload", "options", "remove", "forget", "download", "files", "pause", "resume", "cancel", "hide"
+]
 ACTIONS: dict[Action, str] = {
     "load": mark("Load"),
+    "unload": mark("Unload"),
     "options": mark("Options…"),
     "remove": mark("Remove"),
     "forget": mark("Leave out folder"),
@@ -76,7 +79,7 @@ def local_row(model: LocalModel, verdict: Verdict | None, loaded: bool) -> Model
     said += [show_bytes(model.size), tr(PLACES[model.place.kind]), facts.licence if facts else ""]
     actions: list[Action] = []
     if model.usable:
-        actions += ["options"] if loaded else ["load", "options"]
+        actions += ["unload", "options"] if loaded else ["load", "options"]
     if model.place.kind == "own" or model.place.path == model.path:
         actions += [] if loaded else ["remove"]
     elif model.place.kind == "added":

@@ -134,6 +134,7 @@ class Chickadee(QObject):
         self.assistant.listeners.append(self._stands)
         self.assistant.listeners += [self.preferences.stands, self.attaching.stands, self.models.stands]
         self.models.chosen.connect(self.use_model)
+        self.models.unloaded.connect(self.assistant.unload)
         self.shelf.listeners += [self._changed, self.attaching.changed]
         window.composer.sent.connect(self.send)
         window.composer.stopped.connect(self.stop_answer)

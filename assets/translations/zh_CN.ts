@@ -1953,6 +1953,11 @@
   </message>
   <message>
     <location filename="../../app/model_rows.py"/>
+    <source>Unload</source>
+    <translation>卸载</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_rows.py"/>
     <source>Waiting</source>
     <translation>等待中</translation>
   </message>

@@ -80,8 +80,13 @@ def test_add_judge_load_chat_remove_without_a_connection(
     conversation = chickadee.shelf.current
     qtbot.waitUntil(lambda: len(conversation.messages) == 2 and not conversation.busy, timeout=SECONDS)
     assert conversation.messages[-1].content.strip()
-    press(qtbot, dialog, ("here", default_model()), "load")
-    qtbot.waitUntil(lambda: chickadee.models.page.loaded == default_model(), timeout=SECONDS)
+    press(qtbot, dialog, key, "unload")
+    qtbot.waitUntil(lambda: not chickadee.client.running, timeout=SECONDS)
+    assert chickadee.assistant.standing.problem is None
+    ask(chickadee, "And another one.")  # starts the engine again
+    qtbot.waitUntil(lambda: len(conversation.messages) == 4 and not conversation.busy, timeout=SECONDS)
+    assert conversation.messages[-1].content.strip()
+    press(qtbot, dialog, key, "unload")
     press(qtbot, dialog, key, "forget")
     qtbot.waitUntil(lambda: key not in dialog.rows, timeout=SECONDS)
     qtbot.mouseClick(dialog.close_button, Qt.MouseButton.LeftButton)
