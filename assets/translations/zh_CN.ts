@@ -265,6 +265,11 @@
     <translation>“{name}”解压后的大小异常，因此没有打开。</translation>
   </message>
   <message>
+    <location filename="../../app/background.py"/>
+    <source>Something went wrong inside Chickadee; the log has the details.</source>
+    <translation>Chickadee 内部出现错误；详情见日志。</translation>
+  </message>
+  <message>
     <location filename="../../app/bin_dialog.py"/>
     <source>Delete all for good…</source>
     <translation>全部永久删除…</translation>
@@ -2117,11 +2122,6 @@
     <translation>关闭提示</translation>
   </message>
   <message>
-    <location filename="../../app/operation.py"/>
-    <source>That did not work because of a fault in Chickadee.</source>
-    <translation>由于 Chickadee 的内部错误，操作失败。</translation>
-  </message>
-  <message>
     <location filename="../../app/palette.py"/>
     <source>Found</source>
     <translation>搜索结果</translation>
@@ -3130,7 +3130,7 @@
   </message>
   <message>
     <location filename="../../engine/capi/context.py"/>
-    <location filename="../../engine/graph/exact.py"/>
+    <location filename="../../engine/graph/cells.py"/>
     <source>There is not enough free memory for a context of {1} tokens. Try a smaller one.</source>
     <translation>可用内存不足以容纳 {1} 个 token 的上下文。请减小上下文。</translation>
   </message>
@@ -3186,6 +3186,11 @@
     <location filename="../../engine/capi/state.py"/>
     <source>The saved context {1} does not fit this model.</source>
     <translation>上下文缓存 {1} 与此模型不符。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/choice.py"/>
+    <source>Only Chickadee's own graph can keep keys and values by --kv {1}, not {2}.</source>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../engine/choice.py"/>
@@ -3298,9 +3303,19 @@
     <translation>{1} 的键和值大小不匹配。</translation>
   </message>
   <message>
+    <location filename="../../engine/graph/modes.py"/>
+    <source>Lossy: {1} of the heads keep less than every token ({2}); {3}.</source>
+    <translation type="unfinished"></translation>
+  </message>
+  <message>
     <location filename="../../engine/graph/needs.py"/>
     <source>Chickadee's own graph cannot compute this model: {1}. llama.cpp can.</source>
     <translation>Chickadee 的自研计算图无法计算此模型：{1}。llama.cpp 可以。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/graph/ranking.py"/>
+    <source>The ranking cannot be kept in {1}: {2}.</source>
+    <translation type="unfinished"></translation>
   </message>
   <message>
     <location filename="../../engine/graph/state.py"/>
