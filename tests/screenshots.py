@@ -85,6 +85,35 @@ def ask(words: str, done: bool = True) -> Arrange:
     return arrange
 
 
+def branch(chickadee: Chickadee, ids: dict[str, str]) -> None:
+    ask("hello")(chickadee, ids)
+    chickadee.acts.answer_again()
+    until(lambda: not chickadee.shelf.current.busy)
+    chickadee.window.transcript.focus_message(chickadee.shelf.current.messages[-1].id)
+
+
+def attachment(chickadee: Chickadee, ids: dict[str, str]) -> None:
+    chickadee.open_chat(ids["trip"])
+    notes = Path(chickadee.library.path).with_name("packing list.md")
+    notes.write_text("- boots\n- map\n" * 60, encoding="utf-8")
+    chickadee.attaching.attach([notes])
+    settle()
+    chickadee.window.composer.text.setPlainText("What is missing in this list?")
+
+
+def run(command: str) -> Arrange:
+    """A window of its own that a command opens."""
+
+    def arrange(chickadee: Chickadee, _ids: dict[str, str]) -> QWidget | None:
+        before = set(QApplication.topLevelWidgets())
+        chickadee.window.commands.run(command)
+        settle()
+        opened = [part for part in QApplication.topLevelWidgets() if part.isVisible() and part not in before]
+        return opened[0] if opened else None
+
+    return arrange
+
+
 def top(arrange: Arrange) -> Arrange:
     def then_up(chickadee: Chickadee, ids: dict[str, str]) -> None:
         arrange(chickadee, ids)
@@ -208,6 +237,13 @@ SHOTS = (
     Shot("engine-died-dark", ask("die now"), theme="dark"),
     Shot("no-model", new, model="missing.gguf"),
     Shot("undo", undo),
+    Shot("branch", branch),
+    Shot("branch-dark", branch, theme="dark"),
+    Shot("attachment", attachment),
+    Shot("attachment-chinese-150", attachment, language="zh_CN", percent=150),
+    Shot("models", run("models")),
+    Shot("engine-dark", run("engine"), theme="dark"),
+    Shot("instructions-chinese", run("chat_options"), language="zh_CN"),
     Shot("settings", settings),
     Shot("settings-dark", settings, theme="dark"),
     Shot("settings-chinese-150", settings, language="zh_CN", percent=150),

@@ -3190,7 +3190,7 @@
   <message>
     <location filename="../../engine/choice.py"/>
     <source>Only Chickadee's own graph can keep keys and values by --kv {1}, not {2}.</source>
-    <translation type="unfinished"></translation>
+    <translation>只有 Chickadee 的自研计算图能按 --kv {1} 保留键值，{2} 不能。</translation>
   </message>
   <message>
     <location filename="../../engine/choice.py"/>
@@ -3305,7 +3305,7 @@
   <message>
     <location filename="../../engine/graph/modes.py"/>
     <source>Lossy: {1} of the heads keep less than every token ({2}); {3}.</source>
-    <translation type="unfinished"></translation>
+    <translation>有损：{1} 的注意力头未保留全部 token（{2}）；{3}。</translation>
   </message>
   <message>
     <location filename="../../engine/graph/needs.py"/>
@@ -3315,7 +3315,7 @@
   <message>
     <location filename="../../engine/graph/ranking.py"/>
     <source>The ranking cannot be kept in {1}: {2}.</source>
-    <translation type="unfinished"></translation>
+    <translation>无法将排名保存到 {1}：{2}。</translation>
   </message>
   <message>
     <location filename="../../engine/graph/state.py"/>
