@@ -188,6 +188,7 @@ class Composer(QFrame):
             self.setTabOrder(one, other)
 
     def restyle(self) -> None:
+        self.button.setIconSize(QSize(SIZES.icon, SIZES.icon))
         self.attach_button.setIcon(icon("attach", theme().soft))
         self.attach_button.setIconSize(QSize(SIZES.icon, SIZES.icon))
         self.tray.restyle()
