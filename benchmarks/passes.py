@@ -1,9 +1,10 @@
 """How long passes of our own graph take beside llama.cpp's: one token, eight with their logits, and a prompt's.
 
-    python -m benchmarks.passes [--model M ...] [--depths 256 4096] [--runs N] [--json]
+    python -m benchmarks.passes [--model M ...] [--depths 256 4096] [--runs N] [--cpu] [--json]
 
 Both compute in one process with the same ggml, in turn, on the same tokens; the fastest pass of each counts, because
-other programs only ever make passes slower. Ratios above 1 mean that our graph is faster.
+other programs only ever make passes slower. Ratios above 1 mean that our graph is faster. On a machine that is never
+quiet `--cpu` computes with one thread and counts its processor time alone.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -60,12 +62,14 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--depths", type=int, nargs="+", default=[256, 4096])
     parser.add_argument("--threads", type=int, default=default_threads())
     parser.add_argument("--runs", type=int, default=8, help="long passes of each kind; short ones are timed more often")
+    parser.add_argument("--cpu", action="store_true", help="processor time of one thread, for a busy machine")
     parser.add_argument("--json", action="store_true")
     return parser.parse_args()
 
 
 def compare(path: Path, options: argparse.Namespace) -> list[Row]:
-    context = ContextOptions(max(options.depths) + 1024, options.threads)
+    context = ContextOptions(max(options.depths) + 1024, 1 if options.cpu else options.threads)
+    clock = time.thread_time if options.cpu else time.perf_counter
     libraries = {name: backend(name) for name in SIDES}
     rows = []
     with closing(libraries["llama"].load(path)) as a, closing(libraries["graph"].load(path)) as b:
@@ -76,7 +80,7 @@ def compare(path: Path, options: argparse.Namespace) -> list[Row]:
                     list(target.prefill(tokens(depth)[target.size :]))
                 for kind, (n, wanted) in KINDS.items():
                     runs = options.runs if n > 64 else options.runs * SLOWER
-                    times = [timed(target, n, wanted) for _ in range(runs) for target in (first, second)]
+                    times = [timed(target, n, wanted, clock) for _ in range(runs) for target in (first, second)]
                     rows.append(Row(path.name, depth, kind, min(times[::2]), min(times[1::2])))
     return rows
 
@@ -85,13 +89,13 @@ def tokens(count: int) -> list[int]:
     return [300 + i * 37 % 5000 for i in range(count)]
 
 
-def timed(target: Target, n: int, rows: int) -> float:
+def timed(target: Target, n: int, rows: int, clock: Callable[[], float]) -> float:
     """Seconds of a pass, whose tokens are forgotten."""
     size, drafted = target.size, tokens(n)
-    started = time.perf_counter()
+    started = clock()
     target.run(drafted, rows)
     float(target.logits(-1)[0])
-    elapsed = time.perf_counter() - started
+    elapsed = clock() - started
     target.drop_after(size)
     return elapsed
 
