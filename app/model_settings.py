@@ -19,12 +19,13 @@ SECTION = "models"
 SAME = "settings"  # the value that stands for: as in the settings
 SAME_SHOWN = mark("As in the settings")
 NONE = "none"
-NUMBERS = {"context": "n_ctx", "threads": "threads"}
-CHOICES = {"kv_type": "kv_type", "backend": "backend"}
+NUMBERS = {"context": "n_ctx", "threads": "threads", "kv_share": "kv_share"}
+CHOICES = {"kv_type": "kv_type", "kv_mode": "kv_mode", "backend": "backend"}
 ANSWERS = {"draft": "draft", "kv_policy": "kv_policy"}
 TITLES = {
     "context": mark("Tokens of a chat that this model sees at once; automatic: as in the settings."),
     "threads": mark("Threads of the processor that compute this model; automatic: as in the settings."),
+    "kv_share": mark("How many of this model's heads keep less, from 0.01 to 1; automatic: as in the settings."),
 }
 
 
@@ -34,7 +35,7 @@ def settings_for(drafters: Iterable[LocalModel] = ()) -> tuple[Setting, ...]:
     numbers = [replace(found[key], section=SECTION, help=help) for key, help in TITLES.items()]
     choices = [
         replace(found[key], section=SECTION, default=SAME, choices=((SAME, SAME_SHOWN), *found[key].choices))
-        for key in ("kv_type", "kv_policy", "backend", "draft")
+        for key in ("kv_type", "kv_mode", "kv_policy", "backend", "draft")
     ]
     files = tuple((str(model.path), model.name) for model in drafters)
     drafter = Setting(

@@ -16,6 +16,8 @@ LOAD = {
     "engine.memory": "memory_bytes",
     "engine.backend": "backend",
     "engine.kv_type": "kv_type",
+    "engine.kv_mode": "kv_mode",
+    "engine.kv_share": "kv_share",
     "cache.saved_chats": "saved_chats_bytes",
 }
 SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repeat_penalty")

@@ -104,6 +104,20 @@ ENGINE = (
         ),
     ),
     Setting(
+        "engine", "kv_mode", "choice", "exact", mark("Heads that keep less"),
+        mark("Lossy: part of the model forgets more, so that a long chat takes less memory. Needs the own graph and a "
+             "ranking of the model's heads (python -m engine rank-heads)."),
+        choices=(
+            ("exact", mark("None (exact)")), ("merged", mark("Merged by token (lossy)")),
+            ("window", mark("A window (lossy)")), ("published", mark("As published (lossy)")),
+        ),
+    ),
+    Setting(
+        "engine", "kv_share", "number", AUTO, mark("Share of these heads"),
+        mark("How many of the heads keep less, from 0.01 to 1; automatic: a quarter."),
+        low=0.01, high=1, auto=True,
+    ),
+    Setting(
         "engine", "kv_policy", "choice", SUGGESTED.kv_policy, mark("Which tokens are kept"),
         mark("Whose keys and values stay in memory: every token's, or what a published rule or measurements here say."),
         choices=(

@@ -53,7 +53,8 @@ def run(options: argparse.Namespace) -> int:
     model = str(options.model or default_model())
     request = Load(
         0, model, options.ctx, options.threads, limit, options.kv_type,
-        draft_model=draft_model_of(options), backend=options.backend, kv_mode=options.kv, kv_share=options.kv_share,
+        draft_model=draft_model_of(options), backend=options.backend, kv_mode=options.kv or "exact",
+        kv_share=options.kv_share,
     )  # fmt: skip
     # Made before the model is loaded, so that a bad option is refused at once.
     template = Generate(

@@ -2083,6 +2083,11 @@
   </message>
   <message>
     <location filename="../../app/model_settings.py"/>
+    <source>How many of this model's heads keep less, from 0.01 to 1; automatic: as in the settings.</source>
+    <translation>此模型中有多少比例的注意力头少存一些内容，0.01 到 1；自动：按设置。</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_settings.py"/>
     <source>Threads of the processor that compute this model; automatic: as in the settings.</source>
     <translation>计算此模型所用的处理器线程数；自动：按设置。</translation>
   </message>
@@ -2273,6 +2278,11 @@
   </message>
   <message>
     <location filename="../../app/schema.py"/>
+    <source>A window (lossy)</source>
+    <translation>只看窗口内（有损）</translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
     <source>Above 1, recent words are less likely to come again; small models fall into loops at 1.</source>
     <translation>大于 1 时，最近用过的词不易再次出现；为 1 时小模型容易陷入重复。</translation>
   </message>
@@ -2295,6 +2305,11 @@
     <location filename="../../app/schema.py"/>
     <source>As measured here</source>
     <translation>按本机测量</translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>As published (lossy)</source>
+    <translation>按论文方法（有损）</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
@@ -2349,6 +2364,11 @@
   </message>
   <message>
     <location filename="../../app/schema.py"/>
+    <source>Heads that keep less</source>
+    <translation>少存内容的注意力头</translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
     <source>How exactly the model remembers what it has read: fewer bits make room for a longer context.</source>
     <translation>模型记忆已读内容的精度：位数越少，可容纳的上下文越长。</translation>
   </message>
@@ -2356,6 +2376,11 @@
     <location filename="../../app/schema.py"/>
     <source>How freely words are chosen: 0 always takes the likeliest one, more is livelier.</source>
     <translation>选词的自由度：0 总是选最可能的词，数值越大越活泼。</translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>How many of the heads keep less, from 0.01 to 1; automatic: a quarter.</source>
+    <translation>有多少比例的注意力头少存一些内容，0.01 到 1；自动：四分之一。</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
@@ -2404,6 +2429,16 @@
   </message>
   <message>
     <location filename="../../app/schema.py"/>
+    <source>Lossy: part of the model forgets more, so that a long chat takes less memory. Needs the own graph and a ranking of the model's heads (python -m engine rank-heads).</source>
+    <translation>有损：模型的一部分记得更少，使长对话占用更少内存。需要“自研计算图”以及该模型注意力头的排名（python -m engine rank-heads）。</translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Merged by token (lossy)</source>
+    <translation>按词元合并（有损）</translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
     <source>Min-p</source>
     <translation>Min-p</translation>
   </message>
@@ -2411,6 +2446,11 @@
     <location filename="../../app/schema.py"/>
     <source>Never</source>
     <translation>从不</translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>None (exact)</source>
+    <translation>无（精确）</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
@@ -2441,6 +2481,11 @@
     <location filename="../../app/schema.py"/>
     <source>Saved chats</source>
     <translation>对话缓存</translation>
+  </message>
+  <message>
+    <location filename="../../app/schema.py"/>
+    <source>Share of these heads</source>
+    <translation>这些注意力头的比例</translation>
   </message>
   <message>
     <location filename="../../app/schema.py"/>
@@ -3304,8 +3349,13 @@
   </message>
   <message>
     <location filename="../../engine/graph/modes.py"/>
-    <source>Lossy: {1} of the heads keep less than every token ({2}); {3}.</source>
-    <translation>有损：{1} 的注意力头未保留全部 token（{2}）；{3}。</translation>
+    <source>Lossy: {1} of the heads keep less than every token ({2}); perplexity × {3} as it was measured.</source>
+    <translation>有损：{1} 的注意力头不保存每个词元（{2}）；测得困惑度为 × {3}。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/graph/modes.py"/>
+    <source>Lossy: {1} of the heads keep less than every token ({2}); what that costs is not measured.</source>
+    <translation>有损：{1} 的注意力头不保存每个词元（{2}）；其代价尚未测量。</translation>
   </message>
   <message>
     <location filename="../../engine/graph/needs.py"/>

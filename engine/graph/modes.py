@@ -44,8 +44,11 @@ def lossy_note(model: CModel, mode: KVMode) -> str:
     assert isinstance(model, GraphModel)
     found = ranking.read(ranking.identity_of(model), mode.name)
     price = found.price(mode.share) if found else None
-    cost = f"perplexity × {price.ratio:.3f} on the text it was measured with" if price else "how much is not measured"
-    return f"Lossy: {mode.share:.0%} of the heads keep less than every token ({mode.name}); {cost}."
+    share, name = f"{mode.share:.0%}", mode.name
+    if price is None:
+        return f"Lossy: {share} of the heads keep less than every token ({name}); what that costs is not measured."
+    ratio = f"{price.ratio:.3f}"
+    return f"Lossy: {share} of the heads keep less than every token ({name}); perplexity × {ratio} as it was measured."
 
 
 def rotation_of(model: GraphModel) -> Rotation:

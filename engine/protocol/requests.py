@@ -99,7 +99,7 @@ class Load:
     and values are stored; None: f16, or q8_0 where f16 does not fit. `saved_chats_bytes`: how much of the disk may be
     taken by chats that are saved for fast opening, with 0 none are kept; None: the engine's own quota. `draft_model`: a
     small model's file with the same vocabulary, which drafts for this one. `backend`: the library that computes; auto,
-    or None: the faster one. `kv_mode`: with another than exact (None), which only our own graph can, `kv_share` of the
+    or None: the faster one. `kv_mode`: with another than exact, which only our own graph can, `kv_share` of the
     kv-heads keep less than every token; answers change a little. Its answer may be Restart."""
 
     id: int
@@ -111,7 +111,7 @@ class Load:
     saved_chats_bytes: int | None = None
     draft_model: str | None = None
     backend: BackendWish | None = None
-    kv_mode: KVModeName | None = None
+    kv_mode: KVModeName = "exact"
     kv_share: float | None = None
 
     def __post_init__(self) -> None:
