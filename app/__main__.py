@@ -87,7 +87,7 @@ def _run(options: argparse.Namespace, model: Path | None) -> int:
     if options.self_test:
         from app import self_test
 
-        sys.stdout.write(self_test.run(application, model) + "\n")
+        _say(self_test.run(application, model))
         return 0
     return _open(application, options.data_dir, model)
 
@@ -101,7 +101,7 @@ def _open(application: QApplication, data: Path | None, model: Path | None) -> i
     folders = open_folders(data)
     instance = SingleInstance(folders.data)
     if not instance.claim(str(model or "")):
-        sys.stdout.write("Chickadee is already open; its window is in front now.\n")
+        _say("Chickadee is already open; its window is in front now.")
         return 0
     start_logging(folders.logs)
     from PySide6.QtCore import QTimer
@@ -131,6 +131,11 @@ def _show(sentence: str) -> None:
 
     if isinstance(QApplication.instance(), QApplication) and QApplication.platformName() not in DISPLAYLESS:
         QMessageBox.critical(None, "Chickadee", sentence)
+
+
+def _say(sentence: str) -> None:
+    if sys.stdout is not None:  # a window's program on Windows has none
+        sys.stdout.write(sentence + "\n")
 
 
 def _fail(sentence: str, code: int = 1) -> int:
