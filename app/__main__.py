@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication
 
 from app.attachments import READ_FILE
+from app.fatal import DISPLAYLESS, tell
 from models.failures import Failure
 
-DISPLAYLESS = ("offscreen", "minimal", "vnc", "linuxfb", "eglfs")
 TERMINAL = "chickadee-engine chat" if getattr(sys, "frozen", False) else "make chat"
 NO_DISPLAY = f"There is no display to open a window on. `{TERMINAL}` chats in the terminal instead."
 
@@ -42,7 +42,6 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return _run(options, model)
     except Failure as failure:
-        _show(str(failure))
         return _fail(str(failure))
 
 
@@ -125,23 +124,13 @@ def _open(application: QApplication, data: Path | None, model: Path | None) -> i
         stop_logging()
 
 
-def _show(sentence: str) -> None:
-    """Who started the program by its icon sees no terminal."""
-    from PySide6.QtWidgets import QApplication, QMessageBox
-
-    if isinstance(QApplication.instance(), QApplication) and QApplication.platformName() not in DISPLAYLESS:
-        QMessageBox.critical(None, "Chickadee", sentence)
-
-
 def _say(sentence: str) -> None:
     if sys.stdout is not None:  # a window's program on Windows has none
         sys.stdout.write(sentence + "\n")
 
 
 def _fail(sentence: str, code: int = 1) -> int:
-    from app import fatal
-
-    fatal.tell(sentence)
+    tell(sentence)
     return code
 
 

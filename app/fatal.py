@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 TITLE = "Chickadee"
+DISPLAYLESS = ("offscreen", "minimal", "vnc", "linuxfb", "eglfs")  # Qt's platforms without a screen to look at
 # What a Linux desktop has to show a sentence with; the first that is there does.
 SPEAKERS = (
     ("zenity", "--error", "--no-markup", f"--title={TITLE}", "--text"),
@@ -21,31 +22,29 @@ def tell(sentence: str) -> None:
     """Return when it was said, or read."""
     if sys.stderr is not None:  # a window's program on Windows has none
         sys.stderr.write(sentence + "\n")
-    if seen():
-        return
     if "PySide6.QtWidgets" in sys.modules and show(sentence):
+        return
+    if reads_stderr() or not has_display():
         return
     for command in SPEAKERS:
         if shutil.which(command[0]) and subprocess.run([*command, sentence], capture_output=True).returncode in (0, 1):
             return
 
 
-def seen() -> bool:
-    """Does somebody, or a program, read stderr? One started from a menu has it go nowhere a user looks."""
-    if not getattr(sys, "frozen", False):
-        return True
-    if sys.stderr is not None and sys.stderr.isatty():
-        return True
-    return os.environ.get("QT_QPA_PLATFORM") == "offscreen" or not (
-        sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
-    )
+def reads_stderr() -> bool:
+    """Does somebody? A packaged program that was started from a menu has it go where no user looks."""
+    return not getattr(sys, "frozen", False) or (sys.stderr is not None and sys.stderr.isatty())
+
+
+def has_display() -> bool:
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def show(sentence: str) -> bool:
-    """By Qt, if it has a display already."""
+    """By Qt, if it has a display already. Who started the program by its icon sees no terminal."""
     from PySide6.QtWidgets import QApplication, QMessageBox
 
-    if QApplication.instance() is None:
+    if not isinstance(QApplication.instance(), QApplication) or QApplication.platformName() in DISPLAYLESS:
         return False
     QMessageBox.critical(None, TITLE, sentence)
     return True

@@ -59,6 +59,6 @@ def test_a_lock_that_cannot_be_written_is_no_other_window(qapp: object, tmp_path
 
 
 def test_from_a_checkout_stderr_is_enough(capsys: pytest.CaptureFixture[str]) -> None:
-    assert fatal.seen()
+    assert fatal.reads_stderr()
     fatal.tell("No bird.")
     assert capsys.readouterr().err == "No bird.\n"
