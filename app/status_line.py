@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, Signal
+from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QWidget
 
 from app.gauge import Gauge
@@ -70,7 +70,6 @@ class StatusLine(QWidget):
 
     def show_standing(self, standing: Standing) -> None:
         self._standing = standing
-        self.model.setText(f"{model_name(standing)}  ▾")
         loaded, numbers = standing.model, standing.statistics
         self.context.setVisible(loaded is not None)
         if loaded is not None:
@@ -80,6 +79,24 @@ class StatusLine(QWidget):
         self.speed.setText(tr("{n:,.0f} tok/s", n=speed))
         self.memory.setVisible(standing.rss_bytes > 0)
         self.memory.setText(_bytes(standing.rss_bytes))
+        self._fit()
+
+    def resizeEvent(self, event: object) -> None:
+        super().resizeEvent(event)  # type: ignore[arg-type]
+        self._fit()
+
+    def _fit(self) -> None:
+        """The model's name has the room that the numbers leave; its ends tell more than its middle."""
+        others = sum(part.sizeHint().width() for part in (self.context, self.speed, self.memory) if not part.isHidden())
+        padding = 2 * SIZES.gap + 2
+        room = self.width() - others - 2 * SIZES.gap - padding
+        mark = "  ▾"
+        metrics = self.model.fontMetrics()
+        name = metrics.elidedText(
+            model_name(self._standing), Qt.TextElideMode.ElideMiddle, room - metrics.horizontalAdvance(mark)
+        )
+        self.model.setText(name + mark)
+        self.model.setMinimumWidth(1)
 
     def _model_menu(self) -> None:
         menu = QMenu(self)
