@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtWidgets import QApplication, QWidget
 
 
@@ -41,9 +41,19 @@ def step_around(parts: Sequence[QWidget], forward: bool) -> bool:
 def _stops(view: QWidget) -> list[QWidget]:
     """The view, if it takes the focus, and what does so in it, as one reads."""
     inside = [child for child in view.findChildren(QWidget) if _takes_focus(child)]
-    places = {child: child.mapTo(view, QPoint(0, 0)) for child in inside}
-    inside.sort(key=lambda child: (places[child].y(), places[child].x()))
-    return [*([view] if _takes_focus(view) else []), *inside]
+    places = {child: QRect(child.mapTo(view, QPoint(0, 0)), child.size()) for child in inside}
+    return [*([view] if _takes_focus(view) else []), *(child for row in _rows(places) for child in row)]
+
+
+def _rows(places: Mapping[QWidget, QRect]) -> list[list[QWidget]]:
+    """From above, each from the left: what has its middle beside any of a row stands in that row."""
+    rows: list[list[QWidget]] = []
+    for widget in sorted(places, key=lambda widget: places[widget].top()):
+        beside = bool(rows) and places[widget].center().y() <= max(places[other].bottom() for other in rows[-1])
+        if not beside:
+            rows.append([])
+        rows[-1].append(widget)
+    return [sorted(row, key=lambda widget: places[widget].left()) for row in rows]
 
 
 def _takes_focus(widget: QWidget) -> bool:
