@@ -26,6 +26,7 @@ from engine.protocol import (
     Loaded,
     LoadProgress,
     Message,
+    PrefillProgress,
     Prepare,
     Prepared,
     Pulse,
@@ -176,8 +177,11 @@ def test_what_it_does_is_told_while_somebody_watches(pipe):
     assert pulses[-1].fixed + pulses[-1].pending == event.statistics.context_tokens
     assert pulses[-1].fixed <= pulses[-1].capacity <= 512
     assert 0 < pulses[-1].rss_bytes < pulses[-1].total_bytes
-    pipe.send(Watch(4, False), Generate(5, (Message("user", "Hi."),), Sampling(temperature=0), 20))
+    pipe.send(Watch(4, False))
     assert pipe.end(4) == Watching(4, False)
+    pipe.send(Generate(5, (Message("user", "Hi."),), Sampling(temperature=0), 20))
+    while not isinstance(pipe.event(), PrefillProgress):  # one may have been on its way
+        pass
     while not isinstance(event := pipe.event(), Finished):
         assert not isinstance(event, Pulse)
 
