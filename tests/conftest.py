@@ -6,9 +6,12 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 # Threads that sleep early: tests must get through beside other busy programs too, and their speed does not matter.
 os.environ.setdefault("GOMP_SPINCOUNT", "500")
+settings.register_profile("chickadee", deadline=None)  # for the same reason
+settings.load_profile("chickadee")
 # Words are compared: whatever the system speaks, the window speaks English until a test switches.
 os.environ |= {"LANGUAGE": "en", "LC_ALL": "C.UTF-8"}
 

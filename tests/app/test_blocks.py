@@ -103,7 +103,7 @@ def test_a_long_list_is_cut_between_its_items() -> None:
     assert all(block.text.split("\n")[0].endswith("item") for block in blocks)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(20, 400), st.sampled_from(["word ", "word. ", "字。", "x"]))
 def test_the_pieces_of_a_long_text_make_no_difference(size: int, word: str) -> None:
     text = word * 3_000

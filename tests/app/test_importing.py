@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app import json_stream
@@ -209,7 +209,6 @@ def test_where_nobody_says_anything_there_is_no_chat(raw: dict[str, Any]) -> Non
     assert chat_of(raw, 0.0) is None
 
 
-@settings(deadline=None)  # other programs may keep the processor busy
 @given(st.dictionaries(st.sampled_from(FIELDS), JSON), JSON, JSON)
 def test_fields_of_any_kind_are_understood_or_passed_over(facts: dict[str, Any], author: Any, content: Any) -> None:
     message = {"author": author, "content": content, "create_time": content, "metadata": author, "status": author}
@@ -390,7 +389,6 @@ def test_a_place_that_cannot_be_written_is_told(library: Library, tmp_path: Path
             write(library.path, None, tmp_path / "no such folder" / "x.json", Progress())
 
 
-@settings(deadline=None)  # other programs may keep the processor busy
 @given(st.lists(JSON) | st.dictionaries(st.text(), JSON), st.integers(1, 64), st.booleans())
 def test_the_stream_reads_what_json_reads(value: Any, chunk: int, pretty: bool) -> None:
     data = json.dumps(value, indent=1 if pretty else None, ensure_ascii=pretty).encode()

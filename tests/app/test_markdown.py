@@ -131,7 +131,7 @@ def test_the_header_of_a_table_is_whole(qapp: object, before: str) -> None:
     assert cursor.charFormat().fontWeight() > 400
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(alphabet="ab|-#>*_`[]()!<&\n 1.~\\é🐦", max_size=80))
 def test_any_text_can_be_shown(qapp: object, markdown: str) -> None:
     document = shown(markdown)
@@ -161,7 +161,7 @@ def test_other_links_stay_closed(chickadee: Chickadee, address: str, sentence: s
     assert chickadee.window.notice.button.isHidden()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(alphabet="htps:/.@\\\u202eаa%0[]#? <>&\n", max_size=30))
 def test_what_is_shown_is_what_would_be_opened(qapp: object, rest: str) -> None:
     notice = Notice()

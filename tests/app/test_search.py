@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.chat import Chat, ChatMessage
@@ -95,7 +95,6 @@ def test_no_query_is_an_error(library: Library, search: Search, query: str) -> N
     search.search(query)
 
 
-@settings(deadline=None)  # other programs may keep the processor busy
 @given(st.text(max_size=60), st.text(max_size=30))
 def test_any_text_is_a_query(content: str, query: str) -> None:
     terms = terms_of(query)

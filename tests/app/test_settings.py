@@ -23,7 +23,7 @@ from engine.protocol import Generate, Load, Message, Sampling
 from models.failures import Failure
 
 GIB = 1 << 30
-ON_DISK = rules(deadline=None, max_examples=60)  # how long a sync takes is the disk's business
+ON_DISK = rules(max_examples=60)  # how long a sync takes is the disk's business
 DEFAULTS: dict[str, Value] = {setting.name: setting.default for setting in SETTINGS}
 BY_HAND = """\
 # My settings

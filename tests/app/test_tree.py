@@ -148,7 +148,7 @@ class Chatting(RuleBasedStateMachine):
             assert id in ids(self.tree)
 
 
-Chatting.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+Chatting.TestCase.settings = settings(max_examples=60, stateful_step_count=30)
 TestChatting = Chatting.TestCase
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.attachments.attachment import MOST_NAME, Attachment, clean_name
@@ -13,7 +13,6 @@ from app.chat import Chat, ChatMessage
 from app.prompt import prompt_of
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="`a\n", max_size=60))
 def test_no_text_closes_its_fence(text: str) -> None:
     lines = block_of(Attachment("a.md", "text", 1, text)).split("\n")
@@ -40,7 +39,6 @@ def test_files_come_before_the_question() -> None:
     assert message.content == with_attachments((file,), "What?")
 
 
-@settings(deadline=None)
 @given(st.text(max_size=300))
 def test_a_name_is_one_short_line(name: str) -> None:
     cleaned = clean_name(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.attachments.attachment import Attachment
@@ -42,7 +42,6 @@ def sent_tokens(files: tuple[Attachment, ...]) -> float:
     )
 
 
-@settings(deadline=None)
 @given(st.integers(0, 5000), st.sampled_from(["the 77th bird", "", "nothing of this", "quiet"]))
 def test_what_is_chosen_fits(room: int, question: str) -> None:
     for chosen in (best_matching(FILES, question, room), from_the_beginning(FILES, room)):

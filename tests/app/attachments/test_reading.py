@@ -14,7 +14,7 @@ from pathlib import Path
 import docx
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pypdf import PdfReader, PdfWriter
 
@@ -164,7 +164,6 @@ def test_a_page_without_what_is_not_read() -> None:
     assert text_of_page("<script>x") == ""
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="ab .\n字。", max_size=3000))
 def test_parts_cover_the_text(text: str) -> None:
     parts = parts_of(text)

@@ -94,7 +94,7 @@ def test_a_damaged_state_is_refused(kind):
         kind(64).set_state(state)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=400), st.integers(1, 60), st.sampled_from(KINDS))
 def test_every_slot_is_free_or_held_once(tokens, step, kind):
     slots = kind(1024)
