@@ -9,11 +9,12 @@ import time
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
+from app.byte_words import in_bytes
 from app.command_set import with_keys
 from app.icons import icon
 from app.observed import CacheMap, MemoryParts, Observed
 from app.plots import CostPlot, Plot
-from app.strip import Part, Strip, in_bytes
+from app.strip import Part, Strip
 from app.theme import SIZES, theme
 from app.words import mark, tr, tr_n
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
+from app.byte_words import in_bytes
 from app.kept_files import Kind
-from app.strip import in_bytes
 from app.theme import SIZES
 from app.words import tr, tr_n
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QWidget
 
+from app.byte_words import in_bytes
 from app.gauge import Gauge
 from app.standing import Standing
 from app.theme import SIZES
@@ -78,7 +79,7 @@ class StatusLine(QWidget):
         self.speed.setVisible(speed > 0)
         self.speed.setText(tr("{n:,.0f} tok/s", n=speed))
         self.memory.setVisible(standing.rss_bytes > 0)
-        self.memory.setText(_bytes(standing.rss_bytes))
+        self.memory.setText(in_bytes(standing.rss_bytes))
         self._fit()
 
     def resizeEvent(self, event: object) -> None:
@@ -130,7 +131,7 @@ def lines_of(standing: Standing) -> list[str]:
     model, numbers = standing.model, standing.statistics
     if model is not None:
         size = f"{model.parameters / 1e6:,.0f}"
-        lines.append(tr(ABOUT_MODEL, model=model.name, millions=size, size=_bytes(model.file_bytes)))
+        lines.append(tr(ABOUT_MODEL, model=model.name, millions=size, size=in_bytes(model.file_bytes)))
         lines.append(tr(COMPUTED, library=LIBRARIES[model.backend], n=model.threads))
         lines.append(tr(CONTEXT, used=standing.context_tokens, n_ctx=model.n_ctx))
         lines.extend(map(told, model.notes))
@@ -139,7 +140,7 @@ def lines_of(standing: Standing) -> list[str]:
         lines.append(tr(QUESTION, read=read, known=numbers.reused_tokens))
         lines.append(tr(ANSWER, n=numbers.decode_tokens, seconds=numbers.decode_seconds))
     if standing.rss_bytes:
-        lines.append(tr("Memory of the engine: {size}", size=_bytes(standing.rss_bytes)))
+        lines.append(tr("Memory of the engine: {size}", size=in_bytes(standing.rss_bytes)))
     return lines or [tr("No model is loaded")]
 
 
@@ -148,7 +149,3 @@ def _speed(numbers: Statistics | None) -> float:
     if numbers is None or numbers.decode_tokens < 2 or numbers.decode_seconds <= 0:
         return 0
     return numbers.decode_tokens / numbers.decode_seconds
-
-
-def _bytes(count: int) -> str:
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:,.0f} MB"
