@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
         return child.main(arguments[1])
     options = _parser().parse_args(arguments)
     if options.draw_formulas:
-        from app import math_worker
+        from app.markdown import math_worker
 
         math_worker.main()
         return 0
@@ -51,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--model", type=Path, metavar="PATH", help="a GGUF model file (default: the built-in one)")
     parser.add_argument("--data-dir", type=Path, metavar="PATH", help="where chats are stored")
     parser.add_argument("--self-test", action="store_true", help="ask one question, check the answer is stored, end")
-    # How a packaged app starts the worker of app.math_service.
+    # How a packaged app starts the worker of app.markdown.math_service.
     parser.add_argument("--draw-formulas", action="store_true", help=argparse.SUPPRESS)
     return parser
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, QTimer
 
-from app.command_set import keys_of
-from app.examples import examples_for
-from app.shelf import Shelf
-from app.standing import Standing
+from app.assistant.standing import Standing
+from app.chats.examples import examples_for
+from app.chats.shelf import Shelf
+from app.commands.command_set import keys_of
 from app.window import Window
 from models.default import default_model
 from models.failures import Failure

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication
 from app import words
 from app.catalogue import read_catalogue
 from app.resources import asset
-from app.setting import AUTO
+from app.settings.setting import AUTO
 
 log = logging.getLogger(__name__)
 ENGLISH = "en"

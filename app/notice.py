@@ -9,8 +9,8 @@ from typing import Literal
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
 
-from app.icons import icon
-from app.theme import SIZES, theme
+from app.look.icons import icon
+from app.look.theme import SIZES, theme
 from app.words import tr
 
 UNDO_MS = 10_000

@@ -10,9 +10,9 @@ from pathlib import Path
 from PySide6.QtCore import QEventLoop, QTimer
 from PySide6.QtWidgets import QApplication
 
-from app.conversation import Change, Conversation
+from app.assistant.standing import Standing
+from app.chats.conversation import Change, Conversation
 from app.folders import open_folders
-from app.standing import Standing
 from app.wiring import Chickadee
 from models.failures import Failure
 

@@ -17,17 +17,17 @@ from PySide6.QtWidgets import (
     QWidget,
 )  # fmt: skip
 
-from app.command_set import CommandSet, with_keys
-from app.composer import Composer
-from app.drop_hint import DropHint
-from app.icons import icon
+from app.commands.command_set import CommandSet, with_keys
+from app.composer.composer import Composer
+from app.composer.drop_hint import DropHint
+from app.composer.status_line import StatusLine
+from app.look.icons import icon
+from app.look.tab_stops import step_around
+from app.look.theme import SIZES, theme
 from app.notice import Notice
-from app.sidebar import Sidebar
-from app.status_line import StatusLine
-from app.tab_stops import step_around
-from app.theme import SIZES, theme
-from app.transcript import Transcript
-from app.welcome import Welcome
+from app.sidebar.sidebar import Sidebar
+from app.transcript.transcript import Transcript
+from app.transcript.welcome import Welcome
 from app.window_state import WindowState
 from app.words import tr
 

@@ -9,33 +9,33 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtWidgets import QApplication, QFileDialog
 
-from app.appearance import Appearance
-from app.assistant import Assistant
-from app.attaching import Attaching
+from app.assistant.assistant import Assistant
+from app.assistant.engine_client import EngineClient
+from app.assistant.problem_notice import ProblemNotice
+from app.assistant.standing import Standing
 from app.beginning import Beginning
-from app.chat_commands import ChatCommands, Deeds
-from app.chat_options_control import ChatOptionsControl
-from app.context_control import ContextControl
-from app.conversation import Change, Conversation
-from app.engine_client import EngineClient
+from app.chats.conversation import Change, Conversation
+from app.chats.persona import Personas
+from app.chats.shelf import Shelf
+from app.chats.unsent import UnsentStore
+from app.commands.chat_commands import ChatCommands, Deeds
+from app.commands.sheets import Sheets
+from app.composer.attaching import Attaching
+from app.composer.context_control import ContextControl
+from app.composer.waiting import waiting_line
 from app.folders import Folders
-from app.icons import application_icon
-from app.keeping import Keeping
-from app.librarian import Librarian
-from app.message_acts import MessageActs
-from app.model_keeper import ModelKeeper
-from app.persona import Personas
-from app.preferences import Preferences
-from app.problem_notice import ProblemNotice
-from app.recovery import open_library
-from app.settings import Settings
-from app.sheets import Sheets
-from app.shelf import Shelf
-from app.standing import Standing
-from app.unsent import UnsentStore
-from app.waiting import waiting_line
-from app.watching import Watching
-from app.web_links import ask_about_link
+from app.library.recovery import open_library
+from app.look.appearance import Appearance
+from app.look.icons import application_icon
+from app.markdown.web_links import ask_about_link
+from app.model_library.model_keeper import ModelKeeper
+from app.panel.watching import Watching
+from app.settings.chat_options_control import ChatOptionsControl
+from app.settings.keeping import Keeping
+from app.settings.preferences import Preferences
+from app.settings.settings import Settings
+from app.sidebar.librarian import Librarian
+from app.transcript.message_acts import MessageActs
 from app.window import Window
 from app.words import tr
 from models.default import default_model

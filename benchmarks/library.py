@@ -17,10 +17,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from app.chat import Chat, ChatMessage
-from app.library import Library
-from app.migrations import index_messages
-from app.search import Search
+from app.chats.chat import Chat, ChatMessage
+from app.library.library import Library
+from app.library.migrations import index_messages
+from app.library.search import Search
 
 WORDS = 20_000
 TARGET_MS = 100

@@ -11,8 +11,8 @@ from PySide6.QtCore import QPoint, QPointF, Qt, QTimer
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QApplication
 
-from app.chat import Chat, ChatMessage
-from app.library import Library
+from app.chats.chat import Chat, ChatMessage
+from app.library.library import Library
 from app.wiring import Chickadee
 from benchmarks.turns import Gaps, Heartbeat, wait, wait_until
 from engine.protocol import Statistics

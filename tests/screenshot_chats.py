@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from app.chat import Chat, ChatMessage, Speaker
-from app.library import Library
+from app.chats.chat import Chat, ChatMessage, Speaker
+from app.library.library import Library
 
 DAY = 86_400.0
 LONG_TITLE = (

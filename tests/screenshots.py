@@ -16,7 +16,7 @@ from pathlib import Path
 from PySide6.QtWidgets import QApplication, QWidget
 
 from app.folders import open_folders
-from app.library import Library
+from app.library.library import Library
 from app.wiring import Chickadee
 from tests.screenshot_chats import fill
 

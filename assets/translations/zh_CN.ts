@@ -4,158 +4,158 @@
 <context>
   <name>Chickadee</name>
   <message>
-    <location filename="../../app/about.py"/>
-    <location filename="../../app/welcome.py"/>
+    <location filename="../../app/commands/about.py"/>
+    <location filename="../../app/transcript/welcome.py"/>
     <source>A chickadee</source>
     <translation>一只山雀</translation>
   </message>
   <message>
-    <location filename="../../app/about.py"/>
+    <location filename="../../app/commands/about.py"/>
     <source>About Chickadee</source>
     <translation>关于 Chickadee</translation>
   </message>
   <message>
-    <location filename="../../app/about.py"/>
-    <location filename="../../app/chat_panel.py"/>
-    <location filename="../../app/engine_panel.py"/>
-    <location filename="../../app/help_sheet.py"/>
-    <location filename="../../app/kept_sheet.py"/>
-    <location filename="../../app/model_options.py"/>
-    <location filename="../../app/models_dialog.py"/>
-    <location filename="../../app/settings_dialog.py"/>
+    <location filename="../../app/commands/about.py"/>
+    <location filename="../../app/settings/chat_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <location filename="../../app/commands/help_sheet.py"/>
+    <location filename="../../app/settings/kept_sheet.py"/>
+    <location filename="../../app/model_library/model_options.py"/>
+    <location filename="../../app/model_library/models_dialog.py"/>
+    <location filename="../../app/settings/settings_dialog.py"/>
     <source>Close</source>
     <translation>关闭</translation>
   </message>
   <message>
-    <location filename="../../app/about.py"/>
-    <location filename="../../app/code_view.py"/>
+    <location filename="../../app/commands/about.py"/>
+    <location filename="../../app/markdown/code_view.py"/>
     <source>Copy</source>
     <translation>复制</translation>
   </message>
   <message>
-    <location filename="../../app/about.py"/>
+    <location filename="../../app/commands/about.py"/>
     <source>Copy versions and licences</source>
     <translation>复制版本与许可证信息</translation>
   </message>
   <message>
-    <location filename="../../app/about.py"/>
+    <location filename="../../app/commands/about.py"/>
     <source>Made of, with the licences of each</source>
     <translation>组成部分及其许可证</translation>
   </message>
   <message>
-    <location filename="../../app/about.py"/>
+    <location filename="../../app/commands/about.py"/>
     <source>Private chat on the laptop you already have. No account; nothing you write leaves this computer.</source>
     <translation>在你现有的笔记本电脑上私密对话。无需账号，你写下的内容不会离开这台电脑。</translation>
   </message>
   <message>
-    <location filename="../../app/about.py"/>
+    <location filename="../../app/commands/about.py"/>
     <source>The loaded model is computed by {library}, with its kernels for this kind of processor: {kernels}.</source>
     <translation>已加载的模型由 {library} 计算，使用适合此类处理器的内核：{kernels}。</translation>
   </message>
   <message>
-    <location filename="../../app/about.py"/>
+    <location filename="../../app/commands/about.py"/>
     <source>The loaded model is computed by {library}.</source>
     <translation>已加载的模型由 {library} 计算。</translation>
   </message>
   <message>
-    <location filename="../../app/action_row.py"/>
+    <location filename="../../app/transcript/action_row.py"/>
     <source>More</source>
     <translation>更多</translation>
   </message>
   <message>
-    <location filename="../../app/action_row.py"/>
+    <location filename="../../app/transcript/action_row.py"/>
     <source>Next version (Alt+Right)</source>
     <translation>下一版本 (Alt+Right)</translation>
   </message>
   <message>
-    <location filename="../../app/action_row.py"/>
+    <location filename="../../app/transcript/action_row.py"/>
     <source>Previous version (Alt+Left)</source>
     <translation>上一版本 (Alt+Left)</translation>
   </message>
   <message>
-    <location filename="../../app/action_row.py"/>
+    <location filename="../../app/transcript/action_row.py"/>
     <source>Version {at} of {of}</source>
     <translation>第 {at} 个版本，共 {of} 个</translation>
   </message>
   <message>
-    <location filename="../../app/attaching.py"/>
+    <location filename="../../app/composer/attaching.py"/>
     <source>Pasted text</source>
     <translation>粘贴的文本</translation>
   </message>
   <message>
-    <location filename="../../app/attaching.py"/>
+    <location filename="../../app/composer/attaching.py"/>
     <source>Put it into the message</source>
     <translation>放入消息中</translation>
   </message>
   <message>
-    <location filename="../../app/attaching.py"/>
+    <location filename="../../app/composer/attaching.py"/>
     <source>The file has {tokens} tokens, {room} fit beside this chat.</source>
     <translation>该文件有 {tokens} 个 token，此对话还能容纳 {room} 个。</translation>
   </message>
   <message>
-    <location filename="../../app/attaching.py"/>
+    <location filename="../../app/composer/attaching.py"/>
     <source>The files could not be searched, so nothing was sent.</source>
     <translation>无法检索这些文件，因此没有发送任何内容。</translation>
   </message>
   <message>
-    <location filename="../../app/attaching.py"/>
+    <location filename="../../app/composer/attaching.py"/>
     <source>The long text goes along as a file.</source>
     <translation>较长的文本将作为文件附上。</translation>
   </message>
   <message>
-    <location filename="../../app/attaching.py"/>
+    <location filename="../../app/composer/attaching.py"/>
     <source>The parts that match your question best will be sent.</source>
     <translation>将发送与问题最相关的部分。</translation>
   </message>
   <message>
-    <location filename="../../app/attaching.py"/>
+    <location filename="../../app/composer/attaching.py"/>
     <source>The {n} files have {tokens} tokens, {room} fit beside this chat.</source>
     <translation>这 {n} 个文件共有 {tokens} 个 token，此对话还能容纳 {room} 个。</translation>
   </message>
   <message>
-    <location filename="../../app/attaching.py"/>
+    <location filename="../../app/composer/attaching.py"/>
     <source>This chat leaves no room for files. Start a new chat with them, or remove them.</source>
     <translation>此对话已没有空间放文件。请新建对话，或移除这些文件。</translation>
   </message>
   <message>
-    <location filename="../../app/attaching.py"/>
+    <location filename="../../app/composer/attaching.py"/>
     <source>What fits from the beginning will be sent.</source>
     <translation>将从开头起发送能容纳的部分。</translation>
   </message>
   <message>
-    <location filename="../../app/attaching.py"/>
+    <location filename="../../app/composer/attaching.py"/>
     <source>{most} files can go along with one message; the others were left out.</source>
     <translation>一条消息最多附 {most} 个文件，其余未添加。</translation>
   </message>
   <message>
-    <location filename="../../app/attachment_text.py"/>
+    <location filename="../../app/composer/attachment_text.py"/>
     <source>Text of {name}</source>
     <translation>{name} 的文本</translation>
   </message>
   <message>
-    <location filename="../../app/attachment_text.py"/>
-    <location filename="../../app/chips.py"/>
+    <location filename="../../app/composer/attachment_text.py"/>
+    <location filename="../../app/composer/chips.py"/>
     <source>{n} character</source>
     <translation>{n} 个字符</translation>
   </message>
   <message>
-    <location filename="../../app/attachment_text.py"/>
-    <location filename="../../app/chips.py"/>
+    <location filename="../../app/composer/attachment_text.py"/>
+    <location filename="../../app/composer/chips.py"/>
     <source>{n} characters</source>
     <translation>{n} 个字符</translation>
   </message>
   <message>
-    <location filename="../../app/attachment_text.py"/>
+    <location filename="../../app/composer/attachment_text.py"/>
     <source>{n} page</source>
     <translation>{n} 页</translation>
   </message>
   <message>
-    <location filename="../../app/attachment_text.py"/>
+    <location filename="../../app/composer/attachment_text.py"/>
     <source>{n} pages</source>
     <translation>{n} 页</translation>
   </message>
   <message>
-    <location filename="../../app/attachment_text.py"/>
+    <location filename="../../app/composer/attachment_text.py"/>
     <source>{sent} of {total} parts were sent</source>
     <translation>已发送 {total} 个部分中的 {sent} 个</translation>
   </message>
@@ -270,1854 +270,1854 @@
     <translation>Chickadee 内部出现错误；详情见日志。</translation>
   </message>
   <message>
-    <location filename="../../app/bin_dialog.py"/>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
     <source>Delete all for good…</source>
     <translation>全部永久删除…</translation>
   </message>
   <message>
-    <location filename="../../app/bin_dialog.py"/>
-    <location filename="../../app/kept_sheet.py"/>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
+    <location filename="../../app/settings/kept_sheet.py"/>
     <source>Delete for good</source>
     <translation>永久删除</translation>
   </message>
   <message>
-    <location filename="../../app/bin_dialog.py"/>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
     <source>Delete for good…</source>
     <translation>永久删除…</translation>
   </message>
   <message>
-    <location filename="../../app/bin_dialog.py"/>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
     <source>Deleted chats</source>
     <translation>已删除的对话</translation>
   </message>
   <message>
-    <location filename="../../app/bin_dialog.py"/>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
     <source>Deleted chats are kept here for 30 days. Then nothing of them is left.</source>
     <translation>删除的对话在此保留 30 天，之后将彻底清除。</translation>
   </message>
   <message>
-    <location filename="../../app/bin_dialog.py"/>
-    <location filename="../../app/kept_sheet.py"/>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
+    <location filename="../../app/settings/kept_sheet.py"/>
     <source>Keep</source>
     <translation>保留</translation>
   </message>
   <message>
-    <location filename="../../app/bin_dialog.py"/>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
     <source>Recently deleted</source>
     <translation>最近删除</translation>
   </message>
   <message>
-    <location filename="../../app/bin_dialog.py"/>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
     <source>Restore</source>
     <translation>恢复</translation>
   </message>
   <message>
-    <location filename="../../app/bin_dialog.py"/>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
     <source>These {n} chats cannot be brought back.</source>
     <translation>这 {n} 个对话将无法恢复。</translation>
   </message>
   <message>
-    <location filename="../../app/bin_dialog.py"/>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
     <source>This chat cannot be brought back.</source>
     <translation>此对话将无法恢复。</translation>
   </message>
   <message>
-    <location filename="../../app/bin_dialog.py"/>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
     <source>kept for {n} more day</source>
     <translation>还将保留 {n} 天</translation>
   </message>
   <message>
-    <location filename="../../app/bin_dialog.py"/>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
     <source>kept for {n} more days</source>
     <translation>还将保留 {n} 天</translation>
   </message>
   <message>
-    <location filename="../../app/bin_dialog.py"/>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
     <source>{title} · {when}</source>
     <translation>{title} · {when}</translation>
   </message>
   <message>
-    <location filename="../../app/chat.py"/>
+    <location filename="../../app/chats/chat.py"/>
     <source>Last 7 days</source>
     <translation>过去 7 天</translation>
   </message>
   <message>
-    <location filename="../../app/chat.py"/>
+    <location filename="../../app/chats/chat.py"/>
     <source>Older</source>
     <translation>更早</translation>
   </message>
   <message>
-    <location filename="../../app/chat.py"/>
+    <location filename="../../app/chats/chat.py"/>
     <source>Today</source>
     <translation>今天</translation>
   </message>
   <message>
-    <location filename="../../app/chat.py"/>
+    <location filename="../../app/chats/chat.py"/>
     <source>Yesterday</source>
     <translation>昨天</translation>
   </message>
   <message>
-    <location filename="../../app/chat_commands.py"/>
+    <location filename="../../app/commands/chat_commands.py"/>
     <source>Answer copied.</source>
     <translation>已复制回答。</translation>
   </message>
   <message>
-    <location filename="../../app/chat_commands.py"/>
+    <location filename="../../app/commands/chat_commands.py"/>
     <source>Code copied.</source>
     <translation>已复制代码。</translation>
   </message>
   <message>
-    <location filename="../../app/chat_commands.py"/>
+    <location filename="../../app/commands/chat_commands.py"/>
     <source>There is no answer to copy yet.</source>
     <translation>还没有可复制的回答。</translation>
   </message>
   <message>
-    <location filename="../../app/chat_commands.py"/>
+    <location filename="../../app/commands/chat_commands.py"/>
     <source>There is no code in this chat yet.</source>
     <translation>此对话中还没有代码。</translation>
   </message>
   <message>
-    <location filename="../../app/chat_list.py"/>
-    <location filename="../../app/kept_files.py"/>
+    <location filename="../../app/sidebar/chat_list.py"/>
+    <location filename="../../app/library/kept_files.py"/>
     <source>Chats</source>
     <translation>对话列表</translation>
   </message>
   <message>
-    <location filename="../../app/chat_list.py"/>
+    <location filename="../../app/sidebar/chat_list.py"/>
     <source>Folder {name}, {chats}</source>
     <translation>文件夹 {name}，{chats}</translation>
   </message>
   <message>
-    <location filename="../../app/chat_list.py"/>
+    <location filename="../../app/sidebar/chat_list.py"/>
     <source>Folder {name}, {chats}, closed</source>
     <translation>文件夹 {name}，{chats}，已折叠</translation>
   </message>
   <message>
-    <location filename="../../app/chat_list.py"/>
-    <location filename="../../app/recovery.py"/>
+    <location filename="../../app/sidebar/chat_list.py"/>
+    <location filename="../../app/library/recovery.py"/>
     <source>{n} chat</source>
     <translation>{n} 个对话</translation>
   </message>
   <message>
-    <location filename="../../app/chat_list.py"/>
-    <location filename="../../app/recovery.py"/>
+    <location filename="../../app/sidebar/chat_list.py"/>
+    <location filename="../../app/library/recovery.py"/>
     <source>{n} chats</source>
     <translation>{n} 个对话</translation>
   </message>
   <message>
-    <location filename="../../app/chat_markdown.py"/>
+    <location filename="../../app/library/chat_markdown.py"/>
     <source>*Attached: {name}*</source>
     <translation>*附件：{name}*</translation>
   </message>
   <message>
-    <location filename="../../app/chat_markdown.py"/>
+    <location filename="../../app/library/chat_markdown.py"/>
     <source>Assistant</source>
     <translation>助手</translation>
   </message>
   <message>
-    <location filename="../../app/chat_markdown.py"/>
-    <location filename="../../app/message_view.py"/>
+    <location filename="../../app/library/chat_markdown.py"/>
+    <location filename="../../app/transcript/message_view.py"/>
     <source>You</source>
     <translation>你</translation>
   </message>
   <message>
-    <location filename="../../app/chat_menu.py"/>
-    <location filename="../../app/chat_panel.py"/>
+    <location filename="../../app/sidebar/chat_menu.py"/>
+    <location filename="../../app/settings/chat_panel.py"/>
     <source>Delete</source>
     <translation>删除</translation>
   </message>
   <message>
-    <location filename="../../app/chat_menu.py"/>
+    <location filename="../../app/sidebar/chat_menu.py"/>
     <source>Delete folder, keep its chats</source>
     <translation>删除文件夹，保留其中的对话</translation>
   </message>
   <message>
-    <location filename="../../app/chat_menu.py"/>
+    <location filename="../../app/sidebar/chat_menu.py"/>
     <source>Delete {n} chats</source>
     <translation>删除 {n} 个对话</translation>
   </message>
   <message>
-    <location filename="../../app/chat_menu.py"/>
+    <location filename="../../app/sidebar/chat_menu.py"/>
     <source>Export…</source>
     <translation>导出…</translation>
   </message>
   <message>
-    <location filename="../../app/chat_menu.py"/>
+    <location filename="../../app/sidebar/chat_menu.py"/>
     <source>Move to folder</source>
     <translation>移动到文件夹</translation>
   </message>
   <message>
-    <location filename="../../app/chat_menu.py"/>
+    <location filename="../../app/sidebar/chat_menu.py"/>
     <source>New folder…</source>
     <translation>新建文件夹…</translation>
   </message>
   <message>
-    <location filename="../../app/chat_menu.py"/>
+    <location filename="../../app/sidebar/chat_menu.py"/>
     <source>Pin</source>
     <translation>置顶</translation>
   </message>
   <message>
-    <location filename="../../app/chat_menu.py"/>
+    <location filename="../../app/sidebar/chat_menu.py"/>
     <source>Rename</source>
     <translation>重命名</translation>
   </message>
   <message>
-    <location filename="../../app/chat_menu.py"/>
+    <location filename="../../app/sidebar/chat_menu.py"/>
     <source>Take out of folder</source>
     <translation>移出文件夹</translation>
   </message>
   <message>
-    <location filename="../../app/chat_menu.py"/>
+    <location filename="../../app/sidebar/chat_menu.py"/>
     <source>Unpin</source>
     <translation>取消置顶</translation>
   </message>
   <message>
-    <location filename="../../app/chat_options_control.py"/>
+    <location filename="../../app/settings/chat_options_control.py"/>
     <source>Changed</source>
     <translation>已更改</translation>
   </message>
   <message>
-    <location filename="../../app/chat_panel.py"/>
-    <location filename="../../app/message_editor.py"/>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/settings/chat_panel.py"/>
+    <location filename="../../app/transcript/message_editor.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>Cancel</source>
     <translation>取消</translation>
   </message>
   <message>
-    <location filename="../../app/chat_panel.py"/>
+    <location filename="../../app/settings/chat_panel.py"/>
     <source>Delete this persona; chats keep its values</source>
     <translation>删除此角色；使用它的对话保留其设置</translation>
   </message>
   <message>
-    <location filename="../../app/chat_panel.py"/>
+    <location filename="../../app/settings/chat_panel.py"/>
     <source>Keep these instructions and values under a name</source>
     <translation>将这些指令和参数命名保存</translation>
   </message>
   <message>
-    <location filename="../../app/chat_panel.py"/>
+    <location filename="../../app/settings/chat_panel.py"/>
     <source>Name of the persona</source>
     <translation>角色名称</translation>
   </message>
   <message>
-    <location filename="../../app/chat_panel.py"/>
-    <location filename="../../app/model_settings.py"/>
+    <location filename="../../app/settings/chat_panel.py"/>
+    <location filename="../../app/model_library/model_settings.py"/>
     <source>None</source>
     <translation>无</translation>
   </message>
   <message>
-    <location filename="../../app/chat_panel.py"/>
+    <location filename="../../app/settings/chat_panel.py"/>
     <source>Persona</source>
     <translation>角色</translation>
   </message>
   <message>
-    <location filename="../../app/chat_panel.py"/>
+    <location filename="../../app/settings/chat_panel.py"/>
     <source>Rename this persona</source>
     <translation>重命名此角色</translation>
   </message>
   <message>
-    <location filename="../../app/chat_panel.py"/>
+    <location filename="../../app/settings/chat_panel.py"/>
     <source>Rename…</source>
     <translation>重命名…</translation>
   </message>
   <message>
-    <location filename="../../app/chat_panel.py"/>
+    <location filename="../../app/settings/chat_panel.py"/>
     <source>Save</source>
     <translation>保存</translation>
   </message>
   <message>
-    <location filename="../../app/chat_panel.py"/>
+    <location filename="../../app/settings/chat_panel.py"/>
     <source>Save as persona…</source>
     <translation>存为角色…</translation>
   </message>
   <message>
-    <location filename="../../app/chat_panel.py"/>
+    <location filename="../../app/settings/chat_panel.py"/>
     <source>This chat</source>
     <translation>此对话</translation>
   </message>
   <message>
-    <location filename="../../app/chat_rows.py"/>
+    <location filename="../../app/sidebar/chat_rows.py"/>
     <source>Pinned</source>
     <translation>置顶</translation>
   </message>
   <message>
-    <location filename="../../app/chips.py"/>
+    <location filename="../../app/composer/chips.py"/>
     <source>File {name}</source>
     <translation>文件 {name}</translation>
   </message>
   <message>
-    <location filename="../../app/chips.py"/>
-    <location filename="../../app/model_rows.py"/>
-    <location filename="../../app/tray.py"/>
+    <location filename="../../app/composer/chips.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
+    <location filename="../../app/composer/tray.py"/>
     <source>Remove</source>
     <translation>移除</translation>
   </message>
   <message>
-    <location filename="../../app/chips.py"/>
+    <location filename="../../app/composer/chips.py"/>
     <source>Remove {name}</source>
     <translation>移除 {name}</translation>
   </message>
   <message>
-    <location filename="../../app/chips.py"/>
+    <location filename="../../app/composer/chips.py"/>
     <source>Show the text</source>
     <translation>显示文本</translation>
   </message>
   <message>
-    <location filename="../../app/chips.py"/>
+    <location filename="../../app/composer/chips.py"/>
     <source>Shows the text. Delete removes the file.</source>
     <translation>显示文本。按 Delete 键移除文件。</translation>
   </message>
   <message>
-    <location filename="../../app/chips.py"/>
+    <location filename="../../app/composer/chips.py"/>
     <source>reading…</source>
     <translation>正在读取…</translation>
   </message>
   <message>
-    <location filename="../../app/chips.py"/>
-    <location filename="../../app/context_use.py"/>
-    <location filename="../../app/message_facts.py"/>
+    <location filename="../../app/composer/chips.py"/>
+    <location filename="../../app/chats/context_use.py"/>
+    <location filename="../../app/chats/message_facts.py"/>
     <source>{n} token</source>
     <translation>{n} 个 token</translation>
   </message>
   <message>
-    <location filename="../../app/chips.py"/>
-    <location filename="../../app/context_use.py"/>
-    <location filename="../../app/message_facts.py"/>
+    <location filename="../../app/composer/chips.py"/>
+    <location filename="../../app/chats/context_use.py"/>
+    <location filename="../../app/chats/message_facts.py"/>
     <source>{n} tokens</source>
     <translation>{n} 个 token</translation>
   </message>
   <message>
-    <location filename="../../app/choices.py"/>
+    <location filename="../../app/composer/choices.py"/>
     <source>Forget the oldest turn</source>
     <translation>忽略最早的一轮对话</translation>
   </message>
   <message>
-    <location filename="../../app/choices.py"/>
+    <location filename="../../app/composer/choices.py"/>
     <source>Forget the oldest {n} turns</source>
     <translation>忽略最早的 {n} 轮对话</translation>
   </message>
   <message>
-    <location filename="../../app/choices.py"/>
+    <location filename="../../app/composer/choices.py"/>
     <source>The oldest turn is left out from your next message on.</source>
     <translation>从下一条消息起，将不再包含最早的一轮对话。</translation>
   </message>
   <message>
-    <location filename="../../app/choices.py"/>
+    <location filename="../../app/composer/choices.py"/>
     <source>The oldest {n} turns are left out from your next message on.</source>
     <translation>从下一条消息起，将不再包含最早的 {n} 轮对话。</translation>
   </message>
   <message>
-    <location filename="../../app/choices.py"/>
+    <location filename="../../app/composer/choices.py"/>
     <source>Use a context of {n_ctx:,} tokens</source>
     <translation>使用 {n_ctx:,} 个 token 的上下文</translation>
   </message>
   <message>
-    <location filename="../../app/choices.py"/>
+    <location filename="../../app/composer/choices.py"/>
     <source>Use a context of {n_ctx:,} tokens, stored in less memory</source>
     <translation>使用 {n_ctx:,} 个 token 的上下文（占用更少内存）</translation>
   </message>
   <message>
-    <location filename="../../app/code_view.py"/>
+    <location filename="../../app/markdown/code_view.py"/>
     <source>Code</source>
     <translation>代码</translation>
   </message>
   <message>
-    <location filename="../../app/code_view.py"/>
+    <location filename="../../app/markdown/code_view.py"/>
     <source>Copied</source>
     <translation>已复制</translation>
   </message>
   <message>
-    <location filename="../../app/code_view.py"/>
-    <location filename="../../app/message_menu.py"/>
+    <location filename="../../app/markdown/code_view.py"/>
+    <location filename="../../app/transcript/message_menu.py"/>
     <source>Copy code</source>
     <translation>复制代码</translation>
   </message>
   <message>
-    <location filename="../../app/code_view.py"/>
+    <location filename="../../app/markdown/code_view.py"/>
     <source>Show all {lines} lines</source>
     <translation>显示全部 {lines} 行</translation>
   </message>
   <message>
-    <location filename="../../app/code_view.py"/>
+    <location filename="../../app/markdown/code_view.py"/>
     <source>Show less</source>
     <translation>收起</translation>
   </message>
   <message>
-    <location filename="../../app/code_view.py"/>
+    <location filename="../../app/markdown/code_view.py"/>
     <source>Wrap lines</source>
     <translation>自动换行</translation>
   </message>
   <message>
-    <location filename="../../app/code_view.py"/>
+    <location filename="../../app/markdown/code_view.py"/>
     <source>Wrap long lines of code</source>
     <translation>长代码行自动换行</translation>
   </message>
   <message>
-    <location filename="../../app/code_view.py"/>
+    <location filename="../../app/markdown/code_view.py"/>
     <source>code</source>
     <translation>代码</translation>
   </message>
   <message>
-    <location filename="../../app/command_set.py"/>
-    <location filename="../../app/composer.py"/>
+    <location filename="../../app/commands/command_set.py"/>
+    <location filename="../../app/composer/composer.py"/>
     <source>{words} ({keys})</source>
     <translation>{words} ({keys})</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;About Chickadee</source>
     <translation>关于 Chickadee(&amp;A)</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Attach files…</source>
     <translation>添加文件(&amp;A)…</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Chat</source>
     <translation>对话(&amp;C)</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Chats</source>
     <translation>对话列表(&amp;C)</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Delete chat</source>
     <translation>删除对话(&amp;D)</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Edit</source>
     <translation>编辑(&amp;E)</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Export this chat…</source>
     <translation>导出此对话(&amp;E)…</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;File</source>
     <translation>文件(&amp;F)</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Find in chats</source>
     <translation>在对话中查找(&amp;F)</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Full screen</source>
     <translation>全屏(&amp;F)</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Help</source>
     <translation>帮助(&amp;H)</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Import chats…</source>
     <translation>导入对话(&amp;I)…</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Instructions and persona…</source>
     <translation>指令与角色(&amp;I)…</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Keyboard shortcuts</source>
     <translation>键盘快捷键(&amp;K)</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Larger text</source>
     <translation>放大文字(&amp;L)</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Models…</source>
     <translation>模型(&amp;M)…</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;New chat</source>
     <translation>新对话(&amp;N)</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Next chat</source>
     <translation>下一个对话(&amp;N)</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Normal text size</source>
     <translation>默认文字大小(&amp;N)</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Open model…</source>
     <translation>打开模型(&amp;O)…</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Previous chat</source>
     <translation>上一个对话(&amp;P)</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Quit</source>
     <translation>退出(&amp;Q)</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Rename chat</source>
     <translation>重命名对话(&amp;R)</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Search chats and commands…</source>
     <translation>搜索对话和命令(&amp;S)…</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Settings…</source>
     <translation>设置(&amp;S)…</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Smaller text</source>
     <translation>缩小文字(&amp;S)</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Stop, or close what is open</source>
     <translation>停止，或关闭弹出内容(&amp;S)</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Try again</source>
     <translation>重新回答(&amp;T)</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;View</source>
     <translation>视图(&amp;V)</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Write a message</source>
     <translation>输入消息(&amp;W)</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>Another version of the message</source>
     <translation>切换消息的其他版本</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>Copy last &amp;answer</source>
     <translation>复制最后的回答(&amp;A)</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>Copy last &amp;code</source>
     <translation>复制最后的代码(&amp;C)</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>Delete the chat in the list</source>
     <translation>删除列表中的对话</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>Export a&amp;ll chats…</source>
     <translation>导出全部对话(&amp;L)…</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>New &amp;folder</source>
     <translation>新建文件夹(&amp;F)</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>New line in the message</source>
     <translation>在消息中换行</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>Pin chat, &amp;or unpin it</source>
     <translation>置顶或取消置顶对话(&amp;O)</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>Recently d&amp;eleted…</source>
     <translation>最近删除(&amp;E)…</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>Rename the chat in the list</source>
     <translation>重命名列表中的对话</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>Send the message</source>
     <translation>发送消息</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>To the &amp;beginning</source>
     <translation>到开头(&amp;B)</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>To the &amp;end</source>
     <translation>到末尾(&amp;E)</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>What can be done with it: its menu</source>
     <translation>打开其操作菜单</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>What is &amp;kept on this computer…</source>
     <translation>本机保存的内容(&amp;K)…</translation>
   </message>
   <message>
-    <location filename="../../app/commands.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>What the en&amp;gine does</source>
     <translation>引擎状态(&amp;G)</translation>
   </message>
   <message>
-    <location filename="../../app/composer.py"/>
+    <location filename="../../app/composer/composer.py"/>
     <source>Attach files</source>
     <translation>添加文件</translation>
   </message>
   <message>
-    <location filename="../../app/composer.py"/>
+    <location filename="../../app/composer/composer.py"/>
     <source>Message</source>
     <translation>消息</translation>
   </message>
   <message>
-    <location filename="../../app/composer.py"/>
-    <location filename="../../app/message_editor.py"/>
+    <location filename="../../app/composer/composer.py"/>
+    <location filename="../../app/transcript/message_editor.py"/>
     <source>Send</source>
     <translation>发送</translation>
   </message>
   <message>
-    <location filename="../../app/composer.py"/>
-    <location filename="../../app/task_line.py"/>
+    <location filename="../../app/composer/composer.py"/>
+    <location filename="../../app/sidebar/task_line.py"/>
     <source>Stop</source>
     <translation>停止</translation>
   </message>
   <message>
-    <location filename="../../app/composer.py"/>
+    <location filename="../../app/composer/composer.py"/>
     <source>This model reads text only, so images cannot be attached.</source>
     <translation>此模型只能读取文本，无法添加图片。</translation>
   </message>
   <message>
-    <location filename="../../app/context_control.py"/>
+    <location filename="../../app/composer/context_control.py"/>
     <source>Leave out nothing any more</source>
     <translation>不再忽略任何内容</translation>
   </message>
   <message>
-    <location filename="../../app/context_control.py"/>
+    <location filename="../../app/composer/context_control.py"/>
     <source>Leave out the oldest turn from now on</source>
     <translation>从现在起忽略最早的一轮对话</translation>
   </message>
   <message>
-    <location filename="../../app/context_control.py"/>
+    <location filename="../../app/composer/context_control.py"/>
     <source>The model reads the whole chat again with your next message.</source>
     <translation>发送下一条消息时，模型会重新读取整个对话。</translation>
   </message>
   <message>
-    <location filename="../../app/context_control.py"/>
-    <location filename="../../app/librarian.py"/>
-    <location filename="../../app/message_acts.py"/>
-    <location filename="../../app/model_keeper.py"/>
+    <location filename="../../app/composer/context_control.py"/>
+    <location filename="../../app/sidebar/librarian.py"/>
+    <location filename="../../app/transcript/message_acts.py"/>
+    <location filename="../../app/model_library/model_keeper.py"/>
     <source>Undo</source>
     <translation>撤销</translation>
   </message>
   <message>
-    <location filename="../../app/context_use.py"/>
+    <location filename="../../app/chats/context_use.py"/>
     <source>Always kept: the instructions{size}</source>
     <translation>始终保留：指令{size}</translation>
   </message>
   <message>
-    <location filename="../../app/context_use.py"/>
+    <location filename="../../app/chats/context_use.py"/>
     <source>Left out next, if you agree: “{title}”{size}</source>
     <translation>下一步将忽略（经你同意）：“{title}”{size}</translation>
   </message>
   <message>
-    <location filename="../../app/context_use.py"/>
+    <location filename="../../app/chats/context_use.py"/>
     <source>Left out, as you chose: {which}{size}</source>
     <translation>按你的选择已忽略：{which}{size}</translation>
   </message>
   <message>
-    <location filename="../../app/context_use.py"/>
+    <location filename="../../app/chats/context_use.py"/>
     <source>the oldest turn</source>
     <translation>最早的一轮对话</translation>
   </message>
   <message>
-    <location filename="../../app/context_use.py"/>
+    <location filename="../../app/chats/context_use.py"/>
     <source>the oldest {n} turns</source>
     <translation>最早的 {n} 轮对话</translation>
   </message>
   <message>
-    <location filename="../../app/context_use.py"/>
-    <location filename="../../app/gauge.py"/>
+    <location filename="../../app/chats/context_use.py"/>
+    <location filename="../../app/composer/gauge.py"/>
     <source>{used:,} of {n_ctx:,} tokens of the context are used</source>
     <translation>上下文已用 {used:,} / {n_ctx:,} 个 token</translation>
   </message>
   <message>
-    <location filename="../../app/conversation.py"/>
+    <location filename="../../app/chats/conversation.py"/>
     <source>The chat goes on, but only until you close the window.</source>
     <translation>对话可以继续，但关闭窗口后不会保留。</translation>
   </message>
   <message>
-    <location filename="../../app/database.py"/>
+    <location filename="../../app/library/database.py"/>
     <source>Another program is using the file with your chats, {path}. Close it and try again.</source>
     <translation>另一个程序正在使用对话文件 {path}。请关闭它后重试。</translation>
   </message>
   <message>
-    <location filename="../../app/database.py"/>
+    <location filename="../../app/library/database.py"/>
     <source>The disk is full, so this chat cannot be stored. Free some space.</source>
     <translation>磁盘已满，无法保存此对话。请释放一些空间。</translation>
   </message>
   <message>
-    <location filename="../../app/database.py"/>
+    <location filename="../../app/library/database.py"/>
     <source>The file with your chats, {path}, is damaged. Close Chickadee and start it again: what can be read will be recovered then.</source>
     <translation>对话文件 {path} 已损坏。请关闭并重新启动 Chickadee，届时将恢复可读取的内容。</translation>
   </message>
   <message>
-    <location filename="../../app/database.py"/>
+    <location filename="../../app/library/database.py"/>
     <source>The file with your chats, {path}, may only be read. Allow writing to it and its folder.</source>
     <translation>对话文件 {path} 为只读。请允许写入该文件及其所在文件夹。</translation>
   </message>
   <message>
-    <location filename="../../app/database.py"/>
+    <location filename="../../app/library/database.py"/>
     <source>Your chats cannot be stored in {path}: {reason}.</source>
     <translation>无法将对话保存到 {path}：{reason}。</translation>
   </message>
   <message>
-    <location filename="../../app/drop_hint.py"/>
+    <location filename="../../app/composer/drop_hint.py"/>
     <source>Drop the files to attach them</source>
     <translation>松开即可添加文件</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>About {seconds} s in this chat</source>
     <translation>此对话约节省 {seconds} 秒</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Engine</source>
     <translation>引擎</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>Everything else</source>
     <translation>其他部分</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>Free</source>
     <translation>空闲</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>In memory</source>
     <translation>在内存中</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Keys and values</source>
     <translation>键值缓存</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>Left out</source>
     <translation>已忽略</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>May grow by</source>
     <translation>还可增长</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
-    <location filename="../../app/schema.py"/>
-    <location filename="../../app/status_line.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <location filename="../../app/settings/schema.py"/>
+    <location filename="../../app/composer/status_line.py"/>
     <source>Memory</source>
     <translation>内存</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>Memory as planned</source>
     <translation>预计内存</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>Memory now</source>
     <translation>当前内存</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>Not kept yet</source>
     <translation>尚未保留</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>Nothing was drafted.</source>
     <translation>未使用草稿预测。</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>Nothing was written yet.</source>
     <translation>尚未生成内容。</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>Now</source>
     <translation>当前</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>On the disk too</source>
     <translation>磁盘上也有</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>Other programs</source>
     <translation>其他程序</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>Planned, for a full context</source>
     <translation>预计（上下文全满时）</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>Reading: {rate} tokens a second</source>
     <translation>读取：每秒 {rate} 个 token</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>Room</source>
     <translation>剩余空间</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
-    <location filename="../../app/status_line.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <location filename="../../app/composer/status_line.py"/>
     <source>Speed</source>
     <translation>速度</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>This chat in the cache, in tokens</source>
     <translation>此对话在缓存中（token）</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>This chat's tokens in the cache</source>
     <translation>此对话在缓存中的 token</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>Time saved</source>
     <translation>节省的时间</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>Tokens that came of each step, over the last minute</source>
     <translation>最近一分钟每步产生的 token</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>Weights</source>
     <translation>权重</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>What a step costs</source>
     <translation>每步耗时</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>What steps of several tokens cost</source>
     <translation>多 token 步骤的耗时</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>What the engine does</source>
     <translation>引擎状态</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>Writing: {rate} tokens a second</source>
     <translation>生成：每秒 {rate} 个 token</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>as measured</source>
     <translation>实测</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>cost</source>
     <translation>耗时</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>no gain</source>
     <translation>无增益</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>seconds</source>
     <translation>秒</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>tokens</source>
     <translation>token</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>tokens a step</source>
     <translation>每步 token</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>tokens in a step</source>
     <translation>一步中的 token 数</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>{name}: {accepted} of {drafted} drafted tokens accepted</source>
     <translation>{name}：采纳了 {drafted} 个草稿 token 中的 {accepted} 个</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>{n} tokens a step</source>
     <translation>每步 {n} 个 token</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>{n} turn</source>
     <translation>{n} 轮</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>{n} turns</source>
     <translation>{n} 轮</translation>
   </message>
   <message>
-    <location filename="../../app/engine_panel.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>{steps}, ×{gain} by drafting</source>
     <translation>{steps}，草稿预测 ×{gain}</translation>
   </message>
   <message>
-    <location filename="../../app/examples.py"/>
+    <location filename="../../app/chats/examples.py"/>
     <source>Explain how a heat pump works, then quiz me on it</source>
     <translation>讲解热泵的工作原理，然后出几道题考考我</translation>
   </message>
   <message>
-    <location filename="../../app/examples.py"/>
+    <location filename="../../app/chats/examples.py"/>
     <source>Explain in simple words why the sky is blue</source>
     <translation>用简单的话解释天空为什么是蓝色的</translation>
   </message>
   <message>
-    <location filename="../../app/examples.py"/>
+    <location filename="../../app/chats/examples.py"/>
     <source>Explain what a race condition is, with a short example</source>
     <translation>解释什么是竞态条件，并举一个简短的例子</translation>
   </message>
   <message>
-    <location filename="../../app/examples.py"/>
+    <location filename="../../app/chats/examples.py"/>
     <source>Give me five ideas for a rainy Sunday</source>
     <translation>给我五个下雨的周日可以做的事</translation>
   </message>
   <message>
-    <location filename="../../app/examples.py"/>
+    <location filename="../../app/chats/examples.py"/>
     <source>Help me plan a week of simple dinners for two</source>
     <translation>帮我安排两个人一周的简单晚餐</translation>
   </message>
   <message>
-    <location filename="../../app/examples.py"/>
+    <location filename="../../app/chats/examples.py"/>
     <source>Turn my notes into a polite e-mail; ask me for the notes</source>
     <translation>把我的要点写成一封得体的邮件，先问我要点是什么</translation>
   </message>
   <message>
-    <location filename="../../app/examples.py"/>
+    <location filename="../../app/chats/examples.py"/>
     <source>Write a Python function that finds duplicate lines in a file</source>
     <translation>写一个 Python 函数，找出文件中重复的行</translation>
   </message>
   <message>
-    <location filename="../../app/examples.py"/>
+    <location filename="../../app/chats/examples.py"/>
     <source>Write a SQL query for the three latest orders of each customer</source>
     <translation>写一条 SQL，查询每位客户最近的三笔订单</translation>
   </message>
   <message>
-    <location filename="../../app/examples.py"/>
+    <location filename="../../app/chats/examples.py"/>
     <source>Write a friendly note to thank a neighbour</source>
     <translation>给邻居写一张友好的感谢便条</translation>
   </message>
   <message>
-    <location filename="../../app/exchange.py"/>
+    <location filename="../../app/sidebar/exchange.py"/>
     <source>All chats of this file were here already.</source>
     <translation>此文件中的所有对话均已存在。</translation>
   </message>
   <message>
-    <location filename="../../app/exchange.py"/>
+    <location filename="../../app/sidebar/exchange.py"/>
     <source>All files (*)</source>
     <translation>所有文件 (*)</translation>
   </message>
   <message>
-    <location filename="../../app/exchange.py"/>
+    <location filename="../../app/sidebar/exchange.py"/>
     <source>Chats (*.json *.zip)</source>
     <translation>对话 (*.json *.zip)</translation>
   </message>
   <message>
-    <location filename="../../app/exchange.py"/>
+    <location filename="../../app/sidebar/exchange.py"/>
     <source>Chickadee chats {date}</source>
     <translation>Chickadee 对话 {date}</translation>
   </message>
   <message>
-    <location filename="../../app/exchange.py"/>
+    <location filename="../../app/sidebar/exchange.py"/>
     <source>Export chats</source>
     <translation>导出对话</translation>
   </message>
   <message>
-    <location filename="../../app/exchange.py"/>
+    <location filename="../../app/sidebar/exchange.py"/>
     <source>Exporting… {percent} %, {chats} chats</source>
     <translation>正在导出… {percent} %，{chats} 个对话</translation>
   </message>
   <message>
-    <location filename="../../app/exchange.py"/>
+    <location filename="../../app/sidebar/exchange.py"/>
     <source>Folder of Markdown files, to read (*.md)</source>
     <translation>Markdown 文件夹，便于阅读 (*.md)</translation>
   </message>
   <message>
-    <location filename="../../app/exchange.py"/>
+    <location filename="../../app/sidebar/exchange.py"/>
     <source>Import chats from Chickadee or ChatGPT</source>
     <translation>从 Chickadee 或 ChatGPT 导入对话</translation>
   </message>
   <message>
-    <location filename="../../app/exchange.py"/>
+    <location filename="../../app/sidebar/exchange.py"/>
     <source>Importing… {percent} %, {chats} chats</source>
     <translation>正在导入… {percent} %，{chats} 个对话</translation>
   </message>
   <message>
-    <location filename="../../app/exchange.py"/>
+    <location filename="../../app/sidebar/exchange.py"/>
     <source>JSON, can be imported again (*.json)</source>
     <translation>JSON，可再次导入 (*.json)</translation>
   </message>
   <message>
-    <location filename="../../app/exchange.py"/>
+    <location filename="../../app/sidebar/exchange.py"/>
     <source>Markdown, to read (*.md)</source>
     <translation>Markdown，便于阅读 (*.md)</translation>
   </message>
   <message>
-    <location filename="../../app/exchange.py"/>
+    <location filename="../../app/sidebar/exchange.py"/>
     <source>One import or export at a time: the last one still goes on.</source>
     <translation>一次只能进行一个导入或导出：上一个仍在进行。</translation>
   </message>
   <message>
-    <location filename="../../app/exchange.py"/>
+    <location filename="../../app/sidebar/exchange.py"/>
     <source>Stopped. Nothing was changed.</source>
     <translation>已停止，未做任何更改。</translation>
   </message>
   <message>
-    <location filename="../../app/exchange.py"/>
+    <location filename="../../app/sidebar/exchange.py"/>
     <source>There are no chats in this file.</source>
     <translation>此文件中没有对话。</translation>
   </message>
   <message>
-    <location filename="../../app/exchange.py"/>
+    <location filename="../../app/sidebar/exchange.py"/>
     <source>There is no chat to export yet.</source>
     <translation>还没有可导出的对话。</translation>
   </message>
   <message>
-    <location filename="../../app/exchange.py"/>
+    <location filename="../../app/sidebar/exchange.py"/>
     <source>{n} chat has changed.</source>
     <translation>更新了 {n} 个对话。</translation>
   </message>
   <message>
-    <location filename="../../app/exchange.py"/>
+    <location filename="../../app/sidebar/exchange.py"/>
     <source>{n} chat was exported.</source>
     <translation>已导出 {n} 个对话。</translation>
   </message>
   <message>
-    <location filename="../../app/exchange.py"/>
+    <location filename="../../app/sidebar/exchange.py"/>
     <source>{n} chat was imported.</source>
     <translation>已导入 {n} 个对话。</translation>
   </message>
   <message>
-    <location filename="../../app/exchange.py"/>
+    <location filename="../../app/sidebar/exchange.py"/>
     <source>{n} chats have changed.</source>
     <translation>更新了 {n} 个对话。</translation>
   </message>
   <message>
-    <location filename="../../app/exchange.py"/>
+    <location filename="../../app/sidebar/exchange.py"/>
     <source>{n} chats were exported.</source>
     <translation>已导出 {n} 个对话。</translation>
   </message>
   <message>
-    <location filename="../../app/exchange.py"/>
+    <location filename="../../app/sidebar/exchange.py"/>
     <source>{n} chats were imported.</source>
     <translation>已导入 {n} 个对话。</translation>
   </message>
   <message>
-    <location filename="../../app/exporting.py"/>
+    <location filename="../../app/library/exporting.py"/>
     <source>{path} could not be written: {reason}.</source>
     <translation>无法写入 {path}：{reason}。</translation>
   </message>
   <message>
-    <location filename="../../app/guard.py"/>
-    <location filename="../../app/markdown.py"/>
+    <location filename="../../app/markdown/guard.py"/>
+    <location filename="../../app/markdown/markdown.py"/>
     <source>image</source>
     <translation>图片</translation>
   </message>
   <message>
-    <location filename="../../app/help_sheet.py"/>
+    <location filename="../../app/commands/help_sheet.py"/>
     <source>Keyboard shortcuts</source>
     <translation>键盘快捷键</translation>
   </message>
   <message>
-    <location filename="../../app/help_sheet.py"/>
+    <location filename="../../app/commands/help_sheet.py"/>
     <source>Where the focus is</source>
     <translation>在焦点所在处</translation>
   </message>
   <message>
-    <location filename="../../app/hit_list.py"/>
+    <location filename="../../app/sidebar/hit_list.py"/>
     <source>Search results</source>
     <translation>搜索结果</translation>
   </message>
   <message>
-    <location filename="../../app/hit_list.py"/>
+    <location filename="../../app/sidebar/hit_list.py"/>
     <source>{title}: {words}</source>
     <translation>{title}：{words}</translation>
   </message>
   <message>
-    <location filename="../../app/importing.py"/>
+    <location filename="../../app/library/importing.py"/>
     <source>Entry {number} in {name} cannot be read. Nothing was imported.</source>
     <translation>无法读取 {name} 中的第 {number} 项。未导入任何内容。</translation>
   </message>
   <message>
-    <location filename="../../app/importing.py"/>
+    <location filename="../../app/library/importing.py"/>
     <source>This file was written by a newer Chickadee. Please update this one to import it.</source>
     <translation>此文件由较新版本的 Chickadee 写成。请更新后再导入。</translation>
   </message>
   <message>
-    <location filename="../../app/importing.py"/>
+    <location filename="../../app/library/importing.py"/>
     <source>{name} cannot be read: {reason}.</source>
     <translation>无法读取 {name}：{reason}。</translation>
   </message>
   <message>
-    <location filename="../../app/importing.py"/>
+    <location filename="../../app/library/importing.py"/>
     <source>{name} has no chats that Chickadee knows. Choose a JSON file that Chickadee exported, or conversations.json or the zip file of a ChatGPT export.</source>
     <translation>{name} 中没有 Chickadee 能识别的对话。请选择由 Chickadee 导出的 JSON 文件，或 ChatGPT 导出的 conversations.json 或 zip 文件。</translation>
   </message>
   <message>
-    <location filename="../../app/importing.py"/>
+    <location filename="../../app/library/importing.py"/>
     <source>{name} is damaged at byte {at}. Nothing was imported.</source>
     <translation>{name} 在第 {at} 字节处损坏。未导入任何内容。</translation>
   </message>
   <message>
-    <location filename="../../app/importing.py"/>
+    <location filename="../../app/library/importing.py"/>
     <source>{name} is damaged or locked with a password. Nothing was imported.</source>
     <translation>{name} 已损坏或受密码保护。未导入任何内容。</translation>
   </message>
   <message>
-    <location filename="../../app/importing.py"/>
+    <location filename="../../app/library/importing.py"/>
     <source>{name} is too large. Nothing was imported.</source>
     <translation>{name} 过大。未导入任何内容。</translation>
   </message>
   <message>
-    <location filename="../../app/keeping.py"/>
+    <location filename="../../app/settings/keeping.py"/>
     <source>No program shows the folder {folder}.</source>
     <translation>没有程序能显示文件夹 {folder}。</translation>
   </message>
   <message>
-    <location filename="../../app/keeping.py"/>
+    <location filename="../../app/settings/keeping.py"/>
     <source>Some files could not be deleted: {files}.</source>
     <translation>部分文件无法删除：{files}。</translation>
   </message>
   <message>
-    <location filename="../../app/kept_files.py"/>
+    <location filename="../../app/library/kept_files.py"/>
     <source>All messages and their files, folders, personas, and what was deleted in the last month.</source>
     <translation>所有消息及其文件、文件夹、角色，以及最近一个月删除的内容。</translation>
   </message>
   <message>
-    <location filename="../../app/kept_files.py"/>
+    <location filename="../../app/library/kept_files.py"/>
     <source>Delete all chats for good? Folders and personas stay.</source>
     <translation>永久删除所有对话？文件夹和角色会保留。</translation>
   </message>
   <message>
-    <location filename="../../app/kept_files.py"/>
+    <location filename="../../app/library/kept_files.py"/>
     <source>Delete all of it? Chats will be read anew.</source>
     <translation>全部删除？对话将需要重新读取。</translation>
   </message>
   <message>
-    <location filename="../../app/kept_files.py"/>
+    <location filename="../../app/library/kept_files.py"/>
     <source>Delete them?</source>
     <translation>删除日志？</translation>
   </message>
   <message>
-    <location filename="../../app/kept_files.py"/>
+    <location filename="../../app/library/kept_files.py"/>
     <source>Delete them? They are made anew in idle time.</source>
     <translation>删除这些数据？空闲时会重新测量。</translation>
   </message>
   <message>
-    <location filename="../../app/kept_files.py"/>
+    <location filename="../../app/library/kept_files.py"/>
     <source>Downloaded model files. They are removed in the window of the models.</source>
     <translation>已下载的模型文件。可在模型窗口中移除。</translation>
   </message>
   <message>
-    <location filename="../../app/kept_files.py"/>
+    <location filename="../../app/library/kept_files.py"/>
     <source>How fast this computer is, what was learned of models, facts about files.</source>
     <translation>本机速度、关于模型的测量结果以及文件信息。</translation>
   </message>
   <message>
-    <location filename="../../app/kept_files.py"/>
+    <location filename="../../app/library/kept_files.py"/>
     <source>Logs</source>
     <translation>日志</translation>
   </message>
   <message>
-    <location filename="../../app/kept_files.py"/>
+    <location filename="../../app/library/kept_files.py"/>
     <source>Measurements</source>
     <translation>测量数据</translation>
   </message>
   <message>
-    <location filename="../../app/kept_files.py"/>
-    <location filename="../../app/models_dialog.py"/>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/library/kept_files.py"/>
+    <location filename="../../app/model_library/models_dialog.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Models</source>
     <translation>模型</translation>
   </message>
   <message>
-    <location filename="../../app/kept_files.py"/>
+    <location filename="../../app/library/kept_files.py"/>
     <source>Saved reading</source>
     <translation>阅读缓存</translation>
   </message>
   <message>
-    <location filename="../../app/kept_files.py"/>
-    <location filename="../../app/settings_dialog.py"/>
+    <location filename="../../app/library/kept_files.py"/>
+    <location filename="../../app/settings/settings_dialog.py"/>
     <location filename="../../app/window.py"/>
     <source>Settings</source>
     <translation>设置</translation>
   </message>
   <message>
-    <location filename="../../app/kept_files.py"/>
+    <location filename="../../app/library/kept_files.py"/>
     <source>What models have read of your chats, so that these open fast.</source>
     <translation>模型已读取的对话内容，用于快速打开对话。</translation>
   </message>
   <message>
-    <location filename="../../app/kept_files.py"/>
+    <location filename="../../app/library/kept_files.py"/>
     <source>What the programs reported, without anything of your chats.</source>
     <translation>程序运行记录，不含任何对话内容。</translation>
   </message>
   <message>
-    <location filename="../../app/kept_files.py"/>
+    <location filename="../../app/library/kept_files.py"/>
     <source>What you chose, and where the window was.</source>
     <translation>你的设置以及窗口位置。</translation>
   </message>
   <message>
-    <location filename="../../app/kept_sheet.py"/>
+    <location filename="../../app/settings/kept_sheet.py"/>
     <source>All of it stays on this computer, in files that only you can read.</source>
     <translation>所有内容都留在这台电脑上，保存在只有你能读取的文件中。</translation>
   </message>
   <message>
-    <location filename="../../app/kept_sheet.py"/>
+    <location filename="../../app/settings/kept_sheet.py"/>
     <source>Delete {kind}</source>
     <translation>删除{kind}</translation>
   </message>
   <message>
-    <location filename="../../app/kept_sheet.py"/>
+    <location filename="../../app/settings/kept_sheet.py"/>
     <source>Delete…</source>
     <translation>删除…</translation>
   </message>
   <message>
-    <location filename="../../app/kept_sheet.py"/>
+    <location filename="../../app/settings/kept_sheet.py"/>
     <source>Nothing</source>
     <translation>无</translation>
   </message>
   <message>
-    <location filename="../../app/kept_sheet.py"/>
+    <location filename="../../app/settings/kept_sheet.py"/>
     <source>Open folder</source>
     <translation>打开文件夹</translation>
   </message>
   <message>
-    <location filename="../../app/kept_sheet.py"/>
+    <location filename="../../app/settings/kept_sheet.py"/>
     <source>Open the folder of {kind}</source>
     <translation>打开{kind}所在文件夹</translation>
   </message>
   <message>
-    <location filename="../../app/kept_sheet.py"/>
+    <location filename="../../app/settings/kept_sheet.py"/>
     <source>What is kept on this computer</source>
     <translation>本机保存的内容</translation>
   </message>
   <message>
-    <location filename="../../app/kept_sheet.py"/>
+    <location filename="../../app/settings/kept_sheet.py"/>
     <source>{files}, {size}</source>
     <translation>{files}，{size}</translation>
   </message>
   <message>
-    <location filename="../../app/kept_sheet.py"/>
+    <location filename="../../app/settings/kept_sheet.py"/>
     <source>{n} file</source>
     <translation>{n} 个文件</translation>
   </message>
   <message>
-    <location filename="../../app/kept_sheet.py"/>
+    <location filename="../../app/settings/kept_sheet.py"/>
     <source>{n} files</source>
     <translation>{n} 个文件</translation>
   </message>
   <message>
-    <location filename="../../app/librarian.py"/>
+    <location filename="../../app/sidebar/librarian.py"/>
     <source>New folder</source>
     <translation>新建文件夹</translation>
   </message>
   <message>
-    <location filename="../../app/librarian.py"/>
+    <location filename="../../app/sidebar/librarian.py"/>
     <source>The folder “{name}” was deleted. Its chats are still here.</source>
     <translation>已删除文件夹“{name}”，其中的对话仍然保留。</translation>
   </message>
   <message>
-    <location filename="../../app/librarian.py"/>
+    <location filename="../../app/sidebar/librarian.py"/>
     <source>{n} chat was deleted.</source>
     <translation>已删除 {n} 个对话。</translation>
   </message>
   <message>
-    <location filename="../../app/librarian.py"/>
+    <location filename="../../app/sidebar/librarian.py"/>
     <source>{n} chats were deleted.</source>
     <translation>已删除 {n} 个对话。</translation>
   </message>
   <message>
-    <location filename="../../app/librarian.py"/>
+    <location filename="../../app/sidebar/librarian.py"/>
     <source>“{title}” was deleted.</source>
     <translation>已删除“{title}”。</translation>
   </message>
   <message>
-    <location filename="../../app/markdown.py"/>
+    <location filename="../../app/markdown/markdown.py"/>
     <source>[image: {name}]</source>
     <translation>[图片：{name}]</translation>
   </message>
   <message>
-    <location filename="../../app/message_actions.py"/>
-    <location filename="../../app/message_view.py"/>
-    <location filename="../../app/prose_view.py"/>
+    <location filename="../../app/chats/message_actions.py"/>
+    <location filename="../../app/transcript/message_view.py"/>
+    <location filename="../../app/markdown/prose_view.py"/>
     <source>Answer</source>
     <translation>回答</translation>
   </message>
   <message>
-    <location filename="../../app/message_actions.py"/>
+    <location filename="../../app/chats/message_actions.py"/>
     <source>Continue</source>
     <translation>继续</translation>
   </message>
   <message>
-    <location filename="../../app/message_actions.py"/>
+    <location filename="../../app/chats/message_actions.py"/>
     <source>Copy message</source>
     <translation>复制消息</translation>
   </message>
   <message>
-    <location filename="../../app/message_actions.py"/>
+    <location filename="../../app/chats/message_actions.py"/>
     <source>Delete message</source>
     <translation>删除消息</translation>
   </message>
   <message>
-    <location filename="../../app/message_actions.py"/>
-    <location filename="../../app/message_menu.py"/>
+    <location filename="../../app/chats/message_actions.py"/>
+    <location filename="../../app/transcript/message_menu.py"/>
     <location filename="../../app/notice.py"/>
     <source>Details</source>
     <translation>详情</translation>
   </message>
   <message>
-    <location filename="../../app/message_actions.py"/>
-    <location filename="../../app/message_editor.py"/>
+    <location filename="../../app/chats/message_actions.py"/>
+    <location filename="../../app/transcript/message_editor.py"/>
     <source>Edit message</source>
     <translation>编辑消息</translation>
   </message>
   <message>
-    <location filename="../../app/message_actions.py"/>
+    <location filename="../../app/chats/message_actions.py"/>
     <source>Try again</source>
     <translation>重新回答</translation>
   </message>
   <message>
-    <location filename="../../app/message_acts.py"/>
+    <location filename="../../app/transcript/message_acts.py"/>
     <source>An answer is being written: stop it first, or wait for its end.</source>
     <translation>正在生成回答：请先停止，或等待其结束。</translation>
   </message>
   <message>
-    <location filename="../../app/message_acts.py"/>
+    <location filename="../../app/transcript/message_acts.py"/>
     <source>Bring back</source>
     <translation>恢复</translation>
   </message>
   <message>
-    <location filename="../../app/message_acts.py"/>
+    <location filename="../../app/transcript/message_acts.py"/>
     <source>The messages of this chat were deleted.</source>
     <translation>此对话的消息已被删除。</translation>
   </message>
   <message>
-    <location filename="../../app/message_acts.py"/>
+    <location filename="../../app/transcript/message_acts.py"/>
     <source>Your changes were put aside.</source>
     <translation>已放弃你的修改。</translation>
   </message>
   <message>
-    <location filename="../../app/message_acts.py"/>
+    <location filename="../../app/transcript/message_acts.py"/>
     <source>{n} message was deleted.</source>
     <translation>已删除 {n} 条消息。</translation>
   </message>
   <message>
-    <location filename="../../app/message_acts.py"/>
+    <location filename="../../app/transcript/message_acts.py"/>
     <source>{n} messages were deleted.</source>
     <translation>已删除 {n} 条消息。</translation>
   </message>
   <message>
-    <location filename="../../app/message_editor.py"/>
+    <location filename="../../app/transcript/message_editor.py"/>
     <source>Leave the message as it is (Esc)</source>
     <translation>保持消息不变 (Esc)</translation>
   </message>
   <message>
-    <location filename="../../app/message_editor.py"/>
+    <location filename="../../app/transcript/message_editor.py"/>
     <source>Send the new wording; the old one stays beside it (Enter)</source>
     <translation>发送修改后的消息，原消息会保留 (Enter)</translation>
   </message>
   <message>
-    <location filename="../../app/message_facts.py"/>
+    <location filename="../../app/chats/message_facts.py"/>
     <source>{tokens} in {seconds} s, {speed} tok/s</source>
     <translation>{tokens}，用时 {seconds} 秒，{speed} token/秒</translation>
   </message>
   <message>
-    <location filename="../../app/message_facts.py"/>
+    <location filename="../../app/chats/message_facts.py"/>
     <source>{tokens} of the question read, {known} known from before</source>
     <translation>问题读取了 {tokens}，另有 {known} 此前已读</translation>
   </message>
   <message>
-    <location filename="../../app/message_menu.py"/>
+    <location filename="../../app/transcript/message_menu.py"/>
     <source>Bring back what was deleted below</source>
     <translation>恢复下方已删除的消息</translation>
   </message>
   <message>
-    <location filename="../../app/message_menu.py"/>
+    <location filename="../../app/transcript/message_menu.py"/>
     <source>Copy address of the link</source>
     <translation>复制链接地址</translation>
   </message>
   <message>
-    <location filename="../../app/message_menu.py"/>
+    <location filename="../../app/transcript/message_menu.py"/>
     <source>Copy selection</source>
     <translation>复制所选内容</translation>
   </message>
   <message>
-    <location filename="../../app/message_menu.py"/>
+    <location filename="../../app/transcript/message_menu.py"/>
     <source>Next version</source>
     <translation>下一版本</translation>
   </message>
   <message>
-    <location filename="../../app/message_menu.py"/>
+    <location filename="../../app/transcript/message_menu.py"/>
     <source>Previous version</source>
     <translation>上一版本</translation>
   </message>
   <message>
-    <location filename="../../app/message_view.py"/>
+    <location filename="../../app/transcript/message_view.py"/>
     <source>Stopped.</source>
     <translation>已停止。</translation>
   </message>
   <message>
-    <location filename="../../app/message_view.py"/>
+    <location filename="../../app/transcript/message_view.py"/>
     <source>The answer reached its length limit.</source>
     <translation>回答已达到长度上限。</translation>
   </message>
   <message>
-    <location filename="../../app/message_view.py"/>
+    <location filename="../../app/transcript/message_view.py"/>
     <source>The context is full, so the answer ends here.</source>
     <translation>上下文已满，回答到此结束。</translation>
   </message>
   <message>
-    <location filename="../../app/message_view.py"/>
+    <location filename="../../app/transcript/message_view.py"/>
     <source>The engine stopped here.</source>
     <translation>引擎在此处停止。</translation>
   </message>
   <message>
-    <location filename="../../app/message_view.py"/>
+    <location filename="../../app/transcript/message_view.py"/>
     <source>This answer was interrupted when the window closed.</source>
     <translation>窗口关闭时，此回答被中断。</translation>
   </message>
   <message>
-    <location filename="../../app/model_keeper.py"/>
-    <location filename="../../app/models_dialog.py"/>
+    <location filename="../../app/model_library/model_keeper.py"/>
+    <location filename="../../app/model_library/models_dialog.py"/>
     <source>Add file…</source>
     <translation>添加文件…</translation>
   </message>
   <message>
-    <location filename="../../app/model_keeper.py"/>
-    <location filename="../../app/models_dialog.py"/>
+    <location filename="../../app/model_library/model_keeper.py"/>
+    <location filename="../../app/model_library/models_dialog.py"/>
     <source>Add folder…</source>
     <translation>添加文件夹…</translation>
   </message>
   <message>
-    <location filename="../../app/model_keeper.py"/>
+    <location filename="../../app/model_library/model_keeper.py"/>
     <source>Models (*.gguf)</source>
     <translation>模型 (*.gguf)</translation>
   </message>
   <message>
-    <location filename="../../app/model_keeper.py"/>
+    <location filename="../../app/model_library/model_keeper.py"/>
     <source>huggingface.co has no model of this kind with these words.</source>
     <translation>huggingface.co 上没有匹配的此类模型。</translation>
   </message>
   <message>
-    <location filename="../../app/model_keeper.py"/>
+    <location filename="../../app/model_library/model_keeper.py"/>
     <source>{folder} is no longer looked into; its files stay.</source>
     <translation>不再在 {folder} 中查找模型；其中的文件仍保留。</translation>
   </message>
   <message>
-    <location filename="../../app/model_keeper.py"/>
+    <location filename="../../app/model_library/model_keeper.py"/>
     <source>{model} is no longer listed; its file stays.</source>
     <translation>已从列表移除 {model}，其文件保留。</translation>
   </message>
   <message>
-    <location filename="../../app/model_keeper.py"/>
+    <location filename="../../app/model_library/model_keeper.py"/>
     <source>{model} was deleted.</source>
     <translation>已删除 {model}。</translation>
   </message>
   <message>
-    <location filename="../../app/model_options.py"/>
+    <location filename="../../app/model_library/model_options.py"/>
     <source>All as in the settings</source>
     <translation>全部按设置</translation>
   </message>
   <message>
-    <location filename="../../app/model_options.py"/>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_options.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>Load</source>
     <translation>加载</translation>
   </message>
   <message>
-    <location filename="../../app/model_options.py"/>
+    <location filename="../../app/model_library/model_options.py"/>
     <source>Options of {model}</source>
     <translation>{model} 的选项</translation>
   </message>
   <message>
-    <location filename="../../app/model_options.py"/>
+    <location filename="../../app/model_library/model_options.py"/>
     <source>draft model</source>
     <translation>草稿模型</translation>
   </message>
   <message>
-    <location filename="../../app/model_options.py"/>
+    <location filename="../../app/model_library/model_options.py"/>
     <source>keys and values</source>
     <translation>键值缓存</translation>
   </message>
   <message>
-    <location filename="../../app/model_options.py"/>
+    <location filename="../../app/model_library/model_options.py"/>
     <source>the rest</source>
     <translation>其余部分</translation>
   </message>
   <message>
-    <location filename="../../app/model_options.py"/>
+    <location filename="../../app/model_library/model_options.py"/>
     <source>weights</source>
     <translation>权重</translation>
   </message>
   <message>
-    <location filename="../../app/model_options.py"/>
+    <location filename="../../app/model_library/model_options.py"/>
     <source>{size} can be used</source>
     <translation>可用 {size}</translation>
   </message>
   <message>
-    <location filename="../../app/model_page.py"/>
+    <location filename="../../app/model_library/model_page.py"/>
     <source>Downloads</source>
     <translation>下载</translation>
   </message>
   <message>
-    <location filename="../../app/model_page.py"/>
+    <location filename="../../app/model_library/model_page.py"/>
     <source>Found on huggingface.co</source>
     <translation>在 huggingface.co 上找到</translation>
   </message>
   <message>
-    <location filename="../../app/model_page.py"/>
+    <location filename="../../app/model_library/model_page.py"/>
     <source>On this computer</source>
     <translation>本机</translation>
   </message>
   <message>
-    <location filename="../../app/model_page.py"/>
+    <location filename="../../app/model_library/model_page.py"/>
     <source>Suggested for download</source>
     <translation>推荐下载</translation>
   </message>
   <message>
-    <location filename="../../app/model_row_view.py"/>
+    <location filename="../../app/model_library/model_row_view.py"/>
     <source>Downloaded of {model}</source>
     <translation>{model} 的下载进度</translation>
   </message>
   <message>
-    <location filename="../../app/model_row_view.py"/>
+    <location filename="../../app/model_library/model_row_view.py"/>
     <source>{action}: {model}</source>
     <translation>{action}：{model}</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>Cancelled</source>
     <translation>已取消</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>Checking what has arrived</source>
     <translation>正在校验已下载的内容</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>Connecting</source>
     <translation>正在连接</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>Does not fit: it needs {size} of memory</source>
     <translation>无法运行：需要 {size} 内存</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>Does not fit: {size}; a context of {n} tokens would</source>
     <translation>无法运行：需要 {size}；{n} 个 token 的上下文则可以</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>Done</source>
     <translation>完成</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>Download</source>
     <translation>下载</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>Downloading</source>
     <translation>正在下载</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>Fits: {size} of memory with {n} tokens</source>
     <translation>可运行：{n} 个 token 时占用内存 {size}</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>Hide</source>
     <translation>隐藏</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>Its makers give it only to those who have an account there.</source>
     <translation>其作者只提供给在该网站有账号的人。</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>Leave out folder</source>
     <translation>不再查找此文件夹</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>Options…</source>
     <translation>选项…</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>Pause</source>
     <translation>暂停</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>Paused</source>
     <translation>已暂停</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>Resume</source>
     <translation>继续</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>Show files</source>
     <translation>显示文件</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>Stopped</source>
     <translation>已停止</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>The line dropped; trying again</source>
     <translation>连接中断，正在重试</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>Tight: {size} of memory with {n} tokens</source>
     <translation>勉强可运行：{n} 个 token 时占用内存 {size}</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>Unload</source>
     <translation>卸载</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>Waiting</source>
     <translation>等待中</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>Whether it fits is not known.</source>
     <translation>不确定能否运行。</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>Working out whether it fits…</source>
     <translation>正在判断能否运行…</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>about {size}</source>
     <translation>约 {size}</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>added by you</source>
     <translation>由你添加</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>built in</source>
     <translation>内置</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>downloaded</source>
     <translation>已下载</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>from LM Studio</source>
     <translation>来自 LM Studio</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>from Ollama</source>
     <translation>来自 Ollama</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>from llama.cpp</source>
     <translation>来自 llama.cpp</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>from the Hugging Face cache</source>
     <translation>来自 Hugging Face 缓存</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>in use</source>
     <translation>使用中</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>is here</source>
     <translation>本机已有</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>{done} of {total}</source>
     <translation>{done} / {total}</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>{hours} hours</source>
     <translation>{hours} 小时</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>{n} download</source>
     <translation>{n} 次下载</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>{n} downloads</source>
     <translation>{n} 次下载</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>{n} minute</source>
     <translation>{n} 分钟</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>{n} minutes</source>
     <translation>{n} 分钟</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>{speed} a second</source>
     <translation>每秒 {speed}</translation>
   </message>
   <message>
-    <location filename="../../app/model_rows.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>{time} left</source>
     <translation>还需 {time}</translation>
   </message>
   <message>
-    <location filename="../../app/model_settings.py"/>
+    <location filename="../../app/model_library/model_settings.py"/>
     <source>A small model of the same family that guesses ahead for this one, which checks every word.</source>
     <translation>同系列的小模型，提前预测后续内容，由此模型逐词核对。</translation>
   </message>
   <message>
-    <location filename="../../app/model_settings.py"/>
+    <location filename="../../app/model_library/model_settings.py"/>
     <source>As in the settings</source>
     <translation>按设置</translation>
   </message>
   <message>
-    <location filename="../../app/model_settings.py"/>
+    <location filename="../../app/model_library/model_settings.py"/>
     <source>Draft model</source>
     <translation>草稿模型</translation>
   </message>
   <message>
-    <location filename="../../app/model_settings.py"/>
+    <location filename="../../app/model_library/model_settings.py"/>
     <source>How many of this model's heads keep less, from 0.01 to 1; automatic: as in the settings.</source>
     <translation>此模型中有多少比例的注意力头少存一些内容，0.01 到 1；自动：按设置。</translation>
   </message>
   <message>
-    <location filename="../../app/model_settings.py"/>
+    <location filename="../../app/model_library/model_settings.py"/>
     <source>Threads of the processor that compute this model; automatic: as in the settings.</source>
     <translation>计算此模型所用的处理器线程数；自动：按设置。</translation>
   </message>
   <message>
-    <location filename="../../app/model_settings.py"/>
+    <location filename="../../app/model_library/model_settings.py"/>
     <source>Tokens of a chat that this model sees at once; automatic: as in the settings.</source>
     <translation>此模型一次能看到的对话 token 数；自动：按设置。</translation>
   </message>
   <message>
-    <location filename="../../app/models_dialog.py"/>
+    <location filename="../../app/model_library/models_dialog.py"/>
     <source>Find a model</source>
     <translation>查找模型</translation>
   </message>
   <message>
-    <location filename="../../app/models_dialog.py"/>
+    <location filename="../../app/model_library/models_dialog.py"/>
     <source>No model here has these words. The search may find more.</source>
     <translation>本机没有匹配的模型。在线搜索可能会找到更多。</translation>
   </message>
   <message>
-    <location filename="../../app/models_dialog.py"/>
+    <location filename="../../app/model_library/models_dialog.py"/>
     <source>Search huggingface.co</source>
     <translation>搜索 huggingface.co</translation>
   </message>
   <message>
-    <location filename="../../app/models_dialog.py"/>
+    <location filename="../../app/model_library/models_dialog.py"/>
     <source>Searching and downloading connect to huggingface.co and send it words and names; nothing else connects.</source>
     <translation>搜索和下载会连接 huggingface.co，并发送搜索词和名称；除此之外不会有任何连接。</translation>
   </message>
   <message>
-    <location filename="../../app/models_dialog.py"/>
+    <location filename="../../app/model_library/models_dialog.py"/>
     <source>Searching…</source>
     <translation>正在搜索…</translation>
   </message>
@@ -2127,890 +2127,890 @@
     <translation>关闭提示</translation>
   </message>
   <message>
-    <location filename="../../app/palette.py"/>
+    <location filename="../../app/commands/palette.py"/>
     <source>Found</source>
     <translation>搜索结果</translation>
   </message>
   <message>
-    <location filename="../../app/palette.py"/>
+    <location filename="../../app/commands/palette.py"/>
     <source>Nothing has these words.</source>
     <translation>没有找到匹配的内容。</translation>
   </message>
   <message>
-    <location filename="../../app/palette.py"/>
+    <location filename="../../app/commands/palette.py"/>
     <source>Search chats and commands</source>
     <translation>搜索对话和命令</translation>
   </message>
   <message>
-    <location filename="../../app/persona.py"/>
+    <location filename="../../app/chats/persona.py"/>
     <source>A persona needs a name.</source>
     <translation>角色需要一个名称。</translation>
   </message>
   <message>
-    <location filename="../../app/persona.py"/>
+    <location filename="../../app/chats/persona.py"/>
     <source>Answer with a list of ten different, surprising ideas, one line each.</source>
     <translation>用列表给出十个不同的、出人意料的想法，每个一行。</translation>
   </message>
   <message>
-    <location filename="../../app/persona.py"/>
+    <location filename="../../app/chats/persona.py"/>
     <source>Brainstormer</source>
     <translation>头脑风暴</translation>
   </message>
   <message>
-    <location filename="../../app/persona.py"/>
+    <location filename="../../app/chats/persona.py"/>
     <source>Code helper</source>
     <translation>编程助手</translation>
   </message>
   <message>
-    <location filename="../../app/persona.py"/>
+    <location filename="../../app/chats/persona.py"/>
     <source>Correct spelling, grammar and style. Keep the language and the meaning. Answer with the new text only.</source>
     <translation>修正拼写、语法和文风。保持原来的语言和意思。只回答修改后的文本。</translation>
   </message>
   <message>
-    <location filename="../../app/persona.py"/>
+    <location filename="../../app/chats/persona.py"/>
     <source>Editor</source>
     <translation>编辑</translation>
   </message>
   <message>
-    <location filename="../../app/persona.py"/>
+    <location filename="../../app/chats/persona.py"/>
     <source>Summarize what the user writes in at most five short points, in its own language. Add nothing to it.</source>
     <translation>用原文的语言，把用户写的内容概括为最多五个简短要点。不要添加任何内容。</translation>
   </message>
   <message>
-    <location filename="../../app/persona.py"/>
+    <location filename="../../app/chats/persona.py"/>
     <source>Summarizer</source>
     <translation>摘要</translation>
   </message>
   <message>
-    <location filename="../../app/persona.py"/>
+    <location filename="../../app/chats/persona.py"/>
     <source>There is a persona “{name}” already.</source>
     <translation>已有名为“{name}”的角色。</translation>
   </message>
   <message>
-    <location filename="../../app/persona.py"/>
+    <location filename="../../app/chats/persona.py"/>
     <source>Translate what the user writes into English. Answer with the translation only.</source>
     <translation>把用户写的内容翻译成中文。只回答译文。</translation>
   </message>
   <message>
-    <location filename="../../app/persona.py"/>
+    <location filename="../../app/chats/persona.py"/>
     <source>Translator</source>
     <translation>翻译</translation>
   </message>
   <message>
-    <location filename="../../app/persona.py"/>
+    <location filename="../../app/chats/persona.py"/>
     <source>You are a careful programmer. Answer with working code first, then explain it in a few sentences.</source>
     <translation>你是一位严谨的程序员。先给出可运行的代码，再用几句话解释。</translation>
   </message>
   <message>
-    <location filename="../../app/persona.py"/>
+    <location filename="../../app/chats/persona.py"/>
     <source>“{name}” comes with Chickadee. Please choose another name.</source>
     <translation>“{name}”是 Chickadee 自带的。请换一个名称。</translation>
   </message>
   <message>
-    <location filename="../../app/preferences.py"/>
+    <location filename="../../app/settings/preferences.py"/>
     <source>No program opens {file}; any text editor will do.</source>
     <translation>没有程序能打开 {file}；可用任意文本编辑器打开。</translation>
   </message>
   <message>
-    <location filename="../../app/preferences.py"/>
+    <location filename="../../app/settings/preferences.py"/>
     <source>Open settings</source>
     <translation>打开设置</translation>
   </message>
   <message>
-    <location filename="../../app/problem_notice.py"/>
+    <location filename="../../app/assistant/problem_notice.py"/>
     <source>Choose another model</source>
     <translation>选择其他模型</translation>
   </message>
   <message>
-    <location filename="../../app/problem_notice.py"/>
+    <location filename="../../app/assistant/problem_notice.py"/>
     <source>Start engine again</source>
     <translation>重新启动引擎</translation>
   </message>
   <message>
-    <location filename="../../app/prose_view.py"/>
+    <location filename="../../app/markdown/prose_view.py"/>
     <source>Your message</source>
     <translation>你的消息</translation>
   </message>
   <message>
-    <location filename="../../app/recovery.py"/>
+    <location filename="../../app/library/recovery.py"/>
     <source>The damaged file was kept as {path}.</source>
     <translation>已损坏的文件保留为 {path}。</translation>
   </message>
   <message>
-    <location filename="../../app/recovery.py"/>
+    <location filename="../../app/library/recovery.py"/>
     <source>The file with your chats was damaged, and no chat in it could be read.</source>
     <translation>对话文件已损坏，其中的对话均无法读取。</translation>
   </message>
   <message>
-    <location filename="../../app/recovery.py"/>
+    <location filename="../../app/library/recovery.py"/>
     <source>The file with your chats was damaged. {chats} with {messages} came back.</source>
     <translation>对话文件曾损坏，已恢复{chats}，共{messages}。</translation>
   </message>
   <message>
-    <location filename="../../app/recovery.py"/>
+    <location filename="../../app/library/recovery.py"/>
     <source>{n} message</source>
     <translation>{n} 条消息</translation>
   </message>
   <message>
-    <location filename="../../app/recovery.py"/>
+    <location filename="../../app/library/recovery.py"/>
     <source>{n} messages</source>
     <translation>{n} 条消息</translation>
   </message>
   <message>
-    <location filename="../../app/row_delegate.py"/>
+    <location filename="../../app/sidebar/row_delegate.py"/>
     <source>New name</source>
     <translation>新名称</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>16 bits (f16)</source>
     <translation>16 位 (f16)</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>4 bits (q4_0)</source>
     <translation>4 位 (q4_0)</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>8 bits (q8_0)</source>
     <translation>8 位 (q8_0)</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>A window (lossy)</source>
     <translation>只看窗口内（有损）</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Above 1, recent words are less likely to come again; small models fall into loops at 1.</source>
     <translation>大于 1 时，最近用过的词不易再次出现；为 1 时小模型容易陷入重复。</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>All of them</source>
     <translation>全部</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>An answer ends after so many tokens; automatic: when the model ends it, or the context is full.</source>
     <translation>回答达到此 token 数后结束；自动：由模型结束，或上下文已满。</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Answers</source>
     <translation>回答</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>As measured here</source>
     <translation>按本机测量</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>As published (lossy)</source>
     <translation>按论文方法（有损）</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>As the system</source>
     <translation>跟随系统</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
-    <location filename="../../app/setting_controls.py"/>
+    <location filename="../../app/settings/schema.py"/>
+    <location filename="../../app/settings/setting_controls.py"/>
     <source>Automatic</source>
     <translation>自动</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>By the published rule</source>
     <translation>按已发表的规则</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Chickadee connects only when you search or download models; this forbids that too.</source>
     <translation>Chickadee 仅在你搜索或下载模型时联网；此项可将其完全禁止。</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Connections</source>
     <translation>网络连接</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Context</source>
     <translation>上下文</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Dark</source>
     <translation>深色</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Drafting</source>
     <translation>草稿预测</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>For chats that are saved so that they open fast; 0 saves none and deletes those that were saved.</source>
     <translation>用于保存对话缓存，使其能快速打开；0 表示不保存，并删除已保存的缓存。</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Guesses the next words from the chat's own text, where measurements promise that it is faster.</source>
     <translation>根据对话中已有的文字预测后续词语，仅在测量表明更快时使用。</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Heads that keep less</source>
     <translation>少存内容的注意力头</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>How exactly the model remembers what it has read: fewer bits make room for a longer context.</source>
     <translation>模型记忆已读内容的精度：位数越少，可容纳的上下文越长。</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>How freely words are chosen: 0 always takes the likeliest one, more is livelier.</source>
     <translation>选词的自由度：0 总是选最可能的词，数值越大越活泼。</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>How many of the heads keep less, from 0.01 to 1; automatic: a quarter.</source>
     <translation>有多少比例的注意力头少存一些内容，0.01 到 1；自动：四分之一。</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>How many of the processor's threads compute; automatic: as many as suit this computer.</source>
     <translation>用于计算的处理器线程数；自动：选择适合本机的数量。</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>How many tokens of a chat the model can see at once; automatic: what fits into memory.</source>
     <translation>模型一次能看到的对话 token 数；自动：取内存能容纳的最大值。</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>In percent, from 80 to 200. Ctrl and + or - change it too, Ctrl+0 goes back.</source>
     <translation>百分比，80 到 200。也可用 Ctrl 加 + 或 - 调整，Ctrl+0 恢复默认。</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Instructions</source>
     <translation>指令</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Language</source>
     <translation>语言</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Library</source>
     <translation>计算库</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Light</source>
     <translation>浅色</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Light or dark; automatic: as the system has it, also when that changes.</source>
     <translation>浅色或深色；自动：跟随系统，系统切换时也随之切换。</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Longest answer</source>
     <translation>回答长度上限</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Lossy: part of the model forgets more, so that a long chat takes less memory. Needs the own graph and a ranking of the model's heads (python -m engine rank-heads).</source>
     <translation>有损：模型的一部分记得更少，使长对话占用更少内存。需要“自研计算图”以及该模型注意力头的排名（python -m engine rank-heads）。</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Merged by token (lossy)</source>
     <translation>按词元合并（有损）</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Min-p</source>
     <translation>Min-p</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Never</source>
     <translation>从不</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>None (exact)</source>
     <translation>无（精确）</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Off</source>
     <translation>关闭</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Only so many of the likeliest tokens are chosen from; 0 switches this off.</source>
     <translation>只从最可能的这么多个 token 中选择；0 表示关闭。</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Only the likeliest tokens that together have this probability are chosen from; 1 switches this off.</source>
     <translation>只从累计概率达到此值的最可能 token 中选择；1 表示关闭。</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Own graph</source>
     <translation>自研计算图</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Repeat penalty</source>
     <translation>重复惩罚</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Saved chats</source>
     <translation>对话缓存</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Share of these heads</source>
     <translation>这些注意力头的比例</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Space on the disk</source>
     <translation>磁盘空间</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Standing instructions that the model reads before every chat.</source>
     <translation>模型在每次对话之前都会读到的固定指令。</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Temperature</source>
     <translation>温度</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Text size</source>
     <translation>文字大小</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>The most memory the engine may take, like 4GiB; automatic: what is free, less a reserve.</source>
     <translation>引擎最多可占用的内存，例如 4GiB；自动：可用内存减去预留部分。</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Theme</source>
     <translation>主题</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Threads</source>
     <translation>线程数</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Tokens with less than this share of the likeliest one's probability are left out; 0 switches this off.</source>
     <translation>概率低于最可能 token 概率此比例的 token 会被排除；0 表示关闭。</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Top-k</source>
     <translation>Top-k</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Top-p</source>
     <translation>Top-p</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>What menus, buttons and messages of Chickadee are written in; models answer in the language you write.</source>
     <translation>Chickadee 的菜单、按钮和提示所用的语言；模型会用你书写的语言回答。</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>When I ask for it</source>
     <translation>仅在我要求时</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Where it pays</source>
     <translation>在有益时使用</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Which library computes; automatic: the faster one for the model, once both were timed in idle time.</source>
     <translation>由哪个库计算；自动：空闲时对两者计时后，选择对该模型更快的一个。</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Which tokens are kept</source>
     <translation>保留哪些 token</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Whose keys and values stay in memory: every token's, or what a published rule or measurements here say.</source>
     <translation>哪些 token 的键值留在内存中：全部，或按已发表的规则，或按本机测量。</translation>
   </message>
   <message>
-    <location filename="../../app/schema.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <source>Window</source>
     <translation>窗口</translation>
   </message>
   <message>
-    <location filename="../../app/setting.py"/>
+    <location filename="../../app/settings/setting.py"/>
     <source>a list</source>
     <translation>列表</translation>
   </message>
   <message>
-    <location filename="../../app/setting.py"/>
+    <location filename="../../app/settings/setting.py"/>
     <source>a number from {low} to {high}</source>
     <translation>{low} 到 {high} 之间的数</translation>
   </message>
   <message>
-    <location filename="../../app/setting.py"/>
+    <location filename="../../app/settings/setting.py"/>
     <source>a size like 4GiB, from {low} to {high}</source>
     <translation>{low} 到 {high} 之间的大小，如 4GiB</translation>
   </message>
   <message>
-    <location filename="../../app/setting.py"/>
+    <location filename="../../app/settings/setting.py"/>
     <source>a table</source>
     <translation>表</translation>
   </message>
   <message>
-    <location filename="../../app/setting.py"/>
+    <location filename="../../app/settings/setting.py"/>
     <source>a text of at most {n:,.0f} characters</source>
     <translation>不超过 {n:,.0f} 个字符的文本</translation>
   </message>
   <message>
-    <location filename="../../app/setting.py"/>
+    <location filename="../../app/settings/setting.py"/>
     <source>a whole number from {low} to {high}</source>
     <translation>{low} 到 {high} 之间的整数</translation>
   </message>
   <message>
-    <location filename="../../app/setting.py"/>
+    <location filename="../../app/settings/setting.py"/>
     <source>{name} is {value}; it must be {allowed}</source>
     <translation>{name} 的值为 {value}，应为{allowed}</translation>
   </message>
   <message>
-    <location filename="../../app/setting.py"/>
+    <location filename="../../app/settings/setting.py"/>
     <source>{several} or {last}</source>
     <translation>{several} 或 {last}</translation>
   </message>
   <message>
-    <location filename="../../app/setting.py"/>
+    <location filename="../../app/settings/setting.py"/>
     <source>“{text}”</source>
     <translation>“{text}”</translation>
   </message>
   <message>
-    <location filename="../../app/setting_row.py"/>
+    <location filename="../../app/settings/setting_row.py"/>
     <source>Reset</source>
     <translation>重置</translation>
   </message>
   <message>
-    <location filename="../../app/setting_row.py"/>
+    <location filename="../../app/settings/setting_row.py"/>
     <source>Reset {setting}</source>
     <translation>重置{setting}</translation>
   </message>
   <message>
-    <location filename="../../app/setting_row.py"/>
+    <location filename="../../app/settings/setting_row.py"/>
     <source>This must be {allowed}.</source>
     <translation>此处应为{allowed}。</translation>
   </message>
   <message>
-    <location filename="../../app/setting_row.py"/>
+    <location filename="../../app/settings/setting_row.py"/>
     <source>{setting}: back to what the machine suggests</source>
     <translation>{setting}：恢复为本机建议值</translation>
   </message>
   <message>
-    <location filename="../../app/settings.py"/>
+    <location filename="../../app/settings/settings.py"/>
     <source>In {file}, {error}. The default is used.</source>
     <translation>{file} 中，{error}。已使用默认值。</translation>
   </message>
   <message>
-    <location filename="../../app/settings.py"/>
+    <location filename="../../app/settings/settings.py"/>
     <source>In {file}, {section} must be a section, [{section}]. Its defaults are used.</source>
     <translation>{file} 中，{section} 应为一个小节 [{section}]。已使用其默认值。</translation>
   </message>
   <message>
-    <location filename="../../app/settings.py"/>
+    <location filename="../../app/settings/settings.py"/>
     <source>The old {file} was not TOML; it is kept as {kept}.</source>
     <translation>旧的 {file} 不是 TOML 格式，已保留为 {kept}。</translation>
   </message>
   <message>
-    <location filename="../../app/settings_dialog.py"/>
+    <location filename="../../app/settings/settings_dialog.py"/>
     <source>No setting has these words.</source>
     <translation>没有匹配的设置。</translation>
   </message>
   <message>
-    <location filename="../../app/settings_dialog.py"/>
+    <location filename="../../app/settings/settings_dialog.py"/>
     <source>Open file</source>
     <translation>打开文件</translation>
   </message>
   <message>
-    <location filename="../../app/settings_dialog.py"/>
+    <location filename="../../app/settings/settings_dialog.py"/>
     <source>Reset all to what the machine suggests</source>
     <translation>全部恢复为本机建议值</translation>
   </message>
   <message>
-    <location filename="../../app/settings_dialog.py"/>
+    <location filename="../../app/settings/settings_dialog.py"/>
     <source>Search settings</source>
     <translation>搜索设置</translation>
   </message>
   <message>
-    <location filename="../../app/settings_dialog.py"/>
+    <location filename="../../app/settings/settings_dialog.py"/>
     <source>Undo the reset</source>
     <translation>撤销重置</translation>
   </message>
   <message>
-    <location filename="../../app/settings_file.py"/>
+    <location filename="../../app/settings/settings_file.py"/>
     <source>The settings cannot be stored: {file} cannot be written ({why}).</source>
     <translation>无法保存设置：不能写入 {file}（{why}）。</translation>
   </message>
   <message>
-    <location filename="../../app/settings_file.py"/>
+    <location filename="../../app/settings/settings_file.py"/>
     <source>line {line} is not UTF-8 text</source>
     <translation>第 {line} 行不是 UTF-8 文本</translation>
   </message>
   <message>
-    <location filename="../../app/settings_file.py"/>
+    <location filename="../../app/settings/settings_file.py"/>
     <source>{file} cannot be read: {why}. The defaults are used.</source>
     <translation>无法读取 {file}：{why}。已使用默认值。</translation>
   </message>
   <message>
-    <location filename="../../app/settings_file.py"/>
+    <location filename="../../app/settings/settings_file.py"/>
     <source>{file} is not TOML: {why}. The defaults are used.</source>
     <translation>{file} 不是 TOML 格式：{why}。已使用默认值。</translation>
   </message>
   <message>
-    <location filename="../../app/sidebar.py"/>
+    <location filename="../../app/sidebar/sidebar.py"/>
     <source>Leave the search</source>
     <translation>退出搜索</translation>
   </message>
   <message>
-    <location filename="../../app/sidebar.py"/>
+    <location filename="../../app/sidebar/sidebar.py"/>
     <location filename="../../app/window.py"/>
     <source>New chat</source>
     <translation>新对话</translation>
   </message>
   <message>
-    <location filename="../../app/sidebar.py"/>
+    <location filename="../../app/sidebar/sidebar.py"/>
     <source>No chat has these words.</source>
     <translation>没有匹配的对话。</translation>
   </message>
   <message>
-    <location filename="../../app/sidebar.py"/>
+    <location filename="../../app/sidebar/sidebar.py"/>
     <source>Recently deleted ({count})</source>
     <translation>最近删除（{count}）</translation>
   </message>
   <message>
-    <location filename="../../app/sidebar.py"/>
+    <location filename="../../app/sidebar/sidebar.py"/>
     <source>Search chats</source>
     <translation>搜索对话</translation>
   </message>
   <message>
-    <location filename="../../app/sidebar.py"/>
+    <location filename="../../app/sidebar/sidebar.py"/>
     <source>Your chats will be listed here.</source>
     <translation>你的对话会列在这里。</translation>
   </message>
   <message>
-    <location filename="../../app/sources.py"/>
+    <location filename="../../app/chats/sources.py"/>
     <source> (page {pages})</source>
     <translation>（第 {pages} 页）</translation>
   </message>
   <message>
-    <location filename="../../app/sources.py"/>
+    <location filename="../../app/chats/sources.py"/>
     <source> (pages {pages})</source>
     <translation>（第 {pages} 页）</translation>
   </message>
   <message>
-    <location filename="../../app/sources.py"/>
+    <location filename="../../app/chats/sources.py"/>
     <source>From {name}: part {parts} of {total}</source>
     <translation>来自 {name}：第 {parts} 部分，共 {total} 部分</translation>
   </message>
   <message>
-    <location filename="../../app/sources.py"/>
+    <location filename="../../app/chats/sources.py"/>
     <source>From {name}: parts {parts} of {total}</source>
     <translation>来自 {name}：第 {parts} 部分，共 {total} 部分</translation>
   </message>
   <message>
-    <location filename="../../app/sources.py"/>
+    <location filename="../../app/chats/sources.py"/>
     <source>Nothing of {name} was sent.</source>
     <translation>没有发送 {name} 的内容。</translation>
   </message>
   <message>
-    <location filename="../../app/status_line.py"/>
+    <location filename="../../app/composer/status_line.py"/>
     <source>Computed by {library} with {n} threads</source>
     <translation>由 {library} 以 {n} 个线程计算</translation>
   </message>
   <message>
-    <location filename="../../app/status_line.py"/>
+    <location filename="../../app/composer/status_line.py"/>
     <source>Context used</source>
     <translation>已用上下文</translation>
   </message>
   <message>
-    <location filename="../../app/status_line.py"/>
+    <location filename="../../app/composer/status_line.py"/>
     <source>Context: {used:,} of {n_ctx:,} tokens used</source>
     <translation>上下文：已用 {used:,} / {n_ctx:,} 个 token</translation>
   </message>
   <message>
-    <location filename="../../app/status_line.py"/>
+    <location filename="../../app/composer/status_line.py"/>
     <source>Last answer: {n:,} tokens in {seconds:.1f} s</source>
     <translation>上次回答：{n:,} 个 token，用时 {seconds:.1f} 秒</translation>
   </message>
   <message>
-    <location filename="../../app/status_line.py"/>
+    <location filename="../../app/composer/status_line.py"/>
     <source>Last question: {read:,} tokens read, {known:,} known from before</source>
     <translation>上次提问：读取 {read:,} 个 token，另有 {known:,} 个此前已读</translation>
   </message>
   <message>
-    <location filename="../../app/status_line.py"/>
+    <location filename="../../app/composer/status_line.py"/>
     <source>Memory of the engine: {size}</source>
     <translation>引擎占用内存：{size}</translation>
   </message>
   <message>
-    <location filename="../../app/status_line.py"/>
+    <location filename="../../app/composer/status_line.py"/>
     <source>Model</source>
     <translation>模型</translation>
   </message>
   <message>
-    <location filename="../../app/status_line.py"/>
+    <location filename="../../app/composer/status_line.py"/>
     <source>Models…</source>
     <translation>模型…</translation>
   </message>
   <message>
-    <location filename="../../app/status_line.py"/>
+    <location filename="../../app/composer/status_line.py"/>
     <source>No model</source>
     <translation>无模型</translation>
   </message>
   <message>
-    <location filename="../../app/status_line.py"/>
+    <location filename="../../app/composer/status_line.py"/>
     <source>No model is loaded</source>
     <translation>未加载模型</translation>
   </message>
   <message>
-    <location filename="../../app/status_line.py"/>
+    <location filename="../../app/composer/status_line.py"/>
     <source>Open model…</source>
     <translation>打开模型…</translation>
   </message>
   <message>
-    <location filename="../../app/status_line.py"/>
+    <location filename="../../app/composer/status_line.py"/>
     <source>{model} · {millions} million parameters · {size}</source>
     <translation>{model} · {millions} 百万参数 · {size}</translation>
   </message>
   <message>
-    <location filename="../../app/status_line.py"/>
+    <location filename="../../app/composer/status_line.py"/>
     <source>{n:,.0f} tok/s</source>
     <translation>{n:,.0f} token/秒</translation>
   </message>
   <message>
-    <location filename="../../app/table_view.py"/>
+    <location filename="../../app/markdown/table_view.py"/>
     <source>Table</source>
     <translation>表格</translation>
   </message>
   <message>
-    <location filename="../../app/thought_view.py"/>
+    <location filename="../../app/transcript/thought_view.py"/>
     <source> {seconds} s</source>
     <translation> {seconds} 秒</translation>
   </message>
   <message>
-    <location filename="../../app/thought_view.py"/>
+    <location filename="../../app/transcript/thought_view.py"/>
     <source>Hide what the model thought</source>
     <translation>隐藏思考过程</translation>
   </message>
   <message>
-    <location filename="../../app/thought_view.py"/>
+    <location filename="../../app/transcript/thought_view.py"/>
     <source>Show what the model thought</source>
     <translation>显示思考过程</translation>
   </message>
   <message>
-    <location filename="../../app/thought_view.py"/>
+    <location filename="../../app/transcript/thought_view.py"/>
     <source>Thinking…</source>
     <translation>正在思考…</translation>
   </message>
   <message>
-    <location filename="../../app/thought_view.py"/>
+    <location filename="../../app/transcript/thought_view.py"/>
     <source>Thinking… {time}</source>
     <translation>正在思考… {time}</translation>
   </message>
   <message>
-    <location filename="../../app/thought_view.py"/>
+    <location filename="../../app/transcript/thought_view.py"/>
     <source>Thought</source>
     <translation>思考过程</translation>
   </message>
   <message>
-    <location filename="../../app/thought_view.py"/>
+    <location filename="../../app/transcript/thought_view.py"/>
     <source>Thought for {time}</source>
     <translation>思考了 {time}</translation>
   </message>
   <message>
-    <location filename="../../app/thought_view.py"/>
-    <location filename="../../app/waiting.py"/>
+    <location filename="../../app/transcript/thought_view.py"/>
+    <location filename="../../app/composer/waiting.py"/>
     <source>{n} min</source>
     <translation>{n} 分钟</translation>
   </message>
   <message>
-    <location filename="../../app/thought_view.py"/>
+    <location filename="../../app/transcript/thought_view.py"/>
     <source>{seconds} s</source>
     <translation>{seconds} 秒</translation>
   </message>
   <message>
-    <location filename="../../app/transcript.py"/>
+    <location filename="../../app/transcript/transcript.py"/>
     <source>Messages</source>
     <translation>消息</translation>
   </message>
   <message>
-    <location filename="../../app/transcript.py"/>
+    <location filename="../../app/transcript/transcript.py"/>
     <source>To the end</source>
     <translation>到末尾</translation>
   </message>
   <message>
-    <location filename="../../app/tray.py"/>
+    <location filename="../../app/composer/tray.py"/>
     <source>Change</source>
     <translation>更改</translation>
   </message>
   <message>
-    <location filename="../../app/tray.py"/>
+    <location filename="../../app/composer/tray.py"/>
     <source>Remove the largest</source>
     <translation>移除最大的文件</translation>
   </message>
   <message>
-    <location filename="../../app/tray.py"/>
+    <location filename="../../app/composer/tray.py"/>
     <source>Send the parts that match the question best</source>
     <translation>发送与问题最相关的部分</translation>
   </message>
   <message>
-    <location filename="../../app/tray.py"/>
+    <location filename="../../app/composer/tray.py"/>
     <source>Send what fits from the beginning</source>
     <translation>从开头起发送能容纳的部分</translation>
   </message>
   <message>
-    <location filename="../../app/waiting.py"/>
+    <location filename="../../app/composer/waiting.py"/>
     <source>Another chat is being answered, this one is next</source>
     <translation>正在回答另一个对话，接下来轮到此对话</translation>
   </message>
   <message>
-    <location filename="../../app/waiting.py"/>
+    <location filename="../../app/composer/waiting.py"/>
     <source>Loading {model}</source>
     <translation>正在加载 {model}</translation>
   </message>
   <message>
-    <location filename="../../app/waiting.py"/>
+    <location filename="../../app/composer/waiting.py"/>
     <source>Loading {model}, your message is answered next</source>
     <translation>正在加载 {model}，随后回答你的消息</translation>
   </message>
   <message>
-    <location filename="../../app/waiting.py"/>
+    <location filename="../../app/composer/waiting.py"/>
     <source>Reading this chat again…</source>
     <translation>正在重新读取此对话…</translation>
   </message>
   <message>
-    <location filename="../../app/waiting.py"/>
+    <location filename="../../app/composer/waiting.py"/>
     <source>Reading {done:,} of {total:,} tokens</source>
     <translation>正在读取：{done:,} / {total:,} 个 token</translation>
   </message>
   <message>
-    <location filename="../../app/waiting.py"/>
+    <location filename="../../app/composer/waiting.py"/>
     <source>Your message is kept and answered as soon as a model is loaded</source>
     <translation>消息已保留，加载模型后立即回答</translation>
   </message>
   <message>
-    <location filename="../../app/waiting.py"/>
+    <location filename="../../app/composer/waiting.py"/>
     <source>the model</source>
     <translation>模型</translation>
   </message>
   <message>
-    <location filename="../../app/waiting.py"/>
+    <location filename="../../app/composer/waiting.py"/>
     <source>{line} · {time} left</source>
     <translation>{line} · 还需 {time}</translation>
   </message>
   <message>
-    <location filename="../../app/waiting.py"/>
+    <location filename="../../app/composer/waiting.py"/>
     <source>{n} s</source>
     <translation>{n} 秒</translation>
   </message>
   <message>
-    <location filename="../../app/web_links.py"/>
+    <location filename="../../app/markdown/web_links.py"/>
     <source>Open in browser</source>
     <translation>在浏览器中打开</translation>
   </message>
   <message>
-    <location filename="../../app/web_links.py"/>
+    <location filename="../../app/markdown/web_links.py"/>
     <source>That is this computer or one in your own network.</source>
     <translation>这是本机或你所在网络中的电脑。</translation>
   </message>
   <message>
-    <location filename="../../app/web_links.py"/>
+    <location filename="../../app/markdown/web_links.py"/>
     <source>This link does not lead to a web page, so it stays closed: {address}</source>
     <translation>此链接不是网页，未打开：{address}</translation>
   </message>
   <message>
-    <location filename="../../app/web_links.py"/>
+    <location filename="../../app/markdown/web_links.py"/>
     <source>This link is a file in disguise, not a web page, so it stays closed: {address}</source>
     <translation>此链接是伪装的文件而非网页，未打开：{address}</translation>
   </message>
   <message>
-    <location filename="../../app/web_links.py"/>
+    <location filename="../../app/markdown/web_links.py"/>
     <source>This link is a program, not a web page, so it stays closed: {address}</source>
     <translation>此链接是程序而非网页，未打开：{address}</translation>
   </message>
   <message>
-    <location filename="../../app/web_links.py"/>
+    <location filename="../../app/markdown/web_links.py"/>
     <source>This link leads out of Chickadee, to {host}: {address}</source>
     <translation>此链接将离开 Chickadee，前往 {host}：{address}</translation>
   </message>
   <message>
-    <location filename="../../app/web_links.py"/>
+    <location filename="../../app/markdown/web_links.py"/>
     <source>This link leads to a file on a computer, not to a web page, so it stays closed: {address}</source>
     <translation>此链接指向电脑上的文件而非网页，未打开：{address}</translation>
   </message>
   <message>
-    <location filename="../../app/welcome.py"/>
+    <location filename="../../app/transcript/welcome.py"/>
     <source>Chickadee chats with language models that run on this computer, without an account.</source>
     <translation>Chickadee 让你与在这台电脑上运行的语言模型对话，无需账号。</translation>
   </message>
   <message>
-    <location filename="../../app/welcome.py"/>
+    <location filename="../../app/transcript/welcome.py"/>
     <source>No model is here yet: open a GGUF model file with {keys}.</source>
     <translation>这里还没有模型：按 {keys} 打开一个 GGUF 模型文件。</translation>
   </message>
   <message>
-    <location filename="../../app/welcome.py"/>
+    <location filename="../../app/transcript/welcome.py"/>
     <source>Nothing you write leaves it: there is no server, and chats are files that only you can read.</source>
     <translation>你写下的内容不会离开这台电脑：没有服务器，对话是只有你能读取的文件。</translation>
   </message>
   <message>
-    <location filename="../../app/welcome.py"/>
+    <location filename="../../app/transcript/welcome.py"/>
     <source>Private. Offline. On this laptop.</source>
     <translation>私密、离线，就在这台电脑上。</translation>
   </message>
   <message>
-    <location filename="../../app/welcome.py"/>
+    <location filename="../../app/transcript/welcome.py"/>
     <source>Start chatting</source>
     <translation>开始对话</translation>
   </message>
   <message>
-    <location filename="../../app/welcome.py"/>
+    <location filename="../../app/transcript/welcome.py"/>
     <source>Welcome to Chickadee</source>
     <translation>欢迎使用 Chickadee</translation>
   </message>
   <message>
-    <location filename="../../app/welcome.py"/>
+    <location filename="../../app/transcript/welcome.py"/>
     <source>{model} is included and ready; any other GGUF model can be opened with {keys}.</source>
     <translation>已内置 {model}，可立即使用；按 {keys} 可打开其他 GGUF 模型。</translation>
   </message>
@@ -3113,57 +3113,57 @@
 <context>
   <name>Engine</name>
   <message>
-    <location filename="../../app/engine_end.py"/>
+    <location filename="../../app/assistant/engine_end.py"/>
     <source>The engine could not be started: {1}.</source>
     <translation>无法启动引擎：{1}。</translation>
   </message>
   <message>
-    <location filename="../../app/engine_end.py"/>
+    <location filename="../../app/assistant/engine_end.py"/>
     <source>The engine crashed.</source>
     <translation>引擎崩溃了。</translation>
   </message>
   <message>
-    <location filename="../../app/engine_end.py"/>
+    <location filename="../../app/assistant/engine_end.py"/>
     <source>The engine did not react to Stop, so it was ended; your next message starts it again.</source>
     <translation>引擎对“停止”没有反应，已被终止；发送下一条消息时会重新启动。</translation>
   </message>
   <message>
-    <location filename="../../app/engine_end.py"/>
+    <location filename="../../app/assistant/engine_end.py"/>
     <source>The engine ended unexpectedly (code {1}).</source>
     <translation>引擎意外退出（代码 {1}）。</translation>
   </message>
   <message>
-    <location filename="../../app/engine_end.py"/>
+    <location filename="../../app/assistant/engine_end.py"/>
     <source>The engine ended unexpectedly.</source>
     <translation>引擎意外退出。</translation>
   </message>
   <message>
-    <location filename="../../app/engine_end.py"/>
+    <location filename="../../app/assistant/engine_end.py"/>
     <source>The engine gave up because of an internal error.</source>
     <translation>引擎因内部错误而中止。</translation>
   </message>
   <message>
-    <location filename="../../app/engine_end.py"/>
+    <location filename="../../app/assistant/engine_end.py"/>
     <source>The engine stopped: it was built for a newer processor than this one.</source>
     <translation>引擎已停止：它是为更新的处理器构建的。</translation>
   </message>
   <message>
-    <location filename="../../app/engine_end.py"/>
+    <location filename="../../app/assistant/engine_end.py"/>
     <source>The engine stopped: the model file could not be read any more.</source>
     <translation>引擎已停止：无法继续读取模型文件。</translation>
   </message>
   <message>
-    <location filename="../../app/engine_end.py"/>
+    <location filename="../../app/assistant/engine_end.py"/>
     <source>The engine was ended by another program.</source>
     <translation>引擎被另一个程序终止。</translation>
   </message>
   <message>
-    <location filename="../../app/engine_end.py"/>
+    <location filename="../../app/assistant/engine_end.py"/>
     <source>The engine was stopped by signal {1}.</source>
     <translation>引擎被信号 {1} 终止。</translation>
   </message>
   <message>
-    <location filename="../../app/engine_end.py"/>
+    <location filename="../../app/assistant/engine_end.py"/>
     <source>The engine was stopped by the system, most likely because memory ran out.</source>
     <translation>引擎被系统终止，很可能是因为内存不足。</translation>
   </message>

@@ -12,8 +12,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app import math_service, words
+from app import words
 from app.folders import Folders, open_folders
+from app.markdown import math_service
 from app.wiring import Chickadee
 from engine.protocol import Request, decode_request
 

@@ -20,8 +20,8 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
+from app.look.theme import DARK, LIGHT, SIZES, Theme, contrast, stylesheet
 from app.resources import asset
-from app.theme import DARK, LIGHT, SIZES, Theme, contrast, stylesheet
 from app.wiring import Chickadee
 
 Ask = Callable[[Chickadee, str], None]

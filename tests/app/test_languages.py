@@ -14,8 +14,8 @@ from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.assistant.engine_end import EngineEnd
 from app.catalogue import ENGINE, WINDOW, Catalogue, read_catalogue, read_contexts
-from app.engine_end import EngineEnd
 from app.languages import best_of
 from app.resources import asset
 from app.wiring import Chickadee

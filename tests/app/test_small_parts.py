@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.choices import forgotten_line, words_of
-from app.engine_end import EngineEnd
-from app.line_buffer import LineBuffer
-from app.prompt import turns_to_free, without_oldest
-from app.speed import LiveSpeed
-from app.theme import DARK, LIGHT, Theme, contrast
-from app.waiting import duration
+from app.assistant.engine_end import EngineEnd
+from app.assistant.line_buffer import LineBuffer
+from app.assistant.speed import LiveSpeed
+from app.chats.prompt import turns_to_free, without_oldest
+from app.composer.choices import forgotten_line, words_of
+from app.composer.waiting import duration
+from app.look.theme import DARK, LIGHT, Theme, contrast
 from engine.protocol import Message, Remedy
 
 AA = 4.5

@@ -12,11 +12,11 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLineEdit, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
-from app.answer_view import AnswerView
-from app.code_view import CodeView
+from app.composer.status_line import lines_of
 from app.folders import Folders
-from app.prose_view import ProseView
-from app.status_line import lines_of
+from app.markdown.code_view import CodeView
+from app.markdown.prose_view import ProseView
+from app.transcript.answer_view import AnswerView
 from app.wiring import Chickadee
 from tests.app.conftest import Opener
 

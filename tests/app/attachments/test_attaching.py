@@ -11,10 +11,10 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication, QImage
 from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.attachment_text import AttachmentText
 from app.attachments.attachment import Attachment
 from app.attachments.block import block_of
-from app.chips import Chip
+from app.composer.attachment_text import AttachmentText
+from app.composer.chips import Chip
 from app.wiring import Chickadee
 from engine.protocol import Generate, Prepare
 from tests.app.conftest import Opener, Requests

@@ -1,0 +1,130 @@
+"""The engine process as Qt sees it: requests go in as lines, events come out as a signal. Knows no models or chats."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QProcess, Signal
+
+from app.assistant.engine_end import EngineEnd
+from app.assistant.line_buffer import LineBuffer
+from engine import protocol
+
+log = logging.getLogger(__name__)
+stderr_log = logging.getLogger("engine.stderr")
+CHECKOUT = Path(__file__).resolve().parents[2]
+GRACE_MS = 1500
+REMEMBERED_LINES = 20
+
+
+def engine_command() -> list[str]:
+    """Program and arguments that start the engine: from the checkout, or the executable beside a packaged app."""
+    if getattr(sys, "frozen", False):
+        suffix = ".exe" if sys.platform == "win32" else ""
+        return [str(Path(sys.executable).with_name(f"chickadee-engine{suffix}")), "serve"]
+    return [sys.executable, "-m", "engine", "serve"]
+
+
+class EngineClient(QObject):
+    """Implements `app.assistant.link.Link`. `received` carries an `engine.protocol.Event`, `ended` an `EngineEnd`."""
+
+    received = Signal(object)
+    ended = Signal(object)
+
+    def __init__(self, command: Sequence[str] | None = None, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._command = list(command or engine_command())
+        self._process: QProcess | None = None
+        self._killed = False
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.state() != QProcess.ProcessState.NotRunning
+
+    @property
+    def pid(self) -> int:
+        return self._process.processId() if self._process else 0
+
+    def start(self) -> None:
+        self._lines, self._errors = LineBuffer(), LineBuffer()
+        self._killed = False
+        self._said: deque[str] = deque(maxlen=REMEMBERED_LINES)
+        process = self._process = QProcess(self)
+        if not getattr(sys, "frozen", False):
+            process.setWorkingDirectory(str(CHECKOUT))
+        process.readyReadStandardOutput.connect(self._read)
+        process.readyReadStandardError.connect(self._read_errors)
+        process.finished.connect(self._finished)
+        process.errorOccurred.connect(self._failed)
+        process.start(self._command[0], self._command[1:])
+
+    def send(self, request: protocol.Request) -> None:
+        """Write the request; QProcess buffers it until the engine reads. Without an engine it is dropped."""
+        if self._process is not None and self.running:
+            self._process.write(protocol.encode(request))
+
+    def kill(self) -> None:
+        """End an engine that does not react; `ended` follows."""
+        if self._process is not None:
+            self._killed = True
+            self._process.kill()
+
+    def close(self) -> None:
+        """End the engine: close its stdin, which it takes as a request to end, then terminate, then kill."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.finished.disconnect()
+        process.errorOccurred.disconnect()
+        process.closeWriteChannel()
+        if not process.waitForFinished(GRACE_MS):
+            log.warning("the engine did not end by itself")
+            process.terminate()
+            if not process.waitForFinished(GRACE_MS):
+                process.kill()
+                process.waitForFinished(GRACE_MS)
+        process.deleteLater()
+
+    def _read(self) -> None:
+        if self._process is None:
+            return
+        for line in self._lines.feed(bytes(self._process.readAllStandardOutput().data())):
+            try:
+                event = protocol.decode_event(line)
+            except protocol.ProtocolError as error:
+                log.warning("a line from the engine was ignored: %s: %r", error, line[:200])
+                continue
+            self.received.emit(event)
+
+    def _read_errors(self) -> None:
+        if self._process is None:
+            return
+        for line in self._errors.feed(bytes(self._process.readAllStandardError().data())):
+            text = line.decode("utf-8", "replace")
+            self._said.append(text)
+            stderr_log.info("%s", text)
+
+    def _finished(self, exit_code: int, status: QProcess.ExitStatus) -> None:
+        self._read()
+        self._read_errors()
+        said = "\n".join(self._said)
+        if status == QProcess.ExitStatus.CrashExit and sys.platform != "win32":
+            # On Unix QProcess gives the number of the signal that ended the process as its exit code.
+            self._end(EngineEnd(signal_number=exit_code, hung=self._killed, output=said))
+        else:
+            self._end(EngineEnd(exit_code=exit_code, hung=self._killed, output=said))
+
+    def _failed(self, error: QProcess.ProcessError) -> None:
+        if error == QProcess.ProcessError.FailedToStart and self._process is not None:
+            self._end(EngineEnd(not_started=self._process.errorString()))
+
+    def _end(self, end: EngineEnd) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.deleteLater()
+        log.warning("engine: %s", end)
+        self.ended.emit(end)

@@ -1,0 +1,111 @@
+"""Asks the engine's planner whether models fit: a process beside the one that answers, started when it is needed."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Hashable, Sequence
+
+import msgspec
+from PySide6.QtCore import QObject, QProcess, QTimer, Signal
+
+from app.assistant.line_buffer import LineBuffer
+from models.verdict import CHECKOUT, Ask, Verdict, planner_command
+
+log = logging.getLogger(__name__)
+IDLE_MS = 30_000
+
+
+class Planner(QObject):
+    """`answered` carries a key and its Verdict. Of several questions under one key only the last is answered."""
+
+    answered = Signal(object, object)
+
+    def __init__(self, parent: QObject, command: Sequence[str] | None = None) -> None:
+        super().__init__(parent)
+        self._command = list(command or planner_command())
+        self._waiting: dict[Hashable, Ask] = {}
+        self._asked: Hashable | None = None
+        self._process: QProcess | None = None
+        self._lines = LineBuffer()
+        self._idle = QTimer(self)
+        self._idle.setSingleShot(True)
+        self._idle.setInterval(IDLE_MS)
+        self._idle.timeout.connect(self.close)
+
+    def ask(self, key: Hashable, question: Ask) -> None:
+        self._waiting[key] = question
+        self._next()
+
+    def forget(self) -> None:
+        """Nobody waits for the questions any more."""
+        self._waiting.clear()
+
+    def close(self) -> None:
+        self._idle.stop()
+        self._waiting.clear()
+        self._asked = None
+        process, self._process = self._process, None
+        if process is not None:
+            process.blockSignals(True)
+            process.kill()
+            process.waitForFinished(1000)
+            process.deleteLater()
+
+    def _next(self) -> None:
+        if self._asked is not None or not self._waiting:
+            return
+        self._idle.stop()
+        if self._process is None:
+            self._start()
+        if self._process is None:  # it could not start, and everybody was told
+            return
+        self._asked = next(iter(self._waiting))
+        self._process.write(msgspec.json.encode(self._waiting.pop(self._asked)) + b"\n")
+
+    def _start(self) -> None:
+        process = self._process = QProcess(self)
+        self._lines = LineBuffer()
+        if not getattr(sys, "frozen", False):
+            process.setWorkingDirectory(str(CHECKOUT))
+        process.setStandardErrorFile(QProcess.nullDevice())
+        process.readyReadStandardOutput.connect(self._read)
+        process.finished.connect(self._ended)
+        process.errorOccurred.connect(self._failed)
+        process.start(self._command[0], self._command[1:])
+
+    def _read(self) -> None:
+        if self._process is None:
+            return
+        for line in self._lines.feed(bytes(self._process.readAllStandardOutput().data())):
+            try:
+                verdict = msgspec.json.decode(line, type=Verdict)
+            except msgspec.MsgspecError as error:
+                log.warning("the planner said %.200r: %s", line, error)
+                verdict = Verdict()
+            self._take(verdict)
+        if self._asked is None and not self._waiting:
+            self._idle.start()
+
+    def _take(self, verdict: Verdict) -> None:
+        key, self._asked = self._asked, None
+        if key is not None and key not in self._waiting:
+            self.answered.emit(key, verdict)
+        self._next()
+
+    def _failed(self, error: QProcess.ProcessError) -> None:
+        if error == QProcess.ProcessError.FailedToStart:
+            self._ended()
+
+    def _ended(self) -> None:
+        """What was asked brought it down, or it never ran: the others are asked of a new one."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.deleteLater()
+        log.warning("the planner ended")
+        if self._asked is None:
+            keys, self._waiting = list(self._waiting), {}
+            for key in keys:
+                self.answered.emit(key, Verdict())
+        else:
+            self._take(Verdict())

@@ -1,0 +1,52 @@
+"""Tells what is wrong with the engine or the library in the window's notice, with the step that helps."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Literal
+
+from app.assistant.standing import Problem
+from app.notice import Notice
+from app.words import mark, told, tr
+from models.failures import Failure
+
+log = logging.getLogger(__name__)
+STEPS = {"restart": mark("Start engine again"), "choose": mark("Choose another model")}
+
+
+class ProblemNotice:
+    """`choose` asks for another model, `restart` starts the engine."""
+
+    def __init__(self, notice: Notice, choose: Callable[[], None], restart: Callable[[], None]) -> None:
+        self._notice = notice
+        self._choose, self._restart = choose, restart
+        self._told: Problem | None = None
+
+    def show(self, problem: Problem | None) -> None:
+        """Tell the engine's problem once; its end takes the notice away."""
+        if problem is self._told:
+            return
+        self._told = problem
+        if problem is None:
+            self._notice.dismiss()
+            return
+        work = self._choose if problem.step == "choose" else self._restart
+        kind: Literal["problem", "note"] = "note" if problem.step == "none" else "problem"
+        step = tr(STEPS[problem.step]) if problem.step in STEPS else ""
+        self._notice.tell(told(problem.sentence), step, work, kind, detail=problem.detail)
+
+    def retranslate(self) -> None:
+        """Tell it again, in the other language."""
+        problem, self._told = self._told, None
+        if problem is not None and not self._notice.isHidden():
+            self.show(problem)
+        else:
+            self._told = problem
+
+    def restyle(self) -> None:
+        """There is nothing to paint."""
+
+    def complain(self, failure: Failure) -> None:
+        log.warning("%s (%s)", failure, failure.detail)
+        self._notice.tell(told(str(failure)), kind="problem", detail=failure.detail)

@@ -1,0 +1,124 @@
+"""What stands in a chat's composer and is not sent yet: kept for each chat, over restarts too. Knows no Qt."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass, field
+from typing import Literal
+
+import msgspec
+
+from app.attachments.attachment import Attachment
+from app.library.library import Library
+from engine.protocol import ModelInfo
+
+Fit = Literal["all", "unknown", "too_much", "best", "beginning"]
+LEAST_ROOM = 400  # tokens: a part and its heading
+NEW = ""  # the id of the chat that is not stored yet
+
+
+@dataclass
+class Item:
+    """A file that was attached: being read while there is no `attachment`, not counted yet while `tokens` is None."""
+
+    name: str
+    attachment: Attachment | None = None
+    tokens: int | None = None
+
+
+@dataclass
+class Unsent:
+    """`fit`: whether the files go into the context; `too_much` waits for the user, `best` and `beginning` is what he
+    chose. `room`: so many tokens of files fit. `model`: whose tokens were counted."""
+
+    text: str = ""
+    items: list[Item] = field(default_factory=list)
+    fit: Fit = "unknown"
+    room: int = 0
+    model: ModelInfo | None = None
+
+    @property
+    def attachments(self) -> tuple[Attachment, ...]:
+        return tuple(item.attachment for item in self.items if item.attachment)
+
+    @property
+    def no_room(self) -> bool:
+        """Is there too little left in this chat for a single part?"""
+        return self.fit == "too_much" and self.room < LEAST_ROOM
+
+    @property
+    def begun(self) -> bool:
+        return bool(self.text.strip() or self.items)
+
+    @property
+    def reading(self) -> bool:
+        """Is a file still being read?"""
+        return any(item.attachment is None for item in self.items)
+
+    @property
+    def tokens(self) -> int | None:
+        """Of all files; None while one is not counted."""
+        counts = [item.tokens for item in self.items]
+        return None if None in counts else sum(count for count in counts if count is not None)
+
+    def certain(self) -> tuple[Attachment, ...]:
+        """What will be sent whatever is asked: the files as they are, if it is known that they fit."""
+        return self.attachments if self.fit == "all" and not self.reading else ()
+
+    def count_for(self, model: ModelInfo | None) -> list[Item]:
+        """The files that are to be counted: all of them for another model."""
+        if model is not self.model:
+            self.model = model
+            for item in self.items:
+                item.tokens = None
+        return [item for item in self.items if item.attachment and item.tokens is None]
+
+    def sent(self, text: str) -> None:
+        """The text has gone, and the files with it; what was begun meanwhile stays."""
+        self.text = "" if self.text == text else self.text
+        self.items, self.fit = [], "unknown"
+
+
+class UnsentStore:
+    """The library's table of what is not sent. Raises Failure as the library does."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    def load(self, chat_id: str) -> Unsent:
+        rows = self._library.using(
+            lambda db: db.execute("SELECT text, attachments FROM unsent WHERE chat_id = ?", (chat_id,)).fetchall()
+        )
+        if not rows:
+            return Unsent()
+        text, packed = rows[0]
+        try:
+            attachments = msgspec.json.decode(packed, type=tuple[Attachment, ...])
+        except msgspec.DecodeError:  # of another version: the text is worth more than nothing
+            attachments = ()
+        return Unsent(text, [Item(attachment.name, attachment) for attachment in attachments])
+
+    def save(self, chat_id: str, unsent: Unsent, files: bool = True) -> None:
+        """Replace what is stored; without `files` these stay as they are, for they may be long."""
+        packed = msgspec.json.encode(unsent.attachments).decode() if files else "[]"
+
+        def write(db: sqlite3.Connection) -> None:
+            if not unsent.text and not unsent.items:
+                db.execute("DELETE FROM unsent WHERE chat_id = ?", (chat_id,))
+                return
+            files_too = ", attachments = excluded.attachments" if files else ""
+            db.execute(
+                "INSERT INTO unsent VALUES (?, ?, ?)"
+                f" ON CONFLICT (chat_id) DO UPDATE SET text = excluded.text{files_too}",
+                (chat_id, unsent.text, packed),
+            )
+
+        self._library.using(write)
+
+    def tidy(self) -> None:
+        """Forget what belongs to chats that are gone for good."""
+        self._library.using(
+            lambda db: db.execute(
+                "DELETE FROM unsent WHERE chat_id != ? AND chat_id NOT IN (SELECT id FROM chats)", (NEW,)
+            )
+        )

@@ -1,0 +1,184 @@
+"""Ctrl+K: a line to type in and what it finds, commands and chats. Over the page, closed by Esc. Thin over `finder`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QRect, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QPainter
+from PySide6.QtWidgets import (
+    QApplication,
+    QFrame,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)  # fmt: skip
+
+from app.commands.finder import Entry
+from app.look.theme import SIZES, label_font, theme
+from app.words import tr
+
+ENTRY = Qt.ItemDataRole.UserRole
+SHOWN = 10  # lines without scrolling
+MOVES = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
+Search = Callable[[str], list[Entry]]
+
+
+class EntryPainter(QStyledItemDelegate):
+    """The title on the left, keys or the found words softly on the right."""
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        entry: Entry = index.data(ENTRY)
+        self.initStyleOption(option, index)
+        option.text = ""
+        place: QRect = option.rect.adjusted(SIZES.gap_m, 0, -SIZES.gap_m, 0)
+        style = QApplication.style()
+        style.drawControl(QStyle.ControlElement.CE_ItemViewItem, option, painter, option.widget)
+        painter.save()
+        painter.setFont(label_font())
+        metrics = painter.fontMetrics()
+        share = place.width() // 3 if entry.kind == "command" else place.width() // 2
+        note = metrics.elidedText(entry.note, Qt.TextElideMode.ElideRight, share)
+        room = place.width() - metrics.horizontalAdvance(note) - SIZES.gap_l
+        painter.setPen(theme().soft)
+        painter.drawText(place, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, note)
+        painter.setPen(theme().ink)
+        title = metrics.elidedText(entry.title, Qt.TextElideMode.ElideRight, room)
+        painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, title)
+        painter.restore()
+
+
+class Palette(QFrame):
+    """`chosen` carries the Entry. `search` is asked with every letter; it must answer at once."""
+
+    chosen = Signal(object)
+
+    def __init__(self, parent: QWidget, search: Search) -> None:
+        super().__init__(parent)
+        self.setObjectName("palette")
+        self._search, self._over = search, parent
+        self._before: QWidget | None = None
+        self.line = QLineEdit(self)
+        self.line.setObjectName("paletteLine")
+        self.line.textChanged.connect(self._fill)
+        self.line.installEventFilter(self)
+        self.list = QListWidget(self)
+        self.list.setObjectName("paletteList")
+        self.list.setItemDelegate(EntryPainter(self.list))
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the keys stay with the line, as in every palette
+        self.list.itemClicked.connect(self._take)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(SIZES.gap, SIZES.gap, SIZES.gap, SIZES.gap)
+        layout.addWidget(self.line)
+        layout.addWidget(self.list)
+        parent.installEventFilter(self)
+        self.retranslate()
+        self.hide()
+
+    def open(self) -> None:
+        """Come up empty; what had the focus gets it back."""
+        if self.isHidden():
+            self._before = QApplication.focusWidget()
+        self.line.clear()
+        self._fill("")
+        self._place()
+        self.show()
+        self.raise_()
+        self.line.setFocus()
+
+    def dismiss(self) -> None:
+        if self.isHidden():
+            return
+        self.hide()
+        if self._before is not None:
+            self._before.setFocus()
+        self._before = None
+
+    def entries(self) -> list[Entry]:
+        """What is offered."""
+        return [self.list.item(row).data(ENTRY) for row in range(self.list.count())]
+
+    def add(self, entries: list[Entry]) -> None:
+        """Offer these too, below the others."""
+        if entries and not self.entries()[0].id:
+            self.list.clear()
+        for entry in entries:
+            self._offer(entry)
+        if self.list.currentRow() < 0:
+            self.list.setCurrentRow(0)
+        self._place()
+
+    def retranslate(self) -> None:
+        self.line.setPlaceholderText(tr("Search chats and commands"))
+        self.line.setAccessibleName(tr("Search chats and commands"))
+        self.list.setAccessibleName(tr("Found"))
+        if not self.isHidden():
+            self._fill(self.line.text())
+
+    def restyle(self) -> None:
+        self._place()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize and watched is self._over:
+            self._place()
+        if watched is not self.line:
+            return False
+        if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
+            return self._key(event)
+        if event.type() == QEvent.Type.FocusOut and not self.isHidden() and self.window().isActiveWindow():
+            self.hide()  # the focus is where the user has just put it
+            self._before = None
+        return False
+
+    def _key(self, event: QKeyEvent) -> bool:
+        if event.key() in MOVES:
+            QApplication.sendEvent(self.list, event)
+            return True
+        if event.key() in (Qt.Key.Key_Tab, Qt.Key.Key_Backtab):
+            step = 1 if event.key() == Qt.Key.Key_Tab else -1
+            self.list.setCurrentRow((self.list.currentRow() + step) % self.list.count())
+            return True
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self._take(self.list.currentItem())
+            return True
+        return False
+
+    def _take(self, item: QListWidgetItem | None) -> None:
+        if item is not None and item.data(ENTRY).id:
+            self.dismiss()
+            self.chosen.emit(item.data(ENTRY))
+
+    def _fill(self, query: str) -> None:
+        self.list.clear()
+        for entry in self._search(query):
+            self._offer(entry)
+        if not self.list.count():
+            self._say_nothing()
+        self.list.setCurrentRow(0)
+        self._place()
+
+    def _offer(self, entry: Entry) -> None:
+        item = QListWidgetItem(f"{entry.title}, {entry.note}" if entry.note else entry.title, self.list)
+        item.setData(ENTRY, entry)
+
+    def _say_nothing(self) -> None:
+        item = QListWidgetItem(self.list)
+        item.setData(ENTRY, Entry("command", "", tr("Nothing has these words.")))
+        item.setFlags(Qt.ItemFlag.NoItemFlags)
+
+    def _place(self) -> None:
+        parent = self._over
+        width = min(SIZES.column * 3 // 4, parent.width() - 2 * SIZES.gap_l)
+        lines = min(max(self.list.count(), 1), SHOWN)
+        room = parent.height() - self.line.sizeHint().height() - 2 * SIZES.header
+        self.list.setFixedHeight(max(min(lines * SIZES.row + SIZES.gap_s, room), SIZES.row))
+        self.resize(width, self.sizeHint().height())
+        self.move((parent.width() - width) // 2, SIZES.header)

@@ -1,0 +1,327 @@
+"""What happens to files between composer and chat: they are read, counted, fitted and sent. Part of the wiring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QTimer
+
+from app.assistant.assistant import Assistant
+from app.assistant.standing import Standing
+from app.attachments.attachment import Attachment
+from app.attachments.fitting import (
+    HEADING,
+    Counted,
+    best_matching,
+    from_the_beginning,
+    needed,
+    room_for_files,
+    without_question,
+)
+from app.attachments.reader import FileReader
+from app.attachments.reading import extracted
+from app.attachments.refusal import Refused, sentence
+from app.background import Background
+from app.chats.conversation import Change, Conversation
+from app.chats.unsent import NEW, Item, Unsent, UnsentStore
+from app.window import Window
+from app.words import tr, tr_n
+from engine.protocol import Counted as CountedEvent
+from engine.protocol import ModelInfo
+from models.failures import Failure
+
+PAUSE_MS = 1000  # who types pauses before it is stored
+MOST_FILES = 20  # beside one question
+
+
+class Attaching(QObject):
+    """`certain` is called when it has changed what is sure to be read with the next message."""
+
+    def __init__(
+        self,
+        window: Window,
+        assistant: Assistant,
+        store: UnsentStore,
+        certain: Callable[[], object],
+    ) -> None:
+        super().__init__(window)
+        self._composer, self._notice, self._assistant, self._store = window.composer, window.notice, assistant, store
+        self._certain = certain
+        self._reader = FileReader(self)
+        self._background = Background(self)
+        self._conversation: Conversation | None = None
+        self._matching = self._hurry = False
+        self._model: ModelInfo | None = None
+        self._refused: list[str] = []
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(PAUSE_MS)
+        self._pause.timeout.connect(lambda: self._keep(files=False))
+        composer = window.composer
+        composer.text.textChanged.connect(self._typed)
+        composer.files.connect(self.attach)
+        composer.long_text.connect(self.attach_text)
+        composer.refused.connect(self._refuse)
+        composer.tray.removed.connect(self.remove)
+        composer.tray.chosen.connect(self.choose)
+        window.drop_hint.dropped.connect(self.attach)
+        self._guarded(store.tidy)
+
+    # --- the chat that is shown -------------------------------------------------------------------------------------
+
+    def show(self, conversation: Conversation) -> None:
+        """Put what is not sent of this chat into the composer, and keep what is there for the chat it belongs to."""
+        if conversation is self._conversation:
+            return
+        if self._conversation is not None:
+            self._keep(files=False)
+        self._conversation = conversation
+        self._hurry = False
+        self._composer.set_text(self._unsent(conversation).text)
+        self._fit(conversation)
+
+    def close(self) -> None:
+        """The window is closing: what is not sent is there again at the next start."""
+        self._reader.close()
+        self._background.wait()
+        self._keep(files=False)
+
+    def stands(self, standing: Standing) -> None:
+        """Another model counts other tokens."""
+        if standing.phase == "ready" and standing.model is not self._model:
+            self._model = standing.model
+            if self._conversation is not None:
+                self._fit(self._conversation)
+
+    def changed(self, conversation: Conversation, change: Change) -> None:
+        """With more of a chat before them, files may no longer fit."""
+        if change.kind in ("ended", "branch") and conversation.unsent and conversation.unsent.items:
+            self._fit(conversation)
+
+    # --- what the user does -----------------------------------------------------------------------------------------
+
+    def attach(self, paths: Iterable[Path]) -> None:
+        """Read the files and put them beside the message."""
+        conversation = self._current()
+        unsent, self._refused = self._unsent(conversation), []
+        for path in paths:
+            if len(unsent.items) >= MOST_FILES:
+                self._refuse(
+                    tr("{most} files can go along with one message; the others were left out.", most=MOST_FILES)
+                )
+                break
+            item = Item(path.name)
+            unsent.items.append(item)
+            self._reader.read(path, lambda result, item=item: self._read(conversation, item, result))  # type: ignore[misc]
+        self._fit(conversation)
+
+    def attach_text(self, text: str) -> None:
+        """A long text that was pasted goes along as a file; it can be put into the message instead."""
+        conversation, item = self._current(), Item(tr("Pasted text"))
+        self._unsent(conversation).items.append(item)
+
+        def operation() -> Attachment | str:
+            try:
+                made = extracted("pasted", len(text.encode("utf-8", "replace")), text)
+            except Refused as refused:
+                return sentence(refused.code, item.name, refused.values)
+            return Attachment(item.name, made.kind, made.size, made.text, made.parts)
+
+        def insert() -> None:
+            self.remove(item)
+            self._composer.text.insertPlainText(text)
+
+        self._background.run(operation, lambda result: self._read(conversation, item, result))
+        self._fit(conversation)
+        self._notice.tell(tr("The long text goes along as a file."), tr("Put it into the message"), insert)
+
+    def remove(self, item: Item) -> None:
+        unsent = self._unsent(self._current())
+        if item in unsent.items:
+            unsent.items.remove(item)
+            unsent.fit = "unknown"
+            self._fit(self._current())
+            self._keep()
+
+    def choose(self, choice: str) -> None:
+        """What to do with files that do not fit: `best`, `beginning`, `remove` the largest, or `ask` again."""
+        unsent = self._unsent(self._current())
+        if choice == "remove" and unsent.items:
+            self.remove(max(unsent.items, key=lambda item: item.tokens or 0))
+        elif choice in ("best", "beginning"):
+            unsent.fit = "best" if choice == "best" else "beginning"
+        elif choice == "ask":
+            unsent.fit = "too_much"
+        self._show()
+        self._composer.setFocus()
+
+    def send(self, text: str) -> None:
+        """Send the text with the files, or put it back where something stands in the way."""
+        conversation = self._current()
+        unsent = self._unsent(conversation)
+        if unsent.reading or self._matching or (self._to_be_counted(unsent) and not self._hurry):
+            self._composer.set_text(text)
+            self._hurry = not self._matching  # it is sent as soon as that is done, or at once when asked again
+        elif unsent.fit == "too_much":
+            self._composer.set_text(text)
+            self._composer.tray.ask_now()
+        elif unsent.fit in ("best", "beginning"):
+            self._match(conversation, text)
+        else:
+            self._send(conversation, text, unsent.attachments)
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _to_be_counted(self, unsent: Unsent) -> bool:
+        return bool(unsent.items) and unsent.fit == "unknown" and self._assistant.standing.phase == "ready"
+
+    def _match(self, conversation: Conversation, text: str) -> None:
+        """Choose the parts in the background, then send."""
+        unsent = self._unsent(conversation)
+        files = [Counted(item.attachment, item.tokens or 0) for item in unsent.items if item.attachment]
+        room, best, self._matching = without_question(unsent.room, text), unsent.fit == "best", True
+        self._composer.set_text(text)
+        self._composer.text.setReadOnly(True)  # what would be typed now would not be sent
+
+        def found(attachments: tuple[Attachment, ...]) -> None:
+            over()
+            self._send(conversation, text, attachments)
+
+        def over() -> None:
+            self._matching = False
+            self._composer.text.setReadOnly(False)
+
+        def failed(_failure: Failure) -> None:
+            over()
+            self._notice.tell(tr("The files could not be searched, so nothing was sent."), kind="problem")
+
+        self._background.run(
+            lambda: best_matching(files, text, room) if best else from_the_beginning(files, room), found, failed
+        )
+
+    def _send(self, conversation: Conversation, text: str, attachments: tuple[Attachment, ...]) -> None:
+        if not conversation.send(text, attachments):
+            if conversation is self._conversation:
+                self._composer.set_text(text)  # nothing typed is ever lost
+            return
+        self._guarded(lambda: self._store.save(NEW, Unsent()))
+        unsent = self._unsent(conversation)
+        unsent.sent(text)
+        if conversation is self._conversation:
+            self._composer.set_text(unsent.text)
+            self._show()
+        self._keep(conversation=conversation)
+        self._assistant.submit(conversation)
+
+    def _read(self, conversation: Conversation, item: Item, result: Attachment | str) -> None:
+        unsent = self._unsent(conversation)
+        if item not in unsent.items:  # removed meanwhile
+            return
+        if isinstance(result, str):
+            unsent.items.remove(item)
+            self._refuse(result)
+        else:
+            item.attachment, item.name = result, result.name
+        if unsent.fit in ("best", "beginning", "all"):
+            unsent.fit = "unknown"
+        self._fit(conversation)
+        self._keep(conversation=conversation)
+
+    def _refuse(self, words: str) -> None:
+        self._refused.append(words)
+        self._notice.tell("\n".join(self._refused), kind="problem")
+
+    def _fit(self, conversation: Conversation) -> None:
+        """Have counted what is not, and say whether it fits."""
+        unsent = self._unsent(conversation)
+        new = unsent.count_for(self._model)
+        texts = tuple(item.attachment.text for item in new if item.attachment)
+
+        def counted(event: CountedEvent) -> None:
+            for item, tokens in zip(new, event.texts, strict=True):
+                item.tokens = tokens
+            self._judge(conversation, event.prompt)
+
+        if unsent.items and not unsent.reading:
+            self._assistant.count(texts, conversation, counted)
+        if conversation is self._conversation:
+            self._show()
+
+    def _judge(self, conversation: Conversation, history: int) -> None:
+        unsent, model = self._unsent(conversation), self._assistant.standing.model
+        if model is None or unsent.tokens is None:
+            return
+        unsent.room = room_for_files(model.n_ctx, history)
+        files = [Counted(item.attachment, item.tokens) for item in unsent.items if item.attachment and item.tokens]
+        if needed(files) <= without_question(unsent.room, unsent.text):
+            unsent.fit = "all"
+        elif unsent.fit not in ("best", "beginning"):
+            unsent.fit = "too_much"
+        if conversation is self._conversation:
+            self._show()
+            self._certain()
+            if self._hurry:
+                self._hurry = False
+                self._composer.submit()
+
+    def _show(self) -> None:
+        unsent = self._unsent(self._current())
+        self._composer.tray.show_unsent(unsent, question_of(unsent))
+        self._composer.refresh()
+
+    def _typed(self) -> None:
+        self._hurry = False  # whoever goes on writing has changed his mind
+        if self._conversation is not None:
+            self._unsent(self._conversation).text = self._composer.text.toPlainText()
+            self._pause.start()
+
+    def _keep(self, files: bool = True, conversation: Conversation | None = None) -> None:
+        """Store what is not sent."""
+        self._pause.stop()
+        conversation = conversation or self._conversation
+        if conversation is not None and conversation.unsent is not None:
+            key, unsent = conversation.chat.id if conversation.stored else NEW, conversation.unsent
+            self._guarded(lambda: self._store.save(key, unsent, files))
+
+    def _unsent(self, conversation: Conversation) -> Unsent:
+        if conversation.unsent is None:
+            conversation.unsent = Unsent()
+            key = conversation.chat.id if conversation.stored else NEW
+
+            def load() -> None:
+                conversation.unsent = self._store.load(key)
+
+            self._guarded(load)
+        return conversation.unsent
+
+    def _current(self) -> Conversation:
+        assert self._conversation is not None, "a chat is shown from the start"
+        return self._conversation
+
+    def _guarded(self, work: Callable[[], object]) -> None:
+        """What is not sent is worth a note, but no interruption."""
+        try:
+            work()
+        except Failure as failure:
+            self._notice.tell(str(failure), kind="problem", detail=failure.detail)
+
+
+def question_of(unsent: Unsent) -> str:
+    """The sentence above the choices, or what was chosen; empty where all fits."""
+    if unsent.no_room:
+        return tr("This chat leaves no room for files. Start a new chat with them, or remove them.")
+    if unsent.fit == "too_much":
+        total = sum((item.tokens or 0) + HEADING for item in unsent.items)
+        return tr_n(
+            "The file has {tokens} tokens, {room} fit beside this chat.",
+            "The {n} files have {tokens} tokens, {room} fit beside this chat.",
+            len(unsent.items),
+            tokens=f"{total:,}",
+            room=f"{unsent.room:,}",
+        )
+    if unsent.fit == "best":
+        return tr("The parts that match your question best will be sent.")
+    if unsent.fit == "beginning":
+        return tr("What fits from the beginning will be sent.")
+    return ""

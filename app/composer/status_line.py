@@ -1,0 +1,151 @@
+"""The line below the composer: model, context, speed, memory. Knows only the assistant's standing."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QWidget
+
+from app.assistant.standing import Standing
+from app.byte_words import in_bytes
+from app.composer.gauge import Gauge
+from app.look.theme import SIZES
+from app.words import mark, told, tr
+from engine.protocol import BackendName, Statistics
+
+ABOUT_MODEL = mark("{model} · {millions} million parameters · {size}")
+COMPUTED = mark("Computed by {library} with {n} threads")
+CONTEXT = mark("Context: {used:,} of {n_ctx:,} tokens used")
+QUESTION = mark("Last question: {read:,} tokens read, {known:,} known from before")
+ANSWER = mark("Last answer: {n:,} tokens in {seconds:.1f} s")
+LIBRARIES: dict[BackendName, str] = {"llama": "llama.cpp", "ik": "ik_llama.cpp", "graph": "own graph"}
+
+
+class StatusLine(QWidget):
+    """`choose` asks for the file dialog, `manage` for the models' one, `chosen` carries a path from the menu."""
+
+    choose = Signal()
+    manage = Signal()
+    chosen = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("status")
+        self.model, self.speed, self.memory = (QPushButton(self) for _ in range(3))
+        self.context = Gauge(self)
+        self._chat = ""
+        row = QHBoxLayout(self)
+        row.setContentsMargins(SIZES.gap, 0, SIZES.gap, SIZES.gap)
+        row.setSpacing(0)
+        row.addWidget(self.model)
+        row.addStretch(1)
+        for part in (self.context, self.speed, self.memory):
+            row.addWidget(part)
+        self._standing = Standing()
+        self._models: list[Path] = []
+        self.model.clicked.connect(self._model_menu)
+        for part in (self.speed, self.memory):
+            part.clicked.connect(lambda _=False, part=part: self._numbers(part))
+        self.retranslate()
+
+    def retranslate(self) -> None:
+        names = (tr("Model"), tr("Context used"), tr("Speed"), tr("Memory"))
+        for part, name in zip((self.model, self.context, self.speed, self.memory), names, strict=True):
+            part.setAccessibleName(name)
+            part.setToolTip(name)
+        self.show_standing(self._standing)
+
+    def show_chat(self, chat_id: str) -> None:
+        """The chat whose use of the context is shown from now on."""
+        self._chat = chat_id
+        self.show_standing(self._standing)
+
+    def used(self, chat_id: str) -> int:
+        """The chat's tokens in the engine's cache; 0 while another chat's are there."""
+        return self._standing.context_tokens if self._standing.context_chat == chat_id else 0
+
+    def show_models(self, models: list[Path]) -> None:
+        self._models = models
+
+    def show_standing(self, standing: Standing) -> None:
+        self._standing = standing
+        loaded, numbers = standing.model, standing.statistics
+        self.context.setVisible(loaded is not None)
+        if loaded is not None:
+            self.context.show_use(self.used(self._chat), loaded.n_ctx)
+        speed = standing.live_speed or _speed(numbers)
+        self.speed.setVisible(speed > 0)
+        self.speed.setText(tr("{n:,.0f} tok/s", n=speed))
+        self.memory.setVisible(standing.rss_bytes > 0)
+        self.memory.setText(in_bytes(standing.rss_bytes))
+        self._fit()
+
+    def resizeEvent(self, event: object) -> None:
+        super().resizeEvent(event)  # type: ignore[arg-type]
+        self._fit()
+
+    def _fit(self) -> None:
+        """The model's name has the room that the numbers leave; its ends tell more than its middle."""
+        others = sum(part.sizeHint().width() for part in (self.context, self.speed, self.memory) if not part.isHidden())
+        padding = 2 * SIZES.gap + 2
+        room = self.width() - others - 2 * SIZES.gap - padding
+        mark = "  ▾"
+        metrics = self.model.fontMetrics()
+        name = metrics.elidedText(
+            model_name(self._standing), Qt.TextElideMode.ElideMiddle, room - metrics.horizontalAdvance(mark)
+        )
+        self.model.setText(name + mark)
+        self.model.setMinimumWidth(1)
+
+    def _model_menu(self) -> None:
+        menu = QMenu(self)
+        menu.addAction(tr("Models…"), self.manage.emit)
+        menu.addAction(tr("Open model…"), self.choose.emit)
+        if self._models:
+            menu.addSeparator()
+        for path in self._models:
+            menu.addAction(path.stem.replace("&", "&&"), partial(self.chosen.emit, str(path)))
+        self._pop(menu, self.model)
+
+    def _numbers(self, part: QPushButton) -> None:
+        menu = QMenu(self)
+        for line in lines_of(self._standing):
+            menu.addAction(line.replace("&", "&&")).setEnabled(False)
+        self._pop(menu, part)
+
+    def _pop(self, menu: QMenu, above: QPushButton) -> None:
+        menu.aboutToHide.connect(menu.deleteLater)
+        menu.popup(above.mapToGlobal(QPoint(0, -menu.sizeHint().height())))
+
+
+def model_name(standing: Standing) -> str:
+    # The file's name: it is what the user chose, where the header's name is often a note of its makers.
+    return standing.path.stem if standing.path else tr("No model")
+
+
+def lines_of(standing: Standing) -> list[str]:
+    """The numbers behind the status line in words."""
+    lines = []
+    model, numbers = standing.model, standing.statistics
+    if model is not None:
+        size = f"{model.parameters / 1e6:,.0f}"
+        lines.append(tr(ABOUT_MODEL, model=model.name, millions=size, size=in_bytes(model.file_bytes)))
+        lines.append(tr(COMPUTED, library=LIBRARIES[model.backend], n=model.threads))
+        lines.append(tr(CONTEXT, used=standing.context_tokens, n_ctx=model.n_ctx))
+        lines.extend(map(told, model.notes))
+    if numbers is not None:
+        read = numbers.prompt_tokens - numbers.reused_tokens
+        lines.append(tr(QUESTION, read=read, known=numbers.reused_tokens))
+        lines.append(tr(ANSWER, n=numbers.decode_tokens, seconds=numbers.decode_seconds))
+    if standing.rss_bytes:
+        lines.append(tr("Memory of the engine: {size}", size=in_bytes(standing.rss_bytes)))
+    return lines or [tr("No model is loaded")]
+
+
+def _speed(numbers: Statistics | None) -> float:
+    """Tokens per second of the last answer; 0 when it has none to tell it from."""
+    if numbers is None or numbers.decode_tokens < 2 or numbers.decode_seconds <= 0:
+        return 0
+    return numbers.decode_tokens / numbers.decode_seconds

@@ -1,0 +1,103 @@
+"""What lies above the composer's text: the attached files, and the question what to do with those that do not fit."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
+
+from app.chats.unsent import Item, Unsent
+from app.composer.chips import Chip, Flow
+from app.look.theme import SIZES
+from app.words import mark, tr
+
+CHOICES = {
+    "best": mark("Send the parts that match the question best"),
+    "beginning": mark("Send what fits from the beginning"),
+    "remove": mark("Remove"),
+}
+REMOVE_OF_MANY = mark("Remove the largest")
+ONLY_REMOVE = {"remove": CHOICES["remove"]}
+AGAIN = {"ask": mark("Change")}
+
+
+class Tray(QWidget):
+    """`removed` carries the Item that is to go, `chosen` a key of CHOICES, or `ask`. Hidden while there is nothing."""
+
+    removed = Signal(object)
+    chosen = Signal(str)
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.chips = Flow(self)
+        self.question = QLabel(self)
+        self.question.setObjectName("trayQuestion")
+        self.question.setWordWrap(True)
+        self.choices = Flow(self)
+        self._unsent = Unsent()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SIZES.gap_s)
+        for widget in (self.chips, self.question, self.choices):
+            layout.addWidget(widget)
+        self.hide()
+
+    @property
+    def empty(self) -> bool:
+        return not self._unsent.items
+
+    def show_unsent(self, unsent: Unsent, question: str) -> None:
+        """The files and, where it is not empty, the sentence about them with what can be chosen."""
+        self._unsent = unsent
+        self._show_chips()
+        self.question.setText(question)
+        self.question.setVisible(bool(question))
+        offered = ONLY_REMOVE if unsent.no_room else CHOICES if unsent.fit == "too_much" else AGAIN
+        if len(unsent.items) > 1 and "remove" in offered:
+            offered = offered | {"remove": REMOVE_OF_MANY}
+        self.choices.put([self._button(key, words) for key, words in offered.items()] if question else [])
+        self.choices.setVisible(bool(question))
+        self.setVisible(bool(unsent.items))
+
+    def stops(self) -> list[QWidget]:
+        """What takes the focus, in the order in which it stands."""
+        chips = [chip for chip in self.chips.widgets if isinstance(chip, Chip)]
+        return [*(stop for chip in chips for stop in (chip.face, chip.close_button)), *self.choices.widgets]
+
+    def ask_now(self) -> None:
+        """The user wants to send: the choice comes first."""
+        if self.choices.widgets:
+            self.choices.widgets[0].setFocus()
+
+    def restyle(self) -> None:
+        for chip in self.chips.widgets:
+            if isinstance(chip, Chip):
+                chip.restyle()
+
+    def retranslate(self) -> None:
+        for chip in self.chips.widgets:
+            if isinstance(chip, Chip):
+                chip.retranslate()
+        self.chips.arrange()
+
+    def _show_chips(self) -> None:
+        """Chips that are there stay, so that the focus does."""
+        old = {id(chip.item): chip for chip in self.chips.widgets if isinstance(chip, Chip)}
+        focused = next((at for at, chip in enumerate(old.values()) if chip.isAncestorOf(self.focusWidget())), None)
+        chips = [old.get(id(item)) or self._chip(item) for item in self._unsent.items]
+        for chip in chips:
+            chip.retranslate()
+        self.chips.put(chips)
+        if focused is not None and chips:
+            chips[min(focused, len(chips) - 1)].face.setFocus()
+
+    def _chip(self, item: Item) -> Chip:
+        chip = Chip(item, True, self.chips)
+        chip.removed.connect(lambda: self.removed.emit(item))
+        return chip
+
+    def _button(self, key: str, words: str) -> QPushButton:
+        button = QPushButton(tr(words), self.choices)
+        button.setProperty("kind", "step")
+        button.setAccessibleDescription(self.question.text())
+        button.clicked.connect(lambda: self.chosen.emit(key))
+        return button

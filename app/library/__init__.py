@@ -1,0 +1,1 @@
+"""The file in which all chats are: schema, search, recovery, import and export. Knows no Qt."""

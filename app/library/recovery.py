@@ -1,0 +1,185 @@
+"""Opens the library; a damaged file is set aside and what can be read of it goes into a new one. Knows no windows.
+
+At the start only what costs nothing is looked at: can the file be opened and its chats be listed, is it as long as it
+says, was anything found damaged since the last start (a file beside the library says so). Only where something speaks
+for it, all of it is read; if it is damaged, it is rebuilt beside the old one, so that being killed meanwhile loses
+nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import mmap
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from app.library.database import beside, damage_mark, failures, open_for_reading
+from app.library.library import Library
+from app.library.migrations import index_messages
+from app.library.pages import MAGIC, Pages
+from app.library.salvage import salvage
+from app.words import tr, tr_n
+from models.failures import Failure
+
+log = logging.getLogger(__name__)
+BYSTANDERS = ("SQLITE_BUSY", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR")  # they say nothing of the file
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What came back of a damaged library, and where the damaged file lies. `str()` is what the user reads."""
+
+    damaged: Path
+    chats: int = 0
+    messages: int = 0
+
+    def __str__(self) -> str:
+        kept = tr("The damaged file was kept as {path}.", path=self.damaged)
+        if not self.chats:
+            return tr("The file with your chats was damaged, and no chat in it could be read.") + " " + kept
+        back = tr(
+            "The file with your chats was damaged. {chats} with {messages} came back.",
+            chats=tr_n("{n} chat", "{n} chats", self.chats),
+            messages=tr_n("{n} message", "{n} messages", self.messages),
+        )
+        return f"{back} {kept}"
+
+
+def open_library(path: Path) -> tuple[Library, Recovery | None]:
+    """The library at `path`, created if there is none, and what was recovered if it was damaged.
+
+    Raises Failure when it can be neither opened nor set aside: locked, not writable, of a newer version.
+    """
+    with failures(path):
+        _finish(path)
+        if path.is_dir():
+            damaged = _set_aside(path, path.rename)
+            _create(path)
+            return Library(path), Recovery(damaged)
+        if not path.exists():
+            _create(path)
+        library = _opened(path) if _is_sound(path) else None
+        if library is not None:
+            return library, None
+        recovery = _recover(path)
+    return Library(path), recovery
+
+
+def check(path: Path) -> bool:
+    """Read all of the file, which may take seconds: is it sound? May be called from any thread."""
+    try:
+        with contextlib.closing(open_for_reading(path)) as db:
+            return bool(db.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",))
+    except sqlite3.DatabaseError as error:
+        log.warning("the library could not be checked: %s", error)
+        return (getattr(error, "sqlite_errorname", "") or "").startswith(BYSTANDERS)
+
+
+def _opened(path: Path) -> Library | None:
+    """None if it is damaged."""
+    library: Library | None = None
+    try:
+        library = Library(path)
+        library.chats()
+        library.folders()
+        if damage_mark(path).exists():  # the file itself is sound: it was the index of its words
+            library.using(index_messages)
+            damage_mark(path).unlink()
+        return library
+    except Failure as failure:
+        if library is not None:
+            library.close()
+        if failure.code != "library_damaged":
+            raise
+        log.warning("%s (%s)", failure, failure.detail)
+        return None
+
+
+def _is_sound(path: Path) -> bool:
+    """False if the file is certainly damaged; all of it is read only where something speaks for that."""
+    with path.open("rb") as file:
+        head = file.read(100)
+    if head[: len(MAGIC)] != MAGIC:
+        return False
+    page_size = int.from_bytes(head[16:18])
+    whole = int.from_bytes(head[28:32]) * (65536 if page_size == 1 else page_size)
+    return (path.stat().st_size >= whole and not damage_mark(path).exists()) or check(path)
+
+
+# --- rebuilding -----------------------------------------------------------------------------------------------------
+
+
+def _recover(path: Path) -> Recovery:
+    part = beside(path, ".part")
+    _remove(part)
+    library = Library(part)
+    try:
+        with contextlib.closing(_content(path)) as content:
+            pages = Pages(content, _read(beside(path, "-wal")))
+            chats, messages = library.using(lambda db: salvage(pages, db))
+    finally:
+        library.close()
+    part.replace(beside(path, ".rebuilt"))
+    recovery = Recovery(_set_aside(path, lambda name: _move(path, name)), chats, messages)
+    _finish(path)
+    return recovery
+
+
+def _content(path: Path) -> mmap.mmap:
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_size:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return mmap.mmap(-1, 1)  # an empty file cannot be mapped; one zero says as little
+
+
+def _read(path: Path) -> bytes:
+    return path.read_bytes() if path.exists() else b""
+
+
+def _move(path: Path, name: Path) -> None:
+    log_file = beside(path, "-wal")
+    if log_file.exists():  # what is not in the file yet; copied, so that the two are never apart
+        shutil.copy2(log_file, beside(name, "-wal"))
+    path.rename(name)
+
+
+def _set_aside(path: Path, move: Callable[[Path], object]) -> Path:
+    """Give it a dated name that nothing has yet."""
+    stamp = datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
+    name = path.with_name(f"{path.stem}-damaged-{stamp}{path.suffix}")
+    number = 2
+    while name.exists():
+        name = path.with_name(f"{path.stem}-damaged-{stamp}-{number}{path.suffix}")
+        number += 1
+    move(name)
+    log.warning("the damaged library is %s now", name)
+    return name
+
+
+def _finish(path: Path) -> None:
+    """Put a rebuilt library where the damaged one was, also if the program was killed on the way."""
+    rebuilt = beside(path, ".rebuilt")
+    if rebuilt.exists() and not path.exists():
+        for end in ("-wal", "-shm"):
+            beside(path, end).unlink(missing_ok=True)
+        rebuilt.replace(path)
+        damage_mark(path).unlink(missing_ok=True)
+
+
+def _create(path: Path) -> None:
+    """All at once: an empty file is one that something has emptied."""
+    part = beside(path, ".part")
+    _remove(part)
+    Library(part).close()
+    part.replace(path)
+
+
+def _remove(path: Path) -> None:
+    for end in ("", "-wal", "-shm"):
+        beside(path, end).unlink(missing_ok=True)

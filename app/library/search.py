@@ -1,0 +1,116 @@
+"""Finds messages and titles in all chats. Knows no windows; may be called from any thread."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.library.database import failures, open_for_reading
+from app.library.search_words import Term, folded, marks_in, pattern_of, terms_of
+
+MOST_TITLES = 20
+BEFORE, SNIPPET = 32, 160  # characters of a snippet before the first mark, and in all
+MOST_ORDERED = 3_000  # messages stored last are ordered by time: what was imported is older than its place says
+LONGEST_READ = 200_000  # characters of one message that are looked through for its marks
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A message, or with `message_id` None a chat whose title fits. `marks` are (start, end) in `snippet`."""
+
+    chat_id: str
+    message_id: str | None
+    title: str
+    snippet: str
+    marks: tuple[tuple[int, int], ...]
+    role: str
+    created_at: float
+
+
+class Search:
+    """Looks in the library's file through a connection of its own."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._db: sqlite3.Connection | None = None
+        self._lock = threading.Lock()
+
+    def search(self, text: str, limit: int = 100) -> list[Hit]:
+        """Chats whose title has all the words, then messages, the latest first; at most `limit`.
+
+        Any text is a query; one without a letter or digit finds nothing. Raises Failure when the file cannot be read.
+        """
+        terms = terms_of(text)
+        if not terms or limit < 1:
+            return []
+        with self._lock, failures(self._path):
+            if self._db is None:
+                self._db = open_for_reading(self._path)
+            hits = self._titles(terms)[: min(limit, MOST_TITLES)]
+            return hits + self._messages(terms, limit - len(hits))
+
+    def interrupt(self) -> None:
+        """End the search under way in another thread; it raises Failure."""
+        db = self._db
+        if db is not None:
+            db.interrupt()
+
+    def close(self) -> None:
+        with self._lock:
+            if self._db is not None:
+                self._db.close()
+                self._db = None
+
+    def _titles(self, terms: Sequence[Term]) -> list[Hit]:
+        patterns = [pattern_of(term) for term in terms]
+        rows = self._connection.execute(
+            "SELECT id, title, updated_at FROM chats WHERE deleted_at IS NULL ORDER BY updated_at DESC"
+        )
+        return [
+            Hit(chat_id, None, title, title, tuple(marks_in(title, list(terms))), "", moment)
+            for chat_id, title, moment in rows
+            if _holds(folded(title), patterns)
+        ]
+
+    def _messages(self, terms: Sequence[Term], limit: int) -> list[Hit]:
+        rows = self._connection.execute(
+            """SELECT messages.chat_id, messages.id, chats.title, messages.content, messages.role, messages.created_at
+            FROM (SELECT rowid FROM message_index WHERE message_index MATCH ? ORDER BY rowid DESC LIMIT ?) AS found
+            JOIN messages ON messages.number = found.rowid JOIN chats ON chats.id = messages.chat_id
+            WHERE chats.deleted_at IS NULL AND messages.deleted_at IS NULL ORDER BY messages.created_at DESC LIMIT ?""",
+            (" AND ".join(term.match for term in terms), MOST_ORDERED, limit),
+        )
+        return [
+            Hit(chat_id, message_id, title, *snippet_of(content, terms), role, moment)
+            for chat_id, message_id, title, content, role, moment in rows
+        ]
+
+    @property
+    def _connection(self) -> sqlite3.Connection:
+        assert self._db is not None
+        return self._db
+
+
+def snippet_of(content: str, terms: Sequence[Term]) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """One line around the first place where a term stands, and the places of all terms in it."""
+    text = " ".join(content[:LONGEST_READ].split())
+    first = min(
+        (match.start() for match in (pattern_of(term).search(folded(text)) for term in terms) if match), default=0
+    )
+    start = _word_start(text, max(0, first - BEFORE)) if first > BEFORE else 0
+    cut = text[start : start + SNIPPET]
+    line = ("…" if start else "") + cut.rstrip() + ("…" if start + SNIPPET < len(text) else "")
+    return line, tuple(marks_in(line, list(terms)))
+
+
+def _word_start(text: str, at: int) -> int:
+    space = text.find(" ", at, at + BEFORE // 2)
+    return at if space < 0 else space + 1
+
+
+def _holds(plain: str, patterns: Sequence[re.Pattern[str]]) -> bool:
+    return all(pattern.search(plain) for pattern in patterns)

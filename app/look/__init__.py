@@ -1,0 +1,1 @@
+"""What gives the window its looks: theme, icons, text size, order of Tab."""

@@ -1,0 +1,86 @@
+"""Language, theme and text size of the running window, as the settings say; changes take effect at once."""
+
+from __future__ import annotations
+
+import logging
+from typing import Protocol
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
+
+from app.languages import Languages
+from app.look import theme
+from app.look.theme import SIZES
+from app.settings.settings import Settings
+from models.failures import Failure
+
+log = logging.getLogger(__name__)
+LANGUAGE, THEME, TEXT_SIZE = "window.language", "window.theme", "window.text_size"
+STEPS = (80, 90, 100, 110, 125, 150, 175, 200)
+
+
+class Shown(Protocol):
+    """What shows words and colours, and sets them again when they are others now."""
+
+    def retranslate(self) -> None: ...
+
+    def restyle(self) -> None: ...
+
+
+class Appearance(QObject):
+    """Made before the windows, so that they are born in the right language; `shown` hear of changes."""
+
+    def __init__(self, application: QApplication, settings: Settings) -> None:
+        super().__init__(application)
+        self._application, self._settings = application, settings
+        self._languages = Languages(application)
+        self._painted: tuple[theme.Theme, int] | None = None
+        self.shown: list[Shown] = []
+        self.apply()
+        settings.listeners.append(self.apply)
+        QGuiApplication.styleHints().colorSchemeChanged.connect(self.apply)
+
+    def close(self) -> None:
+        """The windows are going; nothing of them is touched any more."""
+        self.shown.clear()
+        if self.apply in self._settings.listeners:
+            self._settings.listeners.remove(self.apply)
+        QGuiApplication.styleHints().colorSchemeChanged.disconnect(self.apply)
+        self._languages.close()
+
+    def apply(self) -> None:
+        """Take over what the settings say now."""
+        self._speak(str(self._settings.values[LANGUAGE]))
+        self._paint(theme.named(str(self._settings.values[THEME])), int(self._settings.values[TEXT_SIZE]))
+
+    def larger(self) -> None:
+        self._step(next((step for step in STEPS if step > SIZES.percent), STEPS[-1]))
+
+    def smaller(self) -> None:
+        self._step(next((step for step in reversed(STEPS) if step < SIZES.percent), STEPS[0]))
+
+    def normal(self) -> None:
+        self._step(100)
+
+    def _step(self, percent: int) -> None:
+        try:
+            self._settings.change({TEXT_SIZE: percent})
+        except Failure as failure:
+            log.warning("%s (%s)", failure, failure.detail)
+            self._paint(theme.theme(), percent)  # it cannot be kept, but it can be seen
+
+    def _speak(self, choice: str) -> None:
+        if self._languages.use(choice):
+            self._settings.refresh()  # its problems are sentences too
+            for part in tuple(self.shown):
+                part.retranslate()
+
+    def _paint(self, chosen: theme.Theme, percent: int) -> None:
+        if (chosen, percent) == self._painted:
+            return
+        self._painted = chosen, percent
+        SIZES.scale(percent)
+        theme.apply(self._application, chosen)
+        for part in tuple(self.shown):
+            part.restyle()

@@ -1,0 +1,228 @@
+"""A text as a stack of prose, tables and code. Finished blocks are laid out once, the open one anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtWidgets import QWidget
+
+from app.look.theme import SIZES
+from app.look.throttle import Throttle
+from app.markdown.blocks import JOINED, Block, BlockSplitter, Kind, runs, split, weight
+from app.markdown.code_view import CodeView
+from app.markdown.prose_view import ProseView
+from app.markdown.table_view import TableView
+
+Part = ProseView | CodeView | TableView
+KINDS: dict[Kind, type[Part]] = {"prose": ProseView, "code": CodeView, "table": TableView}
+FRAME_MS = 33
+
+
+class BlockStack(QWidget):
+    """`resized` says that the height for the present width has changed; `link` carries a clicked address."""
+
+    resized = Signal()
+    link = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None, soft: bool = False) -> None:
+        super().__init__(parent)
+        self._soft = soft
+        self.parts: list[Part] = []
+        self._splitter: BlockSplitter | None = None
+        self._shown = 0  # how many of the splitter's finished blocks are drawn for good
+        self._throttle = Throttle(self._draw, FRAME_MS, self)
+        self._joiner = QTimer(self)
+        self._joiner.setSingleShot(True)
+        self._joiner.timeout.connect(self._join)
+        self._left: Iterator[Block] = iter(())  # of a finished text, what is not laid out yet
+        self._filler = QTimer(self)
+        self._filler.setSingleShot(True)
+        self._filler.timeout.connect(self._fill)
+        self._placer = QTimer(self)
+        self._placer.setSingleShot(True)
+        self._placer.timeout.connect(self._placed_anew)
+        self._heights: dict[Part, tuple[int, int]] = {}  # for which width, how high
+
+    def set_text(self, text: str) -> None:
+        """Show a finished text; a long one goes on being laid out, a little each turn of the event loop."""
+        self._splitter = None
+        self._clear(0)
+        self._left = runs(split(text))
+        self._fill()
+
+    def start(self, text: str) -> None:
+        """Show a text that `grow` will add to."""
+        self._splitter = BlockSplitter()
+        self._shown = 0
+        self._clear(0)
+        self._splitter.feed(text)
+        self._draw()
+
+    def grow(self, piece: str) -> None:
+        if self._splitter is not None:
+            self._splitter.feed(piece)
+            self._throttle.request()
+
+    def finish(self) -> None:
+        """The text is complete: join prose so that a selection can run over paragraphs."""
+        if self._splitter is None:
+            return
+        self._throttle.cancel()
+        self._splitter.close()
+        self._draw()
+        self._splitter = None
+        for part in self.parts:
+            if isinstance(part, ProseView):
+                part.set_caret(False)
+            elif isinstance(part, CodeView):
+                part.settle(fold=False)
+        self._joiner.start(0)
+
+    def restyle(self) -> None:
+        self._heights.clear()
+        for part in self.parts:
+            part.restyle()
+        self.resized.emit()
+
+    def retranslate(self) -> None:
+        for part in self.parts:
+            part.retranslate()
+
+    def heightForWidth(self, width: int) -> int:
+        heights = [self._height(part, width) for part in self.parts]
+        return sum(heights) + sum(map(_gap_below, self.parts[:-1]))
+
+    def resizeEvent(self, _event: object) -> None:
+        self._place()
+
+    def _fill(self) -> None:
+        done = 0
+        for block in self._left:
+            self._put(len(self.parts), block)
+            if isinstance(part := self.parts[-1], CodeView):
+                part.settle(fold=True)
+            done += weight(block.text)
+            if done >= JOINED:
+                self._filler.start(0)
+                break
+        self._placed_anew()
+
+    def _height(self, part: Part, width: int) -> int:
+        known = self._heights.get(part)
+        if known is None or known[0] != width:
+            known = self._heights[part] = (width, part.heightForWidth(width))
+        return known[1]
+
+    def _draw(self) -> None:
+        assert self._splitter
+        finished, open_block = self._splitter.finished, self._splitter.open
+        for number in range(self._shown, len(finished)):
+            self._put(number, finished[number])
+        self._shown = len(finished)
+        if open_block is None and not finished:
+            open_block = Block("")  # an empty line for the caret: the answer is on its way
+        if open_block is not None:
+            self._put(self._shown, open_block)
+        self._clear(self._shown + (open_block is not None))
+        self._move_caret()
+        self._placed_anew()
+
+    def _join(self) -> None:
+        """Join the next group of neighbouring prose, one a turn of the event loop."""
+        group = self._next_group()
+        if not group:
+            return
+        first = self.parts.index(group[0])
+        joined = self._prose()
+        joined.set_markdown("\n\n".join(part.markdown for part in group))
+        self.parts[first : first + len(group)] = [joined]
+        joined.show()
+        for part in group:
+            self._discard(part)
+        self._placed_anew()
+        self._joiner.start(0)
+
+    def _next_group(self) -> list[ProseView]:
+        group: list[ProseView] = []
+        for part in [*self.parts, None]:
+            if isinstance(part, ProseView) and sum(weight(each.markdown) for each in [*group, part]) <= JOINED:
+                group.append(part)
+                continue
+            if len(group) > 1 and not any(member.has_selection() for member in group):
+                return group
+            group = [part] if isinstance(part, ProseView) else []
+        return []
+
+    def _put(self, number: int, block: Block) -> None:
+        part = self.parts[number] if number < len(self.parts) else None
+        if part is None or not isinstance(part, KINDS[block.kind]):
+            self._clear(number)
+            part = self._make(block)
+            self.parts.append(part)
+            part.show()
+        self._heights.pop(part, None)
+        if isinstance(part, CodeView):
+            part.set_code(block.text, block.language)
+        elif isinstance(part, TableView):
+            part.set_table(block.text)
+        else:
+            part.set_markdown(block.text)
+
+    def _make(self, block: Block) -> Part:
+        if block.kind == "code":
+            return self._code()
+        return self._table() if block.kind == "table" else self._prose()
+
+    def _table(self) -> TableView:
+        view = TableView(self)
+        view.link.connect(self.link)
+        view.resized.connect(lambda: self._grown(view))
+        return view
+
+    def _prose(self) -> ProseView:
+        view = ProseView(self, self._soft)
+        view.link.connect(self.link)
+        view.grown.connect(lambda: self._grown(view))
+        return view
+
+    def _grown(self, part: Part) -> None:
+        """Many parts may grow in one turn of the event loop; they get their places once."""
+        self._heights.pop(part, None)
+        self._placer.start(0)
+
+    def _placed_anew(self) -> None:
+        self._place()
+        self.resized.emit()
+
+    def _code(self) -> CodeView:
+        view = CodeView(self)
+        view.resized.connect(lambda: self._grown(view))
+        return view
+
+    def _clear(self, first: int) -> None:
+        for part in self.parts[first:]:
+            self._discard(part)
+        del self.parts[first:]
+
+    def _discard(self, part: Part) -> None:
+        self._heights.pop(part, None)
+        part.hide()
+        part.deleteLater()
+
+    def _move_caret(self) -> None:
+        for part in self.parts[-2:]:
+            if isinstance(part, ProseView):
+                part.set_caret(part is self.parts[-1])
+
+    def _place(self) -> None:
+        top = 0
+        for part in self.parts:
+            height = self._height(part, self.width())
+            part.setGeometry(0, top, self.width(), height)
+            top += height + _gap_below(part)
+
+
+def _gap_below(part: Part) -> int:
+    # A line of prose has its leading below it, so what follows a box would stand closer than what comes before.
+    return SIZES.gap_m + (SIZES.gap if not isinstance(part, ProseView) else 0)

@@ -1,0 +1,116 @@
+"""Colours code by Pygments in slices of a few milliseconds, so that a long block never holds up the window."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from PySide6.QtCore import QTimer
+from PySide6.QtGui import QColor, QSyntaxHighlighter, QTextCharFormat, QTextDocument
+
+from app.look.theme import theme
+from app.markdown.lexers import is_ready, lexer_of
+
+SLICE_SECONDS = 0.003
+PAUSE_MS = 150
+LEXER_MS = 20
+MAX_CHARACTERS = 200_000
+Span = tuple[int, int, str]
+
+
+class CodeColours(QSyntaxHighlighter):
+    """Holds the spans (start, length, token's colour name) of each line; `refresh` starts to find them anew."""
+
+    def __init__(self, document: QTextDocument) -> None:
+        super().__init__(document)
+        self._language = ""
+        self._lines: list[list[Span]] = []
+        self._formats: dict[str, QTextCharFormat] = {}
+        self._code = self._wanted = ""
+        self._work: Iterator[None] | None = None
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(self._slice)
+        self.restyle()
+
+    def set_language(self, language: str) -> None:
+        self._language = language
+
+    def refresh(self, code: str) -> None:
+        self._wanted = code
+        if self._language and self._work is None and not self._timer.isActive() and len(code) <= MAX_CHARACTERS:
+            self._timer.start(PAUSE_MS if self._lines else 0)
+
+    def restyle(self) -> None:
+        self._formats = {}
+        for name in ("keyword", "string", "comment", "number", "name_"):
+            self._formats[name] = QTextCharFormat()
+            self._formats[name].setForeground(QColor(getattr(theme(), name)))
+        if self._lines:
+            self.rehighlight()
+
+    def highlightBlock(self, _text: str) -> None:
+        number = self.currentBlock().blockNumber()
+        if number < len(self._lines):
+            for start, length, name in self._lines[number]:
+                self.setFormat(start, length, self._formats[name])
+
+    def _slice(self) -> None:
+        if not is_ready(self._language):
+            self._timer.start(LEXER_MS)
+            return
+        if self._work is None:
+            self._work = self._colour(self._wanted)
+        until = time.perf_counter() + SLICE_SECONDS
+        while time.perf_counter() < until:
+            if next(self._work, "done") == "done":
+                self._work = None
+                if self._wanted != self._code:
+                    self._timer.start(PAUSE_MS)
+                return
+        self._timer.start(0)
+
+    def _colour(self, code: str) -> Iterator[None]:
+        """One step of work for each `next`."""
+        self._code = code
+        lexer = lexer_of(self._language)
+        yield
+        if lexer is None:
+            return
+        spans: list[list[Span]] = [[]]
+        column = 0
+        for _, kind, value in lexer.get_tokens_unprocessed(code):
+            name = _colour_name(str(kind))
+            for number, part in enumerate(value.split("\n")):
+                if number:
+                    self._show(spans)
+                    spans.append([])
+                    column = 0
+                if name and part:
+                    spans[-1].append((column, len(part.encode("utf-16-le")) // 2, name))
+                column += len(part.encode("utf-16-le")) // 2
+            yield
+        self._show(spans)
+
+    def _show(self, spans: list[list[Span]]) -> None:
+        number = len(spans) - 1
+        if number < len(self._lines) and self._lines[number] == spans[number]:
+            return
+        self._lines[number : number + 1] = [spans[number]]
+        block = self.document().findBlockByNumber(number)
+        if block.isValid() and spans[number]:
+            self.rehighlightBlock(block)
+
+
+def _colour_name(kind: str) -> str:
+    kind = kind.removeprefix("Token.")
+    if kind.startswith("Comment"):
+        return "comment"
+    if kind.startswith("Keyword") or kind == "Operator.Word":
+        return "keyword"
+    if kind.startswith("Literal.String"):
+        return "string"
+    if kind.startswith("Literal.Number"):
+        return "number"
+    names = ("Name.Function", "Name.Class", "Name.Builtin", "Name.Decorator", "Name.Tag", "Name.Attribute")
+    return "name_" if kind.startswith(names) else ""

@@ -1,0 +1,187 @@
+"""A code block: language label, copy button, text in the fixed font, colours that follow when there is time.
+
+What is long and no longer written is folded after FOLDED lines; lines that do not fit can be wrapped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtGui import QFontMetricsF, QGuiApplication, QTextCursor
+from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QWidget
+
+from app.look.icons import icon
+from app.look.theme import SIZES, code_font, theme
+from app.markdown.code_colours import CodeColours
+from app.markdown.code_text import CodeText
+from app.markdown.guard import plain_direction
+from app.words import tr
+
+COPIED_MS = 1500
+FOLDED = 40  # lines
+LONG_LINE = 400  # characters; one of 20,000 would take 40 ms to lay out and 15 ms to paint, with each token
+
+
+class CodeView(QFrame):
+    """`set_code` may be called again with a longer text: only what is new is appended. `settle`: it is whole now.
+
+    `resized`: the height for the present width has changed."""
+
+    resized = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("codePanel")
+        self.code = ""
+        self.language = ""
+        self.folded = False
+        self._settled = False
+        self._shown = ""
+        self._lines = 1
+        self._label = QLabel(self)
+        self._label.setObjectName("codeLabel")
+        self._copy = self._button(self.copy)
+        self._wrap = self._button(self._toggle_wrap)
+        self._wrap.setCheckable(True)
+        self._wrap.hide()
+        self.text = CodeText(self)
+        self.colours = CodeColours(self.text.document())
+        self._fold = self._button(self._toggle_fold)
+        self._fold.hide()
+        self._longest = 0
+        self.restyle()
+        self.retranslate()
+
+    def set_code(self, code: str, language: str) -> None:
+        if language != self.language:
+            self.language = language
+            self._label.setText(language[:40] or tr("code"))
+            self.colours.set_language(language)
+        if code != self.code:
+            self.code = code
+            self._lines = code.count("\n") + 1
+            self._show()
+
+    def settle(self, fold: bool) -> None:
+        """No more code is coming. A long one is folded if `fold`: nobody has watched it being written."""
+        self._settled = True
+        if self._lines > FOLDED:
+            self._set_folded(fold)
+
+    def copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.code)
+        self._copy.setText(tr("Copied"))
+        self._copy.setIcon(icon("done", theme().soft))
+        QTimer.singleShot(COPIED_MS, self, self._copy_again)
+
+    def restyle(self) -> None:
+        self._copy_again()
+        self.text.restyle()
+        self.colours.restyle()
+        self._place()
+
+    def retranslate(self) -> None:
+        self.text.setAccessibleName(tr("Code"))
+        self._copy.setAccessibleName(tr("Copy code"))
+        self._label.setText(self.language[:40] or tr("code"))
+        self._wrap.setText(tr("Wrap lines"))
+        self._wrap.setAccessibleName(tr("Wrap long lines of code"))
+        self._name_fold()
+        self._copy_again()
+
+    def has_selection(self) -> bool:
+        return self.text.textCursor().hasSelection()
+
+    def heightForWidth(self, width: int) -> int:
+        self._wrap.setVisible(self._is_wide(width))
+        text = self.text.height_of_all(width - 2 * SIZES.gap_m)
+        fold = SIZES.row if self._can_fold else SIZES.gap_s
+        return SIZES.row + text + SIZES.gap_m + fold + self._bar_height(width)
+
+    def resizeEvent(self, _event: object) -> None:
+        self._place()
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _can_fold(self) -> bool:
+        return self._settled and self._lines > FOLDED
+
+    def _show(self) -> None:
+        """Put what is to be seen of the code into the text."""
+        shown = _displayed(self.code, FOLDED if self.folded else None)
+        if shown.startswith(self._shown):
+            cursor = QTextCursor(self.text.document())
+            cursor.movePosition(QTextCursor.MoveOperation.End)
+            cursor.insertText(shown[len(self._shown) :])
+        else:
+            self.text.setPlainText(shown)
+        self._shown = shown
+        # Counted rather than asked of the layout, which knows a line's width only after it was drawn.
+        self._longest = max(len(line.expandtabs(4)) for line in shown.split("\n"))
+        self.colours.refresh(shown)
+
+    def _set_folded(self, folded: bool) -> None:
+        if folded != self.folded:
+            self.folded = folded
+            self._show()
+        self._name_fold()
+        self._fold.setVisible(self._can_fold)
+        self._place()
+        self.resized.emit()
+
+    def _toggle_fold(self) -> None:
+        self._set_folded(not self.folded)
+
+    def _name_fold(self) -> None:
+        text = tr("Show all {lines} lines", lines=f"{self._lines:,}") if self.folded else tr("Show less")
+        self._fold.setText(text)
+        self._fold.setAccessibleName(text)
+
+    def _toggle_wrap(self) -> None:
+        self.text.set_wrapped(self._wrap.isChecked())
+        self.resized.emit()
+
+    def _is_wide(self, width: int) -> bool:
+        character = QFontMetricsF(code_font()).horizontalAdvance("0")
+        return self._longest * character > width - 2 * SIZES.gap_m
+
+    def _bar_height(self, width: int) -> int:
+        bar = self._is_wide(width) and not self.text.wrapped
+        return self.text.horizontalScrollBar().sizeHint().height() + SIZES.gap_s if bar else 0
+
+    def _button(self, work: Callable[[], None]) -> QPushButton:
+        button = QPushButton(self)
+        button.setProperty("kind", "quiet")
+        button.clicked.connect(lambda: work())
+        return button
+
+    def _place(self) -> None:
+        width, height = self.width(), self.height()
+        self._label.setGeometry(SIZES.gap_m, 0, width // 2, SIZES.row)
+        right = width - 6
+        for button in (self._copy, self._wrap):
+            size = button.sizeHint()
+            right -= size.width()
+            button.setGeometry(right, (SIZES.row - size.height()) // 2, size.width(), size.height())
+        below = SIZES.row if self._can_fold else SIZES.gap
+        size = self._fold.sizeHint()
+        self._fold.setGeometry(6, height - (SIZES.row + size.height()) // 2, size.width(), size.height())
+        self.text.setGeometry(SIZES.gap_m, SIZES.row, width - 2 * SIZES.gap_m, height - SIZES.row - below)
+
+    def _copy_again(self) -> None:
+        self._copy.setText(tr("Copy"))
+        self._copy.setIcon(icon("copy", theme().soft))
+
+
+def _displayed(code: str, lines: int | None) -> str:
+    """The code's first `lines` (None: all), very long ones broken, with every sign that turns the direction named."""
+    if lines is not None:
+        code = "\n".join(code.split("\n", lines)[:lines])
+    code = plain_direction(code)
+    if len(code) <= LONG_LINE:
+        return code
+    return "\n".join(
+        line[at : at + LONG_LINE] for line in code.split("\n") for at in range(0, max(1, len(line)), LONG_LINE)
+    )

@@ -1,0 +1,205 @@
+"""A table in a box of its own: as wide as it needs, scrolled sideways where the column is narrower.
+
+Its rows stand in pieces of a few, so that a table that is still being written never takes long to lay out: only the
+last piece changes. The columns are as wide in every piece as the first one makes them.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QTextCursor, QTextLength, QTextOption, QTextTable, QWheelEvent
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
+
+from app.look.theme import SIZES
+from app.markdown.prose_view import ProseView
+from app.markdown.table_text import cells
+from app.words import mark
+
+SEAM = 4  # pixels: the upper line of a piece falls on the lower one of the piece above
+PIECE_CELLS = 40  # laid out in 6 ms
+
+
+class TableRows(ProseView):
+    """Some rows of a table, the first of them with its head. `widths` are the columns', None: as the rows need them."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._name = mark("Table")
+        self._headless = False
+        self._widths: tuple[float, ...] | None = None
+
+    def set_rows(self, head: list[str], rows: list[str], headless: bool, widths: tuple[float, ...] | None) -> None:
+        self._headless, self._widths = headless, widths
+        self.set_markdown("\n".join([*head, *rows]))
+
+    def set_widths(self, widths: tuple[float, ...]) -> None:
+        if widths != self._widths:
+            self._widths = widths
+            self._mend()
+
+    def rendered(self) -> None:
+        table = self._table()
+        if table is not None and self._headless and table.rows() > 1:
+            table.removeRows(0, 1)  # markdown needs a head
+        self._mend()
+
+    def column_widths(self) -> tuple[float, ...]:
+        """As they are laid out, in pixels, without what is around a cell's text."""
+        table = self._table()
+        if table is None:
+            return ()
+        layout = self.document().documentLayout()
+        blocks = (table.cellAt(0, column).firstCursorPosition().block() for column in range(table.columns()))
+        return tuple(layout.blockBoundingRect(block).width() + 2 * SIZES.gap + 1 for block in blocks)
+
+    def _table(self) -> QTextTable | None:
+        frames = self.document().rootFrame().childFrames()
+        return next((frame for frame in frames if isinstance(frame, QTextTable)), None)
+
+    def _break_anywhere(self) -> None:
+        """A word longer than the first piece's words must not make its column wider."""
+        option = self.document().defaultTextOption()
+        if option.wrapMode() != QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere:
+            option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+            self.document().setDefaultTextOption(option)
+
+    def _mend(self) -> None:
+        """The columns as wide as they shall be, and no space around the rows."""
+        table = self._table()
+        if table is None:
+            return
+        edit = QTextCursor(self.document())
+        edit.beginEditBlock()  # laid out once
+        format = table.format()
+        format.setTopMargin(0)
+        format.setBottomMargin(0)
+        if self._widths and len(self._widths) == table.columns():
+            lengths = [QTextLength(QTextLength.Type.FixedLength, width) for width in self._widths]
+            format.setColumnWidthConstraints(lengths)
+            self._break_anywhere()
+        table.setFormat(format)
+        for block in (self.document().begin(), self.document().lastBlock()):
+            if not block.text():
+                cursor = QTextCursor(block)
+                plain = block.blockFormat()
+                plain.setTopMargin(0)
+                plain.setBottomMargin(0)
+                cursor.setBlockFormat(plain)
+        edit.endEditBlock()
+
+
+class TableView(QScrollArea):
+    """`set_table` may be called again with more rows. `resized`: the height for the present width has changed."""
+
+    resized = Signal()
+    link = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("table")
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.markdown = ""
+        self.pieces: list[TableRows] = []
+        self._head: list[str] = []
+        self._rows: list[str] = []
+        self._per_piece = 1
+        self._width = 0
+        self._measured: tuple[str, int, int, tuple[float, ...]] | None = None
+        self._content = QWidget()
+        self._content.setObjectName("tableRows")
+        self.setWidget(self._content)
+        self._filler = QTimer(self)
+        self._filler.setSingleShot(True)
+        self._filler.timeout.connect(self._fill)
+
+    def set_table(self, markdown: str) -> None:
+        if markdown == self.markdown:
+            return
+        self.markdown = markdown
+        lines = markdown.split("\n")
+        self._head, self._rows = lines[:2], lines[2:]
+        self._per_piece = max(1, PIECE_CELLS // max(1, len(cells(self._head[-1]))))
+        self._fill_one(max(0, len(self.pieces) - 1))
+        self._filler.start(0)
+
+    def restyle(self) -> None:
+        for piece in self.pieces:
+            piece.restyle()
+        self._width, self._measured = 0, None
+
+    def retranslate(self) -> None:
+        for piece in self.pieces:
+            piece.retranslate()
+
+    def has_selection(self) -> bool:
+        return any(piece.has_selection() for piece in self.pieces)
+
+    def heightForWidth(self, width: int) -> int:
+        self._lay_out(width)
+        wide = self._content.width() > width
+        return self._content.height() + (self.horizontalScrollBar().sizeHint().height() + 4 if wide else 0)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        delta = event.angleDelta()
+        if abs(delta.x()) > abs(delta.y()) or event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            super().wheelEvent(event)
+        else:
+            event.ignore()
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _fill(self) -> None:
+        """The next piece, one a turn of the event loop."""
+        if len(self.pieces) * self._per_piece < len(self._rows):
+            self._fill_one(len(self.pieces) - 1)
+            self._fill_one(len(self.pieces))
+            self._width = 0
+            self.resized.emit()
+            self._filler.start(0)
+
+    def _fill_one(self, number: int) -> None:
+        if number == len(self.pieces):
+            piece = TableRows(self._content)
+            piece.link.connect(self.link)
+            piece.grown.connect(self._grown)
+            self.pieces.append(piece)
+            piece.show()
+        rows = self._rows[number * self._per_piece : (number + 1) * self._per_piece]
+        widths = self._measured[3] if number and self._measured else None
+        self.pieces[number].set_rows(self._head, rows, number > 0, widths)
+        self._width = 0
+
+    def _grown(self) -> None:
+        self._width, self._measured = 0, None
+        self.resized.emit()
+
+    def _measure(self, width: int) -> tuple[int, tuple[float, ...]]:
+        """How much room the columns get in a view of this width, and how wide each is: as the first piece needs it."""
+        first = self.pieces[0]
+        if self._measured is None or self._measured[:2] != (first.markdown, width):
+            natural = first.natural_width()
+            columns = max(1, len(cells(self._head[-1])))
+            room = width if natural <= width else max(width, min(natural, columns * SIZES.table_column))
+            first.heightForWidth(room)
+            self._measured = (first.markdown, width, room, first.column_widths())
+        return self._measured[2:]
+
+    def _lay_out(self, width: int) -> None:
+        if width == self._width or not self.pieces:
+            return
+        self._width = width
+        room, widths = self._measure(width)
+        top = widest = 0
+        for number, piece in enumerate(self.pieces):
+            if number:
+                piece.set_widths(widths)
+            height = piece.heightForWidth(room)
+            wide = ceil(piece.document().size().width())
+            widest = max(widest, wide)
+            piece.setGeometry(0, top, max(wide, room), height)
+            top += height - SEAM
+        self._content.resize(max(widest, 1), max(top + SEAM, 1))

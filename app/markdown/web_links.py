@@ -1,0 +1,70 @@
+"""An answer's link opens only after its whole address was shown; anything but a web page never."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QDesktopServices
+
+from app.markdown.guard import plain_direction
+from app.notice import Notice
+from app.words import mark, tr
+
+log = logging.getLogger(__name__)
+SHOWN = 300  # characters of an address
+CLOSED = {
+    "file": mark("This link leads to a file on a computer, not to a web page, so it stays closed: {address}"),
+    "javascript": mark("This link is a program, not a web page, so it stays closed: {address}"),
+    "data": mark("This link is a file in disguise, not a web page, so it stays closed: {address}"),
+}
+OTHER = mark("This link does not lead to a web page, so it stays closed: {address}")
+
+
+def ask_about_link(notice: Notice, address: str) -> None:
+    """Say where `address` leads; opening it takes another click, and only a web page can be opened."""
+    url = QUrl(address)
+    if not url.isValid() or url.scheme() not in ("http", "https") or not url.host():
+        notice.tell(tr(CLOSED.get(url.scheme(), OTHER), address=_printable(address)))
+        return
+    host = host_of(url)
+    sentence = tr("This link leads out of Chickadee, to {host}: {address}", host=host, address=_printable(full(url)))
+    if _is_near(host):
+        sentence += " " + tr("That is this computer or one in your own network.")
+    notice.tell(sentence, tr("Open in browser"), lambda: _open(url), strong=host)
+
+
+def full(url: QUrl) -> str:
+    """The address in letters that cannot be mistaken: other alphabets' as xn-- in the host and as %xx behind it."""
+    return url.toString(QUrl.ComponentFormattingOption.FullyEncoded)
+
+
+def host_of(url: QUrl) -> str:
+    """The host alone: what stands before an @ can look like one."""
+    return url.host(QUrl.ComponentFormattingOption.FullyEncoded)
+
+
+def shown(address: str) -> str:
+    """An address as it may be shown before anybody has asked where it leads."""
+    url = QUrl(address)
+    return _printable(full(url) if url.isValid() and url.host() else address)
+
+
+def _printable(address: str) -> str:
+    text = "".join(character if character.isprintable() else "�" for character in plain_direction(address))
+    return text if len(text) <= SHOWN else text[: SHOWN - 60] + " … " + text[-60:]
+
+
+def _is_near(host: str) -> bool:
+    """A server on this computer or in the user's network, which an outsider could not reach himself."""
+    try:
+        number = ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return "." not in host or host.endswith((".localhost", ".local", ".lan", ".home.arpa"))
+    return number.is_private or number.is_loopback or number.is_link_local
+
+
+def _open(url: QUrl) -> None:
+    if not QDesktopServices.openUrl(url):
+        log.warning("no program opened a link")

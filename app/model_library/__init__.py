@@ -1,0 +1,1 @@
+"""The models' dialog and each model's options, over the room models/."""

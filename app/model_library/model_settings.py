@@ -1,0 +1,110 @@
+"""What one model has other than the settings, under [models."its file's name"] in settings.toml. Knows no Qt."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from app.assistant.options import Options
+from app.settings.schema import ENGINE
+from app.settings.setting import AUTO, Setting, Value
+from app.settings.settings_file import SettingsFile
+from app.words import mark
+from models.collection import LocalModel
+
+log = logging.getLogger(__name__)
+SECTION = "models"
+SAME = "settings"  # the value that stands for: as in the settings
+SAME_SHOWN = mark("As in the settings")
+NONE = "none"
+NUMBERS = {"context": "n_ctx", "threads": "threads", "kv_share": "kv_share"}
+CHOICES = {"kv_type": "kv_type", "kv_mode": "kv_mode", "backend": "backend"}
+ANSWERS = {"draft": "draft", "kv_policy": "kv_policy"}
+TITLES = {
+    "context": mark("Tokens of a chat that this model sees at once; automatic: as in the settings."),
+    "threads": mark("Threads of the processor that compute this model; automatic: as in the settings."),
+    "kv_share": mark("How many of this model's heads keep less, from 0.01 to 1; automatic: as in the settings."),
+}
+
+
+def settings_for(drafters: Iterable[LocalModel] = ()) -> tuple[Setting, ...]:
+    """Those of one model; `drafters` are the models that can draft for it."""
+    found = {setting.key: setting for setting in ENGINE}
+    numbers = [replace(found[key], section=SECTION, help=help) for key, help in TITLES.items()]
+    choices = [
+        replace(found[key], section=SECTION, default=SAME, choices=((SAME, SAME_SHOWN), *found[key].choices))
+        for key in ("kv_type", "kv_mode", "kv_policy", "backend", "draft")
+    ]
+    files = tuple((str(model.path), model.name) for model in drafters)
+    drafter = Setting(
+        SECTION, "draft_model", "choice", NONE, mark("Draft model"),
+        mark("A small model of the same family that guesses ahead for this one, which checks every word."),
+        choices=((NONE, mark("None")), *files),
+    )  # fmt: skip
+    return (*numbers, *choices, drafter)
+
+
+class ModelSettings:
+    """Reads and writes; `listeners` are called when a value was changed here."""
+
+    def __init__(self, path: Path) -> None:
+        self.listeners: list[Callable[[], None]] = []
+        self._file = SettingsFile(path)
+
+    def values(self, model: Path, settings: Iterable[Setting] = ()) -> dict[str, Value]:
+        """Every setting's value by its key: the file's, or the default where it says nothing usable."""
+        known = tuple(settings) or settings_for()
+        table = self._table(model)
+        values = {setting.key: setting.default for setting in known}
+        for setting in known:
+            if setting.key == "draft_model" and isinstance(table.get("draft_model"), str):
+                values["draft_model"] = str(table["draft_model"])
+            elif setting.key in table:
+                try:
+                    values[setting.key] = setting.check(table[setting.key])
+                except ValueError as error:
+                    log.warning("%s, for %s", error, model.name)
+        return values
+
+    def change(self, model: Path, setting: Setting, value: Value) -> None:
+        """Store it; the default is taken out of the file. Raises Failure when it cannot be written."""
+        stored = None if value == setting.default else setting.stored(value)
+        self._write({(SECTION, model.name, setting.key): stored})
+
+    def reset(self, model: Path) -> None:
+        """Everything as in the settings. Raises Failure."""
+        self._write({(SECTION, model.name, key): None for key in self._table(model)})
+
+    def tailored(self, model: Path | None, options: Options) -> Options:
+        """The options to load this model and to answer with it."""
+        if model is None or not self._table(model):
+            return options
+        values = self.values(model)
+        load: dict[str, object] = {wish: values[key] for key, wish in NUMBERS.items() if values[key] != AUTO}
+        load |= {wish: _chosen(values[key]) for key, wish in CHOICES.items() if values[key] != SAME}
+        drafter = Path(str(values["draft_model"]))
+        if drafter.is_file():  # one that was deleted since must not be in the way
+            load["draft_model"] = str(drafter)
+        answers = {wish: values[key] for key, wish in ANSWERS.items() if values[key] != SAME}
+        return replace(
+            options,
+            load=replace(options.load, **load),  # type: ignore[arg-type]
+            generate=replace(options.generate, **answers),  # type: ignore[arg-type]
+        )
+
+    def _table(self, model: Path) -> Mapping[str, object]:
+        models = self._file.read().tables.get(SECTION)
+        table = models.get(model.name) if isinstance(models, dict) else None
+        return table if isinstance(table, dict) else {}
+
+    def _write(self, changes: Mapping[tuple[str, ...], object]) -> None:
+        self._file.write(changes)
+        for listener in tuple(self.listeners):
+            listener()
+
+
+def _chosen(value: Value) -> Value | None:
+    """The protocol leaves the choice to the engine with None."""
+    return None if value == AUTO else value

@@ -1,0 +1,206 @@
+"""The panel at the right: what the engine decides, in numbers and curves. Thin: all of it comes from `observed`."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+import time
+
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QToolButton, QVBoxLayout, QWidget
+
+from app.byte_words import in_bytes
+from app.commands.command_set import with_keys
+from app.look.icons import icon
+from app.look.theme import SIZES, theme
+from app.panel.observed import CacheMap, MemoryParts, Observed
+from app.panel.plots import CostPlot, Plot
+from app.panel.strip import Part, Strip
+from app.words import mark, tr, tr_n
+
+IMPORT_MS = 20
+TOOK = mark("{name}: {accepted} of {drafted} drafted tokens accepted")
+AGO = 60.0  # seconds of the past that the curve shows
+
+
+class EnginePanel(QFrame):
+    """`closed`: its own button was used. Call `show_observed` when something is new; hidden it does nothing."""
+
+    closed = Signal()
+
+    def __init__(self, observed: Observed, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("enginePanel")
+        self._observed = observed
+        self._dropped, self._saved = 0, 0.0
+        self.title = QLabel(self)
+        self.close_button = QToolButton(self)
+        self.close_button.clicked.connect(self.closed)
+        self._headings = [QLabel(self) for _ in range(5)]
+        self.planned, self.now, self.cache = Strip(), Strip(), Strip()
+        self.speed, self.drafts, self.saved = QLabel(), QLabel(), QLabel()
+        self.steps: Plot | None = None
+        self.costs: CostPlot | None = None
+        self._importing: threading.Thread | None = None
+        self._build()
+        self.restyle()
+        self.retranslate()
+
+    def show_chat(self, dropped: int, saved_seconds: float) -> None:
+        """Of the open chat: turns that were left out, and time that was saved in it."""
+        self._dropped, self._saved = dropped, saved_seconds
+        self.show_observed()
+
+    def show_observed(self) -> None:
+        if self.isHidden():
+            return
+        self._show_memory(self._observed.memory())
+        self._show_cache(self._observed.cache(self._dropped))
+        self._show_speed()
+        self._show_curves()
+
+    # --- what it shows ----------------------------------------------------------------------------------------------
+
+    def _show_memory(self, parts: MemoryParts | None) -> None:
+        planned = [
+            Part(tr("Weights"), parts.weights, in_bytes(parts.weights), "accent"),
+            Part(tr("Keys and values"), parts.kv, in_bytes(parts.kv), "number"),
+            Part(tr("Everything else"), parts.buffers, in_bytes(parts.buffers), "keyword"),
+        ] if parts else []  # fmt: skip
+        now = [
+            Part(tr("Engine"), parts.engine, in_bytes(parts.engine), "accent"),
+            Part(tr("Other programs"), parts.others, in_bytes(parts.others), "soft"),
+            Part(tr("Free"), parts.free, in_bytes(parts.free), "chosen"),
+        ] if parts else []  # fmt: skip
+        self.planned.show_parts(tr("Memory as planned"), planned)
+        self.now.show_parts(tr("Memory now"), now)
+
+    def _show_cache(self, cache: CacheMap | None) -> None:
+        parts = [
+            Part(tr("Left out"), float(cache.dropped > 0), tr_n("{n} turn", "{n} turns", cache.dropped), "danger"),
+            Part(tr("On the disk too"), cache.saved, f"{cache.saved:,}", "accent"),
+            Part(tr("In memory"), cache.unsaved, f"{cache.unsaved:,}", "string"),
+            Part(tr("Not kept yet"), cache.pending, f"{cache.pending:,}", "number"),
+            Part(tr("Room"), cache.room, f"{cache.room:,}", "chosen"),
+            Part(tr("May grow by"), cache.growth, f"{cache.growth:,}", "hover"),
+        ] if cache else []  # fmt: skip
+        self.cache.show_parts(tr("This chat's tokens in the cache"), parts)
+
+    def _show_speed(self) -> None:
+        pulse = self._observed.pulse
+        lines = []
+        if pulse and pulse.prompt_rate:
+            lines.append(tr("Reading: {rate} tokens a second", rate=f"{pulse.prompt_rate:,.0f}"))
+        if pulse and pulse.decode_seconds > 0:
+            rate = pulse.tokens / pulse.decode_seconds
+            lines.append(tr("Writing: {rate} tokens a second", rate=f"{rate:,.1f}"))
+        if pulse and pulse.steps:
+            per_step = tr("{n} tokens a step", n=f"{pulse.tokens / pulse.steps:.2f}")
+            lines.append(tr("{steps}, ×{gain} by drafting", steps=per_step, gain=f"{pulse.estimated_speedup:.2f}"))
+        self.speed.setText("\n".join(lines) or tr("Nothing was written yet."))
+        drafters = [each for each in pulse.drafters if each.drafted] if pulse else []
+        said = [tr(TOOK, name=each.name, accepted=each.accepted, drafted=each.drafted) for each in drafters]
+        self.drafts.setText("\n".join(said) or tr("Nothing was drafted."))
+        self.saved.setText(tr("About {seconds} s in this chat", seconds=f"{max(0.0, self._saved):,.1f}"))
+
+    def _show_curves(self) -> None:
+        if self.steps is None or self.costs is None:
+            self._import_plots()
+            return
+        now = time.monotonic()
+        moments = [moment for moment in self._observed.moments if moment.at > now - AGO]
+        x = [moment.at - now for moment in moments]
+        lines = {tr("tokens"): (x, [moment.tokens_per_step for moment in moments])}
+        for name in dict.fromkeys(name for moment in moments for name in moment.accepted):
+            lines[name] = (x, [moment.accepted.get(name, 0.0) for moment in moments])
+        self.steps.show_lines(lines if moments else {})
+        pulse = self._observed.pulse
+        names = tr("as measured"), tr("no gain")
+        self.costs.show_costs(names, pulse.costs if pulse else (), pulse.batch if pulse else 0)
+
+    def _import_plots(self) -> None:
+        """In another thread: it takes longer than a frame."""
+        if self._importing is None:
+            self._importing = threading.Thread(target=importlib.import_module, args=("pyqtgraph",), daemon=True)
+            self._importing.start()
+        if self._importing.is_alive():
+            QTimer.singleShot(IMPORT_MS, self, self._import_plots)
+            return
+        if self.steps is None:
+            self.steps, self.costs = Plot(), CostPlot()
+            for plot, place in ((self.steps, self._steps_place), (self.costs, self._costs_place)):
+                place.addWidget(plot)
+            self.retranslate()
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        inner = QWidget()
+        inner.setObjectName("engineRows")
+        rows = QVBoxLayout(inner)
+        rows.setContentsMargins(SIZES.gap_l, SIZES.gap, SIZES.gap_l, SIZES.gap_l)
+        rows.setSpacing(SIZES.gap)
+        self._steps_place, self._costs_place = QVBoxLayout(), QVBoxLayout()
+        self._planned_label, self._now_label = QLabel(), QLabel()
+        memory, cache, speed, costs, saved = self._headings
+        for widget in (memory, self._planned_label, self.planned, self._now_label, self.now, cache, self.cache):
+            rows.addWidget(widget)
+        rows.addWidget(speed)
+        rows.addWidget(self.speed)
+        rows.addLayout(self._steps_place)
+        rows.addWidget(self.drafts)
+        rows.addWidget(costs)
+        rows.addLayout(self._costs_place)
+        rows.addWidget(saved)
+        rows.addWidget(self.saved)
+        rows.addStretch(1)
+        for label in (*self._headings, self._planned_label, self._now_label, self.speed, self.drafts, self.saved):
+            label.setWordWrap(True)
+            label.setIndent(0)
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setObjectName("engineHeading" if label in self._headings else "engineText")
+        self.title.setObjectName("engineTitle")
+        area = QScrollArea()
+        area.setObjectName("engineArea")
+        area.setWidgetResizable(True)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setWidget(inner)
+        top = QHBoxLayout()
+        top.setContentsMargins(SIZES.gap_l, SIZES.gap, SIZES.gap, 0)
+        top.addWidget(self.title, 1)
+        top.addWidget(self.close_button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(1, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(top)
+        layout.addWidget(area, 1)
+
+    def restyle(self) -> None:
+        self.setFixedWidth(SIZES.panel)
+        self.close_button.setIcon(icon("close", theme().soft))
+        self.close_button.setIconSize(QSize(SIZES.icon, SIZES.icon))
+        for strip in (self.planned, self.now, self.cache):
+            strip.fit()
+        for plot in (self.steps, self.costs):
+            if plot is not None:
+                plot.restyle()
+
+    def retranslate(self) -> None:
+        self.setAccessibleName(tr("What the engine does"))
+        self.title.setText(tr("What the engine does"))
+        self.close_button.setAccessibleName(tr("Close"))
+        self.close_button.setToolTip(with_keys(tr("Close"), "engine"))
+        memory, cache, speed, costs, saved = self._headings
+        memory.setText(tr("Memory"))
+        cache.setText(tr("This chat in the cache, in tokens"))
+        speed.setText(tr("Speed"))
+        costs.setText(tr("What a step costs"))
+        saved.setText(tr("Time saved"))
+        self._planned_label.setText(tr("Planned, for a full context"))
+        self._now_label.setText(tr("Now"))
+        if self.steps is not None and self.costs is not None:
+            self.steps.show_axes(tr("seconds"), tr("tokens a step"))
+            self.costs.show_axes(tr("tokens in a step"), tr("cost"))
+            self.steps.setAccessibleName(tr("Tokens that came of each step, over the last minute"))
+            self.costs.setAccessibleName(tr("What steps of several tokens cost"))
+        self.show_observed()

@@ -1,0 +1,99 @@
+"""The two curves of the engine's panel, drawn by pyqtgraph, which is imported when the first one is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from app.look.theme import SIZES, body_font, theme
+
+COLOURS = ("accent", "number", "keyword", "string")  # of lines, in their order
+
+
+class Plot(QWidget):
+    """One set of axes with named lines. Cannot be zoomed or dragged: it follows what it shows."""
+
+    LEGEND = (-1, 1)  # from the right edge
+    ROOM = 1.8  # times the highest value: the legend stands above the lines
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        import pyqtgraph  # 0.2 s that only those wait for who open the panel
+
+        self._qt = pyqtgraph
+        self.plot: Any = pyqtgraph.PlotWidget(self)
+        self.plot.setMouseEnabled(x=False, y=False)
+        self.plot.setMenuEnabled(False)
+        self.plot.hideButtons()
+        self.plot.setFrameShape(self.plot.Shape.NoFrame)
+        self.plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._lines: dict[str, Any] = {}
+        self._legend: Any = self.plot.addLegend(offset=self.LEGEND)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.plot)
+        self.restyle()
+
+    def show_lines(self, lines: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> None:
+        """`lines`: x and y by name, drawn in their order."""
+        for name in self._lines.keys() - lines.keys():
+            self.plot.removeItem(self._lines.pop(name))
+        for name, (x, y) in lines.items():
+            if name not in self._lines:
+                self._lines[name] = self.plot.plot(name=name)
+            self._lines[name].setData(list(x), list(y))
+        highest = max((max(y, default=0.0) for _, y in lines.values()), default=0.0)
+        self.plot.setYRange(0, max(1.0, highest) * self.ROOM, padding=0)
+        self._colour()
+
+    def show_axes(self, bottom: str, left: str) -> None:
+        label = {"color": theme().soft, "font-size": f"{SIZES.small}px"}
+        self.plot.setLabel("bottom", bottom, **label)
+        self.plot.setLabel("left", left, **label)
+
+    def restyle(self) -> None:
+        self.setFixedHeight(SIZES.plot)
+        self.plot.setBackground(theme().side)
+        font = body_font()
+        font.setPixelSize(SIZES.small)
+        for side in ("bottom", "left"):
+            axis = self.plot.getAxis(side)
+            axis.setPen(theme().line)
+            axis.setTextPen(theme().soft)
+            axis.setTickFont(font)
+        self._legend.setLabelTextColor(theme().ink)
+        self._legend.setLabelTextSize(f"{SIZES.small * 3 // 4}pt")
+        for _sample, label in self._legend.items:
+            label.setText(label.text)  # only then in the new colour
+        self._colour()
+
+    def _colour(self) -> None:
+        for number, line in enumerate(self._lines.values()):
+            line.setPen(self._qt.mkPen(getattr(theme(), COLOURS[number % len(COLOURS)]), width=2))
+
+
+class CostPlot(Plot):
+    """What passes of several tokens cost, with the last pass marked, and the line above which they gain nothing."""
+
+    LEGEND = (1, 1)  # costs rise: there is room at the left
+    ROOM = 1.05
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._point: Any = self.plot.plot([], [], pen=None, symbol="o", symbolSize=SIZES.gap)
+
+    def show_costs(self, names: tuple[str, str], costs: Sequence[tuple[int, float]], batch: int) -> None:
+        """`costs`: (tokens, c); `names`: of the curve, and of the line where nothing is gained."""
+        ks, cs = [k for k, _ in costs], [c for _, c in costs]
+        self.show_lines({names[0]: (ks, cs), names[1]: (ks, ks)} if costs else {})
+        at = [c for k, c in costs if k >= batch][:1] if batch else []
+        self._point.setData([batch] if at else [], at)
+
+    def restyle(self) -> None:
+        super().restyle()
+        if hasattr(self, "_point"):
+            self._point.setSymbolBrush(theme().danger)
+            self._point.setSymbolPen(theme().danger)

@@ -1,0 +1,249 @@
+"""The list of chats as a view on rows: selects many, renames in place, takes drags into folders. Thin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QItemSelection,
+    QItemSelectionRange,
+    QMimeData,
+    QModelIndex,
+    QPersistentModelIndex,
+    Qt,
+    Signal,
+)  # fmt: skip
+from PySide6.QtGui import QFont, QKeyEvent, QMouseEvent
+from PySide6.QtWidgets import QAbstractItemDelegate, QAbstractItemView, QApplication, QFrame, QListView, QWidget
+
+from app.look.icons import icon
+from app.look.theme import SIZES, theme
+from app.sidebar.chat_rows import Row
+from app.sidebar.row_delegate import RowDelegate
+from app.words import tr, tr_n
+
+MIME = "application/x-chickadee-chats"
+INDENT = Qt.ItemDataRole.UserRole + 1
+Index = QModelIndex | QPersistentModelIndex
+Flag = Qt.ItemFlag
+ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+
+
+class ChatModel(QAbstractListModel):
+    """`rows` as Qt asks for them. `renamed` carries the row and the new text, `moved` chats' ids and a folder's."""
+
+    renamed = Signal(object, str)
+    moved = Signal(list, object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: Sequence[Row] = []
+
+    def show(self, rows: Sequence[Row]) -> tuple[int, int]:
+        """Put `rows` in place of those there are. Returns the first and the one after the last that are not as before:
+        in thousands of chats, only what has changed is taken out and put in."""
+        old, most = self.rows, min(len(self.rows), len(rows))
+        head = next((at for at in range(most) if old[at] != rows[at]), most)
+        tail = next((at for at in range(most - head) if old[-1 - at] != rows[-1 - at]), most - head)
+        if len(old) > head + tail:
+            self.beginRemoveRows(QModelIndex(), head, len(old) - tail - 1)
+            self.rows = [*old[:head], *old[len(old) - tail :]]
+            self.endRemoveRows()
+        if len(rows) > head + tail:
+            self.beginInsertRows(QModelIndex(), head, len(rows) - tail - 1)
+            self.rows = list(rows)
+            self.endInsertRows()
+        return head, len(rows) - tail
+
+    def rowCount(self, parent: Index | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else len(self.rows)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        row = self.rows[index.row()]
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.EditRole):
+            return row.text
+        if role == Qt.ItemDataRole.ToolTipRole and row.kind == "chat":
+            return row.text.replace("&", "&amp;").replace("<", "&lt;")
+        if role == Qt.ItemDataRole.AccessibleTextRole and row.kind == "folder":
+            return _spoken(row)
+        if role == Qt.ItemDataRole.DecorationRole and row.kind == "folder":
+            return icon("right" if row.folded else "chevron", theme().soft)
+        if role == Qt.ItemDataRole.FontRole:
+            return _font(row)
+        return row.indent if role == INDENT else None
+
+    def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
+        row = self.rows[index.row()]
+        if role == Qt.ItemDataRole.EditRole and str(value) != row.text:
+            self.renamed.emit(row, str(value))
+        return False  # the list is shown again when the name is stored
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        if not index.isValid() or self.rows[index.row()].kind == "heading":
+            return Flag.ItemIsDropEnabled
+        both = Flag.ItemIsEnabled | Flag.ItemIsSelectable | Flag.ItemIsEditable | Flag.ItemIsDropEnabled
+        return both | Flag.ItemIsDragEnabled if self.rows[index.row()].kind == "chat" else both
+
+    def mimeTypes(self) -> list[str]:
+        return [MIME]
+
+    def mimeData(self, indexes: Sequence[QModelIndex]) -> QMimeData:
+        data = QMimeData()
+        ids = [self.rows[index.row()].id for index in indexes if self.rows[index.row()].kind == "chat"]
+        data.setData(MIME, "\n".join(ids).encode())
+        return data
+
+    def supportedDropActions(self) -> Qt.DropAction:
+        return Qt.DropAction.MoveAction
+
+    def canDropMimeData(self, data: QMimeData, _action: Qt.DropAction, _row: int, _column: int, _at: Index) -> bool:
+        return data.hasFormat(MIME)
+
+    def dropMimeData(self, data: QMimeData, _action: Qt.DropAction, row: int, _column: int, at: Index) -> bool:
+        place = at.row() if at.isValid() else row
+        folder_id = self.rows[place].folder_id if 0 <= place < len(self.rows) else None
+        self.moved.emit(bytes(data.data(MIME).data()).decode().split("\n"), folder_id)
+        return False  # nothing is taken out of the list here
+
+
+class ChatList(QListView):
+    """`opened` carries a chat's id, `delete` asks to delete what is selected, `fold` a folder's id and its new state.
+
+    F2 renames, Delete deletes, Enter, Left and Right fold a folder.
+    """
+
+    opened = Signal(str)
+    delete = Signal()
+    fold = Signal(str, bool)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.rows = ChatModel()
+        self._waiting: tuple[Sequence[Row], str] | None = None
+        self._filling = False
+        self.setObjectName("chats")
+        self.setModel(self.rows)
+        self.setItemDelegate(RowDelegate(self))
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.EditKeyPressed)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setDragDropMode(QAbstractItemView.DragDropMode.DragDrop)
+        self.setDefaultDropAction(Qt.DropAction.MoveAction)
+        self.setUniformItemSizes(True)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.selectionModel().selectionChanged.connect(self._chosen)
+        self.clicked.connect(self._clicked)
+        self.retranslate()
+
+    def retranslate(self) -> None:
+        self.setAccessibleName(tr("Chats"))
+
+    def show_rows(self, rows: Sequence[Row], current: str) -> None:
+        """Show these; the selection and the place stay. A name that is being typed is waited for."""
+        if self.state() == QAbstractItemView.State.EditingState:
+            self._waiting = (rows, current)
+            return
+        listed, at = {row.id for row in rows}, self.verticalScrollBar().value()
+        chosen = [id for id in self.selected_chats() if id in listed]
+        focus = self.current_row()
+        self._filling = True
+        self.rows.show(rows)
+        self.select(chosen if len(chosen) > 1 else [current], focus.id if focus and focus.kind == "folder" else current)
+        self._filling = False
+        self.verticalScrollBar().setValue(at)
+
+    def reset_look(self) -> None:
+        """Sizes or colours have changed."""
+        self.doItemsLayout()
+
+    def select(self, ids: Sequence[str], current: str) -> None:
+        """Select the chats `ids` and nothing else; `current` is the chat or folder with the focus."""
+        model, wanted, chosen = self.selectionModel(), set(ids), QItemSelection()
+        for selected, span in groupby(enumerate(self.rows.rows), lambda pair: pair[1].id in wanted):
+            numbers = [number for number, _ in span] if selected else []
+            if numbers:
+                chosen.append(QItemSelectionRange(self.rows.index(numbers[0]), self.rows.index(numbers[-1])))
+        at = next((number for number, row in enumerate(self.rows.rows) if row.id and row.id == current), None)
+        if at is not None:
+            model.setCurrentIndex(self.rows.index(at), model.SelectionFlag.NoUpdate)
+        model.select(chosen, model.SelectionFlag.ClearAndSelect)
+
+    def selected_chats(self) -> list[str]:
+        """The ids of the selected chats, in the order of the list."""
+        selection = self.selectionModel().selection()
+        spans = sorted((span.top(), span.bottom()) for span in map(selection.at, range(selection.size())))
+        rows = (row for first, last in spans for row in self.rows.rows[first : last + 1])
+        return [row.id for row in rows if row.kind == "chat"]
+
+    def current_row(self) -> Row | None:
+        return self.row_at(self.currentIndex())
+
+    def row_at(self, index: Index) -> Row | None:
+        return self.rows.rows[index.row()] if index.isValid() else None
+
+    def rename(self, id: str) -> None:
+        """Let the user type another name in place."""
+        for number, row in enumerate(self.rows.rows):
+            if row.id == id:
+                self.edit(self.rows.index(number))
+                return
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        row, key = self.current_row(), event.key()
+        folder = row is not None and row.kind == "folder"
+        if key == Qt.Key.Key_Delete:
+            self.delete.emit()
+        elif row is not None and folder and key in (*ENTER, Qt.Key.Key_Space):
+            self.fold.emit(row.id, not row.folded)
+        elif row is not None and folder and key in (Qt.Key.Key_Left, Qt.Key.Key_Right):
+            self.fold.emit(row.id, key == Qt.Key.Key_Left)
+        elif row is not None and key in ENTER:
+            self.opened.emit(row.id)
+        else:
+            super().keyPressEvent(event)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() != Qt.MouseButton.RightButton:  # a menu is asked for, no chat
+            super().mousePressEvent(event)
+
+    def closeEditor(self, editor: QWidget, hint: QAbstractItemDelegate.EndEditHint) -> None:
+        super().closeEditor(editor, hint)
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            self.show_rows(*waiting)
+
+    def _clicked(self, index: QModelIndex) -> None:
+        row = self.row_at(index)
+        if row is not None and row.kind == "folder" and not _choosing_many():
+            self.fold.emit(row.id, not row.folded)
+
+    def _chosen(self) -> None:
+        row = self.current_row()
+        chosen = self.selected_chats()
+        if not self._filling and not _choosing_many() and row is not None and chosen == [row.id]:
+            self.opened.emit(row.id)
+
+
+def _choosing_many() -> bool:
+    held = QApplication.keyboardModifiers()
+    return bool(held & (Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier))
+
+
+def _spoken(row: Row) -> str:
+    chats = tr_n("{n} chat", "{n} chats", row.chats)
+    if row.folded:
+        return tr("Folder {name}, {chats}, closed", name=row.text, chats=chats)
+    return tr("Folder {name}, {chats}", name=row.text, chats=chats)
+
+
+def _font(row: Row) -> QFont | None:
+    if row.kind != "heading":
+        return None
+    font = QFont(QApplication.font())
+    font.setPixelSize(SIZES.small)
+    return font

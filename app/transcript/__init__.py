@@ -1,0 +1,1 @@
+"""The middle of the window: the messages of the open chat, and what can be done with each."""

@@ -1,0 +1,172 @@
+"""An answer: its thoughts, each folded under a line, and its text between and below them."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QWidget
+
+from app.chats.thought import Section, ThoughtSplitter
+from app.look.theme import SIZES
+from app.markdown.block_stack import BlockStack, Part
+from app.transcript.thought_view import ThoughtView
+
+
+class AnswerView(QWidget):
+    """`resized` says that the height for the present width has changed; `link` carries a clicked address."""
+
+    resized = Signal()
+    link = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.sections: list[ThoughtView | BlockStack] = []
+        self._splitter = ThoughtSplitter()
+        self._shown: list[int] = []  # how many of each section's characters its view has
+        self._ended: list[bool] = []
+        self._seconds: float | None = None
+        self._live = False
+
+    @property
+    def parts(self) -> list[Part]:
+        """What the answer's text consists of, thoughts left out."""
+        return [part for section in self.sections if isinstance(section, BlockStack) for part in section.parts]
+
+    @property
+    def thoughts(self) -> list[ThoughtView]:
+        return [section for section in self.sections if isinstance(section, ThoughtView)]
+
+    def set_text(self, text: str, seconds: float | None = None) -> None:
+        """Show a finished text; its thoughts took so many seconds."""
+        self._begin(text, seconds, live=False)
+        self._splitter.close()
+        self._draw()
+
+    def start(self, text: str, seconds: float | None = None) -> None:
+        """Show a text that `grow` will add to."""
+        self._begin(text, seconds, live=True)
+        self._draw()
+
+    def grow(self, piece: str) -> None:
+        if self._live:
+            self._splitter.feed(piece)
+            self._draw()
+
+    def finish(self, seconds: float | None = None) -> None:
+        """The text is complete; its thoughts took so many seconds, None where nobody has measured it."""
+        if not self._live:
+            return
+        self._splitter.close()
+        self._draw()
+        self._live = False
+        for section in self.sections:
+            section.finish()
+        if seconds is not None:
+            self.set_seconds(seconds)
+
+    def set_seconds(self, seconds: float) -> None:
+        for thought in self.thoughts[:1]:
+            thought.set_seconds(seconds)
+
+    def text_to_copy(self) -> str:
+        """The answer as it was written, without the thoughts that are folded."""
+        if not self.thoughts:
+            return "".join(section.text for section in self._splitter.sections)
+        kept = [
+            section.text.strip()
+            for section, view in zip(self._splitter.sections, self.sections, strict=True)
+            if not isinstance(view, ThoughtView) or view.open
+        ]
+        return "\n\n".join(filter(None, kept))
+
+    def restyle(self) -> None:
+        for section in self.sections:
+            section.restyle()
+        self.resized.emit()
+
+    def retranslate(self) -> None:
+        for section in self.sections:
+            section.retranslate()
+
+    def heightForWidth(self, width: int) -> int:
+        heights = [section.heightForWidth(width) for section in self._visible()]
+        return sum(heights) + SIZES.gap * max(0, len(heights) - 1)
+
+    def resizeEvent(self, _event: object) -> None:
+        self._place()
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _begin(self, text: str, seconds: float | None, live: bool) -> None:
+        self._clear(0)
+        self._live, self._seconds = live, seconds
+        self._splitter = ThoughtSplitter()
+        self._splitter.feed(text)
+
+    def _draw(self) -> None:
+        changed = False
+        for number, section in enumerate(self._splitter.sections):
+            if number == len(self.sections) or isinstance(self.sections[number], ThoughtView) != section.thought:
+                self._clear(number)
+                self._add(section)
+                changed = True
+            else:
+                self._feed(number, section)
+            if section.closed and self._live and not self._ended[number]:
+                self._ended[number] = True
+                self.sections[number].finish()
+        if self._live and not self.sections:
+            self._add(Section(False))  # an empty line for the caret: the answer is on its way
+            changed = True
+        if changed or not self._live:
+            self._place()
+            self.resized.emit()
+
+    def _feed(self, number: int, section: Section) -> None:
+        shown = self._shown[number]
+        if len(section.text) > shown:
+            self._shown[number] = len(section.text)
+            self.sections[number].grow(section.text[shown:])
+
+    def _add(self, section: Section) -> None:
+        view = ThoughtView(self) if section.thought else BlockStack(self)
+        view.resized.connect(self._resized)
+        view.link.connect(self.link)
+        self.sections.append(view)
+        self._shown.append(len(section.text))
+        self._ended.append(False)
+        if not self._live:
+            view.set_text(section.text)
+        elif isinstance(view, ThoughtView):
+            view.start(section.text, self._seconds)
+        else:
+            view.start(section.text)
+        if isinstance(view, ThoughtView) and len(self.thoughts) == 1 and not self._live:
+            view.set_seconds(self._seconds)
+        view.setVisible(self._is_shown(view))
+
+    def _is_shown(self, view: ThoughtView | BlockStack) -> bool:
+        """Some models write an empty thought when they are told not to think."""
+        return not isinstance(view, ThoughtView) or self._live or bool(view.text.strip())
+
+    def _visible(self) -> list[ThoughtView | BlockStack]:
+        return [view for view in self.sections if self._is_shown(view)]
+
+    def _resized(self) -> None:
+        self._place()
+        self.resized.emit()
+
+    def _clear(self, first: int) -> None:
+        for view in self.sections[first:]:
+            view.hide()
+            view.deleteLater()
+        for each in (self.sections, self._shown, self._ended):
+            del each[first:]
+
+    def _place(self) -> None:
+        top = 0
+        for view in self.sections:
+            view.setVisible(self._is_shown(view))
+        for view in self._visible():
+            height = view.heightForWidth(self.width())
+            view.setGeometry(0, top, self.width(), height)
+            top += height + SIZES.gap

@@ -1,0 +1,181 @@
+"""A column of messages: those near the view are widgets, the others only a height, measured or estimated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QPoint, Signal
+from PySide6.QtGui import QFontMetrics
+from PySide6.QtWidgets import QWidget
+
+from app.chats.chat import ChatMessage
+from app.look.theme import SIZES, body_font
+from app.transcript.heights import Heights, estimate
+from app.transcript.message_view import MessageView
+
+Maker = Callable[[ChatMessage], MessageView]
+
+
+class MessageColumn(QWidget):
+    """`rows` are the shown messages by number. Nothing here scrolls: who does asks for rows and their places.
+
+    `changed`: the view of this message says that its height is another one now."""
+
+    changed = Signal(object)
+
+    def __init__(self, make: Maker) -> None:
+        super().__init__()
+        self.setObjectName("column")
+        self._make = make
+        self._messages: list[ChatMessage] = []
+        self._rows: dict[str, int] = {}
+        self._live: dict[str, MessageView] = {}
+        self._measured: dict[str, int] = {}  # heights by id, for the present width
+        self._heights = Heights()
+        self._width = self._left = 0
+        self._dirty: set[str] = set()  # views whose height may be another one now
+
+    # --- looking ----------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    @property
+    def views(self) -> list[MessageView]:
+        """The views there are, from top to bottom."""
+        return [self._live[id] for id in sorted(self._live, key=self._rows.__getitem__)]
+
+    def view(self, row: int) -> MessageView | None:
+        return self._live.get(self._messages[row].id)
+
+    def row_of(self, id: str) -> int | None:
+        return self._rows.get(id)
+
+    def top(self, row: int) -> int:
+        return SIZES.gap_xl + self._heights.top(row)
+
+    def height_of(self, row: int) -> int:
+        return self._heights[row]
+
+    def row_at(self, y: int) -> int:
+        return self._heights.row_at(y - SIZES.gap_xl)
+
+    def needed(self, top: int, bottom: int) -> list[int]:
+        """The rows that lie between and have no view, or one that must be measured again."""
+        if not self._messages:
+            return []
+        rows = range(self.row_at(top), self.row_at(max(top, bottom - 1)) + 1)
+        return [row for row in rows if not self._is_ready(self._messages[row].id)]
+
+    # --- changing ---------------------------------------------------------------------------------------------------
+
+    def show_messages(self, messages: Sequence[ChatMessage]) -> None:
+        """From now on the rows are these; views of messages that are still shown stay, the others go."""
+        shown = {message.id for message in messages}
+        for id in [id for id in self._live if id not in shown]:
+            self._let_go(id)  # while the rows are still the old ones: the focus may move
+        self._messages = list(messages)
+        self._rows = {message.id: row for row, message in enumerate(self._messages)}
+        self._reckon()
+
+    def append(self, message: ChatMessage) -> MessageView:
+        self._rows[message.id] = len(self._messages)
+        self._messages.append(message)
+        self._reckon()
+        return self.build(len(self._messages) - 1)
+
+    def update_message(self, row: int, message: ChatMessage) -> None:
+        """The same message in a new state."""
+        self._messages[row] = message
+
+    def fit(self, page: int, width: int) -> None:
+        """The page has another width: all heights are guesses again. `width` is the page's without the scroll bar:
+        with or without one, the column stays above the composer."""
+        column = min(SIZES.column, page - 2 * SIZES.gap_xl)
+        self._left = (page - column) // 2 - SIZES.gap
+        if column + 2 * SIZES.gap != self._width:
+            self._width = column + 2 * SIZES.gap
+            self.remeasure()
+        self.resize(width, self.height())
+        self.place()
+
+    def remeasure(self) -> None:
+        """Sizes or fonts have changed."""
+        self._measured.clear()
+        self._dirty = set(self._live)
+        self._reckon()
+
+    def build(self, row: int) -> MessageView:
+        """See that the row has a view as high as it must be; the rows below it move."""
+        message = self._messages[row]
+        view = self._live.get(message.id)
+        if view is None:
+            view = self._live[message.id] = self._make(message)
+            view.resized.connect(lambda: self._resized(message.id))
+            self._stack(row, view)
+        self._measure(message.id)
+        return view
+
+    def measure(self, id: str) -> None:
+        """The view's height has changed, or may have."""
+        if id in self._live:
+            self._measure(id)
+
+    def let_go(self, top: int, bottom: int) -> None:
+        """Views that lie outside go, but for the last one and those that hold something of the user's."""
+        for id in list(self._live):
+            row = self._rows[id]
+            outside = self.top(row) + self._heights[row] < top or self.top(row) > bottom
+            if outside and row != len(self._messages) - 1 and not self._live[id].pinned():
+                self._let_go(id)
+
+    def place(self) -> None:
+        """Put the views where they belong now."""
+        for id, view in self._live.items():
+            row = self._rows[id]
+            view.setGeometry(self._left, self.top(row), self._width, self._heights[row] - SIZES.gap_s)
+        self.resize(self.width(), self.top(len(self._messages)) + SIZES.gap_l)
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _is_ready(self, id: str) -> bool:
+        return id in self._live and id not in self._dirty
+
+    def _measure(self, id: str) -> None:
+        view = self._live[id]
+        height = self._measured[id] = view.heightForWidth(self._width) + SIZES.gap_s
+        row = self._rows[id]
+        if height != self._heights[row]:
+            self._heights.set(row, height)
+        view.resize(self._width, height - SIZES.gap_s)
+        view.place_parts()
+        self._dirty.discard(id)  # last: what is set meanwhile is what was just measured
+
+    def _resized(self, id: str) -> None:
+        if id in self._rows and id in self._live:
+            self._dirty.add(id)
+            self.changed.emit(id)
+
+    def _reckon(self) -> None:
+        characters = max(1, self._width) / max(1, QFontMetrics(body_font()).averageCharWidth())
+        self._heights = Heights(self._measured.get(each.id) or self._guess(each, characters) for each in self._messages)
+
+    def _guess(self, message: ChatMessage, characters: float) -> int:
+        line = SIZES.body * SIZES.line_height // 100 * 5 // 4  # a font's own lines are higher than its size
+        share = SIZES.user_width if message.role == "user" else 1.0
+        around = SIZES.row + SIZES.gap + (SIZES.gap_m if message.role == "user" else 0)
+        return estimate(message.content, characters * share, line) + around
+
+    def _let_go(self, id: str) -> None:
+        view = self._live.pop(id)
+        self._dirty.discard(id)
+        view.hide()
+        view.deleteLater()
+
+    def _stack(self, row: int, view: MessageView) -> None:
+        """Tab leads from message to message in their order, whenever their views were made."""
+        view.move(QPoint(self._left, self.top(row)))
+        after = next((each for each in self.views if self._rows[each.message.id] > row), None)
+        if after is not None:
+            view.stackUnder(after)
+        view.show()

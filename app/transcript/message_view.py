@@ -1,0 +1,364 @@
+"""One message of the transcript: the user's bubble or the assistant's answer, its problem and its actions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from PySide6.QtCore import QEvent, QPoint, QRectF, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QContextMenuEvent,
+    QEnterEvent,
+    QFocusEvent,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QPainter,
+    QPaintEvent,
+)
+from PySide6.QtWidgets import QApplication, QFrame, QLabel, QPlainTextEdit, QTextEdit, QWidget
+
+from app.chats.chat import ChatMessage
+from app.chats.message_actions import Place, actions_of
+from app.chats.message_facts import facts_of
+from app.chats.sources import sources_line
+from app.composer.chips import SentFiles
+from app.composer.choices import Choices
+from app.look.theme import SIZES, theme
+from app.markdown.prose_view import ProseView
+from app.transcript.action_row import ActionRow
+from app.transcript.answer_view import AnswerView
+from app.transcript.message_editor import MessageEditor
+from app.words import mark, told, tr
+from engine.protocol import Remedy
+
+ENDINGS = {
+    "cancelled": mark("Stopped."),
+    "engine": mark("The engine stopped here."),
+    "length": mark("The answer reached its length limit."),
+    "context": mark("The context is full, so the answer ends here."),
+    None: mark("This answer was interrupted when the window closed."),
+}
+NAME_LENGTH = 80
+
+
+class MessageView(QWidget):
+    """`resized`: the height for the present width has changed. `asked`: an action's name. `link`: a clicked address.
+
+    `chosen`: a remedy (engine.protocol.Remedy) for a chat that is too long. `sent`: the message's new wording,
+    `edited`: what it is so far, `left`: the editor was left with that text. `menu`: the menu is wanted at that point of
+    the screen. `moved`: the message before (-1) or behind (1) this one is to have the focus.
+    """
+
+    resized = Signal()
+    asked = Signal(str)
+    link = Signal(str)
+    chosen = Signal(object)
+    sent = Signal(str)
+    edited = Signal(str)
+    left = Signal(str)
+    menu = Signal(QPoint)
+    moved = Signal(int)
+
+    def __init__(self, message: ChatMessage, parent: QWidget | None = None, streaming: bool = False) -> None:
+        super().__init__(parent)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.message = message
+        self.place = Place()
+        self.editor: MessageEditor | None = None
+        self._text = message.content
+        self._streaming = streaming
+        self._open_details = False
+        self._remedies: tuple[Remedy, ...] = ()
+        self._labels: dict[str, QLabel] = {}
+        self.files = SentFiles(message.attachments, self) if message.attachments else None
+        self.choices = Choices(self)
+        self.choices.chosen.connect(self.chosen)
+        self.row = ActionRow(self, right=message.role == "user")
+        self.row.asked.connect(self._ask)
+        self._make_body(message, streaming)
+        self._tell()
+
+    @property
+    def text(self) -> str:
+        return self._text
+
+    @property
+    def streaming(self) -> bool:
+        return self._streaming
+
+    def said(self, name: str) -> str:
+        """What the label `problem`, `aside` or `details` says now; empty if it is not shown."""
+        label = self._labels.get(name)
+        return label.text() if label is not None and not label.isHidden() else ""
+
+    def grow(self, piece: str) -> None:
+        self._text += piece
+        if isinstance(self.body, AnswerView):
+            self.body.grow(piece)
+
+    def finish(self, message: ChatMessage) -> None:
+        self.message, self._text, self._streaming = message, message.content, False
+        if isinstance(self.body, AnswerView):
+            self.body.finish(message.thought_seconds)
+        self._tell()
+        self.resized.emit()
+
+    def set_place(self, place: Place, remedies: tuple[Remedy, ...] = ()) -> None:
+        """Where the message stands now. Only the last one has remedies to choose from."""
+        self.place = replace(place, remedies=bool(remedies))
+        if remedies != self._remedies:
+            self._remedies = remedies
+            self.choices.offer(remedies)
+            self.resized.emit()
+        self._show_actions()
+
+    def copy(self) -> None:
+        text = self.body.text_to_copy() if isinstance(self.body, AnswerView) else ""
+        QGuiApplication.clipboard().setText(text or self._text)
+
+    def edit(self, text: str) -> None:
+        """Open the editor with `text`; it takes the place of the bubble."""
+        if self.editor is None and self.message.role == "user":
+            editor = self.editor = MessageEditor(text, self)
+            editor.sent.connect(self.sent)
+            editor.left.connect(self._leave)
+            editor.changed.connect(self.edited)
+            editor.resized.connect(self.resized)
+            editor.show()
+            self._show_actions()
+            self.resized.emit()
+
+    def close_editor(self) -> None:
+        if self.editor is not None:
+            self.editor.hide()
+            self.editor.deleteLater()
+            self.editor = None
+            self._show_actions()
+            self.resized.emit()
+
+    def pinned(self) -> bool:
+        """Would something be lost if this view was let go: what is typed, selected, under way, or has the focus?"""
+        if self.editor is not None or self._streaming or self.has_focus():
+            return True
+        return any(text.textCursor().hasSelection() for text in self.texts())
+
+    def texts(self) -> list[QTextEdit | QPlainTextEdit]:
+        """Whatever one can select from."""
+        return [*self.findChildren(QTextEdit), *self.findChildren(QPlainTextEdit)]
+
+    def restyle(self) -> None:
+        self.body.restyle()
+        self.row.restyle()
+        if self.files is not None:
+            self.files.restyle()
+        self._natural = self.body.natural_width() if isinstance(self.body, ProseView) else 0
+
+    def retranslate(self) -> None:
+        self.body.retranslate()
+        self._tell()
+        self.row.restyle()
+        self.choices.retranslate()
+        if self.files is not None:
+            self.files.retranslate()
+        if self.editor is not None:
+            self.editor.retranslate()
+
+    # --- layout -----------------------------------------------------------------------------------------------------
+
+    def heightForWidth(self, width: int) -> int:
+        inner = width - 2 * SIZES.gap
+        below = SIZES.gap_s + sum(part.heightForWidth(inner) + SIZES.gap for part in self._below())
+        return self._files_height(inner) + self._body_height(inner) + below + SIZES.row
+
+    def resizeEvent(self, _event: object) -> None:
+        self.place_parts()
+
+    def place_parts(self) -> None:
+        """Put everything in its place for the present size."""
+        left, width = SIZES.gap, self.width() - 2 * SIZES.gap
+        if width <= 0:
+            return
+        top = SIZES.gap_s + self._files_height(width)
+        if self.files is not None:
+            self.files.setGeometry(left, SIZES.gap_s, width, top - 2 * SIZES.gap_s)
+        top += self._place_body(left, top, width)
+        for part in self._below():
+            height = part.heightForWidth(width)
+            part.setGeometry(left, top + SIZES.gap, width, height)
+            top += height + SIZES.gap
+        inset = 0 if self._bubble else SIZES.gap - SIZES.gap_s  # an icon has blank space around it
+        self.row.setGeometry(left - inset, top + SIZES.gap_s, width + inset, SIZES.row - SIZES.gap_s)
+
+    def _files_height(self, width: int) -> int:
+        return self.files.heightForWidth(width) + SIZES.gap_s if self.files is not None else 0
+
+    def _body_height(self, width: int) -> int:
+        if self.editor is not None:
+            return self.editor.height_for(width)
+        if self._bubble is not None and not self._text:  # files alone
+            return 0
+        if isinstance(self.body, ProseView):
+            inner = self._bubble_width(width) - 2 * SIZES.gap_l
+            return self.body.heightForWidth(inner) + SIZES.gap_m + SIZES.gap_s  # the last line has its own space below
+        if not self._text and not self._streaming:
+            return 0
+        return self.body.heightForWidth(width) or SIZES.gap_xl
+
+    def _place_body(self, left: int, top: int, width: int) -> int:
+        height = self._body_height(width)
+        if self._bubble is None:
+            self.body.setGeometry(left, top, width, height)
+            self.body.setVisible(height > 0)
+            return height
+        self._bubble.setVisible(self.editor is None and bool(self._text))
+        if self.editor is not None:
+            self.editor.setGeometry(left, top, width, height)
+            return height
+        bubble = self._bubble_width(width)
+        self._bubble.setGeometry(left + width - bubble, top, bubble, height)
+        inner = height - SIZES.gap_m - SIZES.gap_s
+        self.body.setGeometry(SIZES.gap_l, SIZES.gap_m, bubble - 2 * SIZES.gap_l, inner)
+        return height
+
+    def _bubble_width(self, width: int) -> int:
+        return min(int(width * SIZES.user_width), self._natural + 2 * SIZES.gap_l)
+
+    def _below(self) -> list[QLabel | Choices]:
+        before = [self._labels.get(name) for name in ("sources", "problem", "aside")]
+        parts = [*before, self.choices, self._labels.get("details")]
+        return [part for part in parts if part is not None and not part.isHidden()]
+
+    # --- what is said -----------------------------------------------------------------------------------------------
+
+    def _make_body(self, message: ChatMessage, streaming: bool) -> None:
+        self.body: ProseView | AnswerView
+        self._bubble: QFrame | None = None
+        self._natural = 0
+        if message.role == "user":
+            self._bubble = QFrame(self)
+            self._bubble.setObjectName("bubble")
+            self.body = ProseView(self._bubble)
+            self.body.set_plain(message.content)
+            self._natural = self.body.natural_width()
+            return
+        self.body = AnswerView(self)
+        self.body.resized.connect(self.resized)
+        self.body.link.connect(self.link)
+        if streaming:
+            self.body.start(message.content, message.thought_seconds)
+        else:
+            self.body.set_text(message.content, message.thought_seconds)
+
+    def _tell(self) -> None:
+        message = self.message
+        answer = message.role == "assistant" and not self._streaming
+        ending = ENDINGS.get(message.stop_reason, "") if answer else ""
+        said = [message.problem, message.detail] if message.stop_reason == "engine" else [message.detail]
+        details = "\n".join(filter(None, said))[-2000:] if answer else ""
+        self._say("sources", sources_line(message.sources) if answer else "")
+        self._say("problem", told(message.problem) if answer and message.stop_reason == "failed" else "")
+        self._say("aside", tr(ending) if ending else "")
+        self._say("details", details if self._open_details else "")
+        self.has_details = bool(details)
+        who = tr("You") if message.role == "user" else tr("Answer")
+        self.setAccessibleName(f"{who}: {' '.join(message.content[: 2 * NAME_LENGTH].split())[:NAME_LENGTH]}")
+        self.row.setToolTip("\n".join(facts_of(message)) if message.role == "user" or answer else "")
+        self._show_actions()
+        self.place_parts()
+
+    def _say(self, name: str, text: str) -> None:
+        label = self._labels.get(name)
+        if label is None and text:
+            label = self._labels[name] = _label(name, self)
+        if label is not None:
+            label.setText(text)
+            label.setVisible(bool(text))
+
+    def toggle_details(self) -> None:
+        self._open_details = not self._open_details
+        self._tell()
+        self.resized.emit()
+
+    # --- actions ----------------------------------------------------------------------------------------------------
+
+    def _ask(self, name: str) -> None:
+        if name == "more":
+            button = self.row.buttons["more"]
+            self.menu.emit(button.mapToGlobal(button.rect().bottomLeft()))
+        else:
+            self.asked.emit(name)
+
+    def _leave(self, text: str) -> None:
+        self.close_editor()
+        self.setFocus()
+        self.left.emit(text)
+
+    def _show_actions(self) -> None:
+        editing = self.editor is not None
+        self.row.setVisible(not editing)
+        self.row.offer(() if editing or self._streaming else actions_of(self.message, self.place), self.place)
+        self.row.open(self.underMouse() or self.has_focus())
+
+    def focus_changed(self) -> None:
+        """The focus came into this message, went out of it or moved within."""
+        self._show_actions()
+        self.update()
+
+    def has_focus(self) -> bool:
+        """Is the focus on the message, or on something in it?"""
+        focused = QApplication.focusWidget()
+        return focused is not None and (focused is self or self.isAncestorOf(focused))
+
+    def enterEvent(self, _event: QEnterEvent) -> None:
+        self.row.open(True)
+
+    def leaveEvent(self, _event: QEvent) -> None:
+        self.row.open(self.has_focus())
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.focus_changed()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.focus_changed()
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        by_keys = event.reason() == QContextMenuEvent.Reason.Keyboard
+        self.menu.emit(self.mapToGlobal(self._corner()) if by_keys else event.globalPos())
+
+    def _corner(self) -> QPoint:
+        """Where the menu opens that was asked for by keyboard: at the top of what of the message is visible."""
+        seen = self.visibleRegion().boundingRect()
+        return QPoint(SIZES.gap_xl, seen.top() + SIZES.gap_xl)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        steps = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}
+        names = {Qt.Key.Key_F2: "edit", Qt.Key.Key_Delete: "delete"}
+        key = Qt.Key(event.key())
+        if self.hasFocus() and key in steps and not event.modifiers():
+            self.moved.emit(steps[key])
+        elif self.hasFocus() and key in names and not event.modifiers():
+            self._ask(names[key])
+        elif self.hasFocus() and event.matches(QKeySequence.StandardKey.Copy):
+            self.copy()
+        else:
+            super().keyPressEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self.hasFocus():
+            painter = QPainter(self)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(QColor(theme().accent))
+            painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), SIZES.radius, SIZES.radius)
+
+
+def _label(name: str, parent: QWidget) -> QLabel:
+    label = QLabel(parent)
+    label.setObjectName(name)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setWordWrap(True)
+    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    return label

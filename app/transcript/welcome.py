@@ -1,0 +1,127 @@
+"""The page of a chat without messages: the bird, one line, three questions to begin with; at first, what this is."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
+
+from app.chats.examples import SMALL
+from app.look.icons import bird
+from app.look.theme import SIZES
+from app.words import mark, tr
+
+LINE = mark("Private. Offline. On this laptop.")
+FIRST = (
+    mark("Chickadee chats with language models that run on this computer, without an account."),
+    mark("Nothing you write leaves it: there is no server, and chats are files that only you can read."),
+)
+READY = mark("{model} is included and ready; any other GGUF model can be opened with {keys}.")
+MISSING = mark("No model is here yet: open a GGUF model file with {keys}.")
+
+
+class Welcome(QScrollArea):
+    """`asked` carries the example the user chose, `begun` says that the first page was read."""
+
+    asked = Signal(str)
+    begun = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("welcomeArea")
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._texts = SMALL
+        self._first: tuple[str, str] | None = None
+        self._bird = QLabel()
+        self._bird.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        self.title = self._line("welcomeTitle")
+        self.sentences = [self._line("welcomeSentence") for _ in range(3)]
+        self.begin = QPushButton()
+        self.begin.setProperty("kind", "begin")
+        self.begin.clicked.connect(self.begun)
+        self.examples = [self._example(number) for number in range(len(SMALL))]
+        self._layout()
+        self.retranslate()
+        self.restyle()
+
+    def suit(self, texts: tuple[str, str, str]) -> None:
+        """Offer these questions (English; they are shown in the user's language)."""
+        if texts != self._texts:
+            self._texts = texts
+            self.retranslate()
+
+    def introduce(self, model: str, keys: str) -> None:
+        """Say what this is before anything else; `model` is the built-in one's name, "" without one."""
+        self._first = (model, keys)
+        self.retranslate()
+
+    def finish_introduction(self) -> None:
+        self._first = None
+        self.retranslate()
+
+    def retranslate(self) -> None:
+        first = self._first is not None
+        self.title.setText(tr("Welcome to Chickadee") if first else tr(LINE))
+        self._bird.setAccessibleName(tr("A chickadee"))
+        self.begin.setText(tr("Start chatting"))
+        for button, text in zip(self.examples, self._texts, strict=True):
+            button.setText(tr(text).replace("&", "&&"))
+        if self._first is not None:
+            model, keys = self._first
+            last = tr(READY, model=model, keys=keys) if model else tr(MISSING, keys=keys)
+            for label, sentence in zip(self.sentences, (tr(FIRST[0]), tr(FIRST[1]), last), strict=True):
+                label.setText(sentence)
+        for part in (*self.sentences, self.begin):
+            part.setVisible(first)
+        for part in self.examples:
+            part.setVisible(not first)
+        self._fit()
+
+    def restyle(self) -> None:
+        self._bird.setPixmap(bird(SIZES.bird))
+        self._fit()
+
+    def _fit(self) -> None:
+        """Sentences may be longer than questions."""
+        self._holder.setMaximumWidth(SIZES.column * (4 if self._first else 3) // 5)
+
+    def _line(self, name: str) -> QLabel:
+        label = QLabel()
+        label.setObjectName(name)
+        label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        label.setTextFormat(Qt.TextFormat.PlainText)
+        label.setWordWrap(True)
+        return label
+
+    def _example(self, number: int) -> QPushButton:
+        button = QPushButton()
+        button.setProperty("kind", "example")
+        button.clicked.connect(lambda: self.asked.emit(tr(self._texts[number])))
+        return button
+
+    def _layout(self) -> None:
+        self._holder = QWidget()
+        box = QVBoxLayout(self._holder)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(SIZES.gap_m)
+        for part in (*self.sentences, *self.examples):
+            box.addWidget(part)
+        box.addSpacing(SIZES.gap)
+        box.addWidget(self.begin, 0, Qt.AlignmentFlag.AlignHCenter)
+        page = QWidget()
+        page.setObjectName("welcome")
+        layout = QVBoxLayout(page)
+        layout.setContentsMargins(SIZES.gap_xl, SIZES.gap_xl, SIZES.gap_xl, SIZES.gap_xl)
+        layout.addStretch(2)
+        layout.addWidget(self._bird)
+        layout.addSpacing(SIZES.gap_m)
+        layout.addWidget(self.title)
+        layout.addSpacing(SIZES.gap_xl)
+        row = QHBoxLayout()  # not an alignment, which would not ask for the height that a width takes
+        row.addStretch(0)
+        row.addWidget(self._holder, 1)
+        row.addStretch(0)
+        layout.addLayout(row)
+        layout.addStretch(3)
+        self.setWidget(page)

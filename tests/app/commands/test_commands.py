@@ -1,0 +1,184 @@
+"""One table of commands: each is in a menu, has its keys, does something; palette and help sheet know them all."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QMenu
+from pytestqt.qtbot import QtBot
+
+from app.chats.examples import CODE, LARGE, SMALL, examples_for
+from app.chats.last_code import last_code
+from app.commands.bundled import ROOTS, components
+from app.commands.command_set import keys_of, title_of
+from app.commands.commands import BY_NAME, COMMANDS, plain
+from app.commands.finder import Entry, command_entries, matching
+from app.wiring import Chickadee
+
+Ask = Callable[[Chickadee, str], None]
+WITH_CODE = "Look:\n\n```python\nprint(1)\n```\n\nand\n\n~~~\nlast\n~~~\n\nDone."
+
+
+def test_no_key_means_two_things() -> None:
+    keys = [key for command in COMMANDS for key in command.keys]
+    assert len(keys) == len(set(keys))
+    names = [command.name for command in COMMANDS if command.name]
+    assert len(names) == len(set(names))
+
+
+def test_letters_of_a_menu_choose_one_entry_each() -> None:
+    for menu in {command.menu for command in COMMANDS}:
+        titles = [command.title for command in COMMANDS if command.menu == menu and command.name]
+        letters = [title[title.index("&") + 1].lower() for title in titles]
+        assert len(letters) == len(set(letters)), (menu, letters)
+
+
+def test_a_title_outside_the_menus_has_no_marked_letter() -> None:
+    assert plain("&New chat") == "New chat"
+    assert plain("新对话(&N)") == "新对话"
+    assert plain("打开模型(&O)…") == "打开模型…"
+
+
+def test_every_command_does_something(chickadee: Chickadee) -> None:
+    actions = chickadee.window.commands.actions
+    assert set(actions) == set(BY_NAME)
+    assert [name for name, action in actions.items() if not action.isEnabled()] == []
+    shown = [action for menu in chickadee.window.menuBar().findChildren(QMenu) for action in menu.actions()]
+    assert set(actions.values()) <= set(shown)
+
+
+def test_words_of_a_title_find_a_command_first_by_their_beginnings() -> None:
+    entries = [Entry("chat", "1", "My renewal"), Entry("chat", "2", "New flat"), Entry("chat", "3", "Other")]
+    assert [entry.id for entry in matching("new", entries)] == ["2", "1"]
+    assert [entry.id for entry in matching("FLAT ne", entries)] == ["2"]
+    assert matching("none such", entries) == []
+    assert len(command_entries(BY_NAME, dict.fromkeys(BY_NAME, ""))) == len(BY_NAME) - 1
+
+
+def test_the_palette_opens_chats_and_runs_commands(chickadee: Chickadee, qtbot: QtBot, ask: Ask) -> None:
+    ask(chickadee, "A question about whales")
+    qtbot.waitUntil(lambda: not chickadee.shelf.current.busy)
+    first = chickadee.shelf.current.chat.id
+    chickadee.window.commands.run("new_chat")
+    palette = chickadee.sheets.palette
+    chickadee.window.commands.run("palette")
+    assert palette.entries()[0].title == "A question about whales"
+    qtbot.keyClicks(palette.line, "whal")
+    qtbot.keyClick(palette.line, Qt.Key.Key_Return)
+    assert palette.isHidden()
+    assert chickadee.shelf.current.chat.id == first
+    chickadee.window.commands.run("palette")
+    qtbot.keyClicks(palette.line, "show no such thing")
+    qtbot.keyClick(palette.line, Qt.Key.Key_Return)
+    assert not palette.isHidden()
+    chickadee.window.commands.run("stop")
+    assert palette.isHidden()
+    chickadee.window.commands.run("palette")
+    qtbot.keyClicks(palette.line, "new cha")
+    qtbot.keyClick(palette.line, Qt.Key.Key_Down)
+    qtbot.keyClick(palette.line, Qt.Key.Key_Up)
+    qtbot.keyClick(palette.line, Qt.Key.Key_Return)
+    assert chickadee.shelf.current.chat.id != first
+    assert not chickadee.shelf.current.messages
+
+
+def test_the_palette_finds_what_was_written(chickadee: Chickadee, qtbot: QtBot, ask: Ask) -> None:
+    for text in ("First words", "somewhere a walrus sleeps"):
+        ask(chickadee, text)
+        qtbot.waitUntil(lambda: not chickadee.shelf.current.busy)
+    chat = chickadee.shelf.current
+    chickadee.window.commands.run("new_chat")
+    palette = chickadee.sheets.palette
+    chickadee.window.commands.run("palette")
+    qtbot.keyClicks(palette.line, "walrus")
+    qtbot.waitUntil(lambda: len(palette.entries()) == 2)  # the question, and its echo
+    entry = palette.entries()[0]
+    assert (entry.id, entry.title) == (chat.chat.id, "First words")
+    assert "walrus" in entry.note
+    qtbot.keyClick(palette.line, Qt.Key.Key_Return)
+    assert chickadee.shelf.current.chat.id == chat.chat.id
+    assert chickadee.window.transcript.view_of(entry.message_id)
+
+
+def test_the_help_sheet_lists_every_command(chickadee: Chickadee) -> None:
+    chickadee.window.commands.run("help")
+    sheet = chickadee.sheets.help
+    assert sheet is not None
+    lines = dict(sheet.lines)
+    for name in BY_NAME:
+        assert lines[title_of(name)] == ", ".join(keys_of(name))
+    chickadee.window.commands.run("help")
+    assert chickadee.sheets.help is sheet
+    sheet.close()
+
+
+def test_about_names_versions_and_licences(chickadee: Chickadee) -> None:
+    chickadee.window.commands.run("about")
+    about = chickadee.sheets.about
+    assert about is not None
+    about.copy_button.click()
+    text = QGuiApplication.clipboard().text()
+    for part in ("Chickadee 0.1.0: MIT", "llama.cpp", "ik_llama.cpp", "Qt (in PySide6", "SmolLM2", "Python 3"):
+        assert part in text
+    about.close()
+
+
+def test_what_is_bundled_is_what_the_project_asks_for() -> None:
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+    assert {line.split("==")[0].lower() for line in project["dependencies"]} == {root.lower() for root in ROOTS}
+    assert components()[0].version == project["version"]
+    assert [component for component in components() if component.licence == "?"] == []
+
+
+def test_esc_stops_the_answer(chickadee: Chickadee, qtbot: QtBot, ask: Ask) -> None:
+    ask(chickadee, "slow")
+    qtbot.waitUntil(lambda: chickadee.shelf.current.phase == "answering")
+    chickadee.window.commands.run("stop")
+    qtbot.waitUntil(lambda: not chickadee.shelf.current.busy)
+    assert chickadee.shelf.current.messages[-1].stop_reason == "cancelled"
+
+
+def test_the_next_chat_is_the_one_below(chickadee: Chickadee, qtbot: QtBot, ask: Ask) -> None:
+    for text in ("one", "two", "three"):
+        chickadee.window.commands.run("new_chat")
+        ask(chickadee, text)
+        qtbot.waitUntil(lambda: not chickadee.shelf.current.busy)
+    run, title = chickadee.window.commands.run, lambda: chickadee.shelf.current.chat.title
+    run("next_chat")
+    assert title() == "two"
+    run("next_chat")
+    run("next_chat")
+    assert title() == "three"
+    run("previous_chat")
+    assert title() == "one"
+    run("new_chat")
+    run("next_chat")
+    assert title() == "three"
+
+
+def test_the_last_code_of_an_answer() -> None:
+    assert last_code(WITH_CODE) == "last"
+    assert last_code("No code, `but` this") is None
+    assert last_code("```\nunfinished\nlines") == "unfinished\nlines"
+
+
+def test_copying_the_last_answer_and_its_code(chickadee: Chickadee, qtbot: QtBot, ask: Ask) -> None:
+    clipboard = QGuiApplication.clipboard()
+    clipboard.setText("before")
+    chickadee.window.commands.run("copy_code")
+    assert clipboard.text() == "before"
+    assert chickadee.window.notice.text.text() == "There is no code in this chat yet."
+    ask(chickadee, "Hello")
+    qtbot.waitUntil(lambda: not chickadee.shelf.current.busy)
+    chickadee.window.commands.run("copy_answer")
+    assert clipboard.text() == chickadee.shelf.current.messages[-1].content
+
+
+def test_examples_suit_the_model() -> None:
+    assert examples_for("SmolLM2-135M-Instruct", 135_000_000) == SMALL
+    assert examples_for("qwen2.5-coder-1.5b-instruct-q4_k_m", 1_500_000_000) == CODE
+    assert examples_for("Qwen3-8B", 8_000_000_000) == LARGE

@@ -1,0 +1,384 @@
+"""What an answer may look like, and what a hostile one cannot do."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PySide6.QtCore import Qt, QUrl
+from PySide6.QtGui import QDesktopServices, QFontMetricsF, QGuiApplication, QImage, QTextListFormat, QTextTable
+from PySide6.QtWidgets import QPushButton
+from pytestqt.qtbot import QtBot
+
+from app.assistant.standing import Standing
+from app.look import theme
+from app.look.theme import DARK, LIGHT
+from app.markdown.code_view import CodeView
+from app.markdown.markdown import MarkdownDocument, render
+from app.markdown.prose_view import ProseView
+from app.markdown.web_links import ask_about_link
+from app.notice import Notice
+from app.transcript.answer_view import AnswerView
+from app.wiring import Chickadee
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "<img src='file:///etc/passwd'>",
+    "![x](file:///etc/passwd)",
+    "![x](http://127.0.0.1:9/a.png)",
+    "![x](data:image/png;base64,AAAA)",
+    "[![x](http://127.0.0.1:9/a.png)](http://127.0.0.1:9/)",
+    "<iframe src=http://127.0.0.1:9/></iframe>",
+    "a ![](qrc:/x.png) b",
+]
+
+
+def shown(markdown: str) -> MarkdownDocument:
+    document = MarkdownDocument()
+    render(document, markdown, LIGHT)
+    return document
+
+
+@pytest.mark.parametrize("markdown", HOSTILE)
+def test_nothing_is_loaded(qtbot: QtBot, markdown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    view = ProseView()
+    qtbot.addWidget(view)
+    view.set_markdown(markdown)
+    view.resize(400, 200)
+    with qtbot.waitExposed(view):
+        view.show()
+    view.grab()
+    block = view.document().begin()
+    while block.isValid():
+        at = block.begin()
+        while not at.atEnd():
+            assert not at.fragment().charFormat().isImageFormat()
+            at += 1
+        block = block.next()
+
+
+def test_html_is_shown_as_text(qapp: object) -> None:
+    assert "<script>alert(1)</script>" in shown("a <script>alert(1)</script> b").toPlainText()
+    assert "<think>" in shown("<think>hm</think> yes").toPlainText()
+
+
+@pytest.mark.parametrize(
+    ("markdown", "text"),
+    [
+        ("![a photo](x.png)", "[image: a photo]"),
+        ("![](x.png) b", "[image: image] b"),
+        ("![*one* `two`](x.png)!", "[image: one two]!"),
+        ("![a][ref] b\n\n[ref]: /etc/passwd", "[image: a] b"),
+        (r"\![a](https://example.org)", "!a"),
+        ("`![a](b)` wow![1]", "![a](b) wow![1]"),
+    ],
+)
+def test_an_image_is_named_not_shown(qapp: object, markdown: str, text: str) -> None:
+    assert shown(markdown).toPlainText() == text
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="who opens a file is asked of Linux")
+@pytest.mark.parametrize(
+    "image", ["![x]({})", "![x](file://{})", "![x]( <{}> 't')", "![x][a]\n\n[a]: {}", "\\\\![x]({})"]
+)
+def test_no_local_image_is_opened(qtbot: QtBot, tmp_path: Path, image: str) -> None:
+    path = tmp_path / "a.png"
+    picture = QImage(20, 20, QImage.Format.Format_RGB32)
+    picture.fill(0)
+    assert picture.save(str(path))
+    opened = OpenedFiles(tmp_path)
+    view = ProseView()
+    qtbot.addWidget(view)
+    view.set_markdown(image.format(path))
+    view.grab()
+    assert not opened.any()
+    path.read_bytes()
+    assert opened.any()  # it would have been noticed
+
+
+class OpenedFiles:
+    """Whether a file in the folder was opened, by inotify."""
+
+    def __init__(self, folder: Path) -> None:
+        libc = ctypes.CDLL(None)
+        self._file = libc.inotify_init1(os.O_NONBLOCK)
+        assert libc.inotify_add_watch(self._file, bytes(folder), 0x20) >= 0
+
+    def any(self) -> bool:
+        try:
+            return bool(os.read(self._file, 4096))
+        except BlockingIOError:
+            return False
+
+
+@pytest.mark.parametrize("sign", "\u202a\u202e\u2066\u2069")
+def test_no_sign_turns_the_direction_of_the_text(qapp: object, sign: str) -> None:
+    assert shown(f"a{sign}b").toPlainText() == f"a⟨U+{ord(sign):04X}⟩b"
+
+
+@pytest.mark.parametrize("before", ["", "> quote\n\n", "- item\n\n", "text\n\n"])
+def test_the_header_of_a_table_is_whole(qapp: object, before: str) -> None:
+    document = shown(before + "| Model | b |\n|---|---|\n| 1 | 2 |")
+    (table,) = [frame for frame in document.rootFrame().childFrames() if isinstance(frame, QTextTable)]
+    cursor = table.cellAt(0, 0).firstCursorPosition()
+    assert cursor.block().text() == "Model"
+    cursor.movePosition(cursor.MoveOperation.Right)
+    assert cursor.charFormat().fontWeight() > 400
+
+
+@settings(max_examples=60)
+@given(st.text(alphabet="ab|-#>*_`[]()!<&\n 1.~\\é🐦", max_size=80))
+def test_any_text_can_be_shown(qapp: object, markdown: str) -> None:
+    document = shown(markdown)
+    document.setTextWidth(200)
+    assert document.size().height() >= 0
+
+
+@pytest.mark.parametrize(
+    ("address", "sentence"),
+    [
+        ("javascript:alert(1)", "This link is a program"),
+        ("JavaScript:alert(1)", "This link is a program"),
+        ("file:///etc/passwd", "leads to a file on a computer"),
+        ("data:text/html,<b>x</b>", "a file in disguise"),
+        ("smb://x/y", "does not lead to a web page"),
+        ("vscode://x/y", "does not lead to a web page"),
+        ("http:///nohost", "does not lead to a web page"),
+        ("//x", "does not lead to a web page"),
+        ("#there", "does not lead to a web page"),
+        ("", "does not lead to a web page"),
+    ],
+)
+def test_other_links_stay_closed(chickadee: Chickadee, address: str, sentence: str) -> None:
+    chickadee.window.transcript.link.emit(address)
+    assert sentence in chickadee.window.notice.text.text()
+    assert "so it stays closed" in chickadee.window.notice.text.text()
+    assert chickadee.window.notice.button.isHidden()
+
+
+@settings(max_examples=200)
+@given(st.text(alphabet="htps:/.@\\\u202eаa%0[]#? <>&\n", max_size=30))
+def test_what_is_shown_is_what_would_be_opened(qapp: object, rest: str) -> None:
+    notice = Notice()
+    ask_about_link(notice, "https:" + rest)
+    said = notice.text.text()
+    assert "\u202e" not in said
+    assert "а" not in said or notice.button.isHidden()  # a Cyrillic letter that looks like a Latin one
+    if not notice.button.isHidden():
+        host = said.split("<b>")[1].split("</b>")[0]
+        assert host.isascii()
+        assert said.count(host) >= 2
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "192.168.1.1", "[::1]", "printer.local", "router"])
+def test_a_link_into_the_own_network_says_so(qtbot: QtBot, host: str) -> None:
+    notice = Notice()
+    qtbot.addWidget(notice)
+    ask_about_link(notice, f"http://{host}/admin")
+    assert "your own network" in notice.text.text()
+    ask_about_link(notice, "http://example.org/")
+    assert "your own network" not in notice.text.text()
+
+
+def test_a_web_link_opens_only_after_it_was_shown(
+    chickadee: Chickadee, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[QUrl] = []
+
+    def record(url: QUrl) -> bool:
+        opened.append(url)
+        return True
+
+    monkeypatch.setattr(QDesktopServices, "openUrl", record)
+    chickadee.window.transcript.link.emit("https://bank.org@exämple.org/a?b=<c>")
+    assert opened == []
+    assert (
+        "to <b>xn--exmple-cua.org</b>: https://bank.org@xn--exmple-cua.org/a?b=%3Cc%3E"
+        in chickadee.window.notice.text.text()
+    )
+    chickadee.window.notice.button.click()
+    assert len(opened) == 1
+
+
+def test_code_is_coloured_in_both_themes(qtbot: QtBot) -> None:
+    view = CodeView()
+    qtbot.addWidget(view)
+    view.set_code("def f():\n    return 1  # one\n", "python")
+
+    def colours() -> set[str]:
+        layout = view.text.document().begin().layout()
+        return {form.format.foreground().color().name() for form in layout.formats()}
+
+    qtbot.waitUntil(lambda: LIGHT.keyword in colours() or DARK.keyword in colours())
+
+
+def test_code_grows_by_appending(qtbot: QtBot) -> None:
+    view = CodeView()
+    qtbot.addWidget(view)
+    for length in range(0, 30, 3):
+        view.set_code("line one\nline two\nline three"[:length], "no such language")
+    assert view.text.toPlainText() == "line one\nline two\nline three"[:27]
+
+
+SAMPLES = {
+    "python": "def f(): return 'x'  # 1",
+    "javascript": "const f = () => 'x'; // 1",
+    "typescript": "interface A { b: string }",
+    "html": "<p class='a'>x</p><!-- c -->",
+    "css": "p { color: red; } /* c */",
+    "sql": "SELECT 'x' FROM t WHERE a = 1",
+    "bash": 'for f in *; do echo "$f"; done',
+    "json": '{"a": [1, true]}',
+    "rust": "fn main() { let x = 1; }",
+    "c++": "int main() { return 0; } // c",
+    "java": "class A { int b = 1; }",
+    "yaml": "a: 1 # c",
+}
+
+
+@pytest.mark.parametrize("chosen", [LIGHT, DARK], ids=lambda chosen: chosen.name)
+@pytest.mark.parametrize("language", SAMPLES)
+def test_code_of_many_languages_is_coloured(
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, language: str, chosen: theme.Theme
+) -> None:
+    monkeypatch.setattr(theme, "_current", chosen)
+    view = CodeView()
+    qtbot.addWidget(view)
+    view.set_code(SAMPLES[language], language)
+    known = {chosen.keyword, chosen.string, chosen.comment, chosen.number, chosen.name_}
+
+    def coloured() -> bool:
+        formats = view.text.document().begin().layout().formats()
+        return bool(formats) and {form.format.foreground().color().name() for form in formats} <= known
+
+    qtbot.waitUntil(coloured)
+
+
+def test_letters_of_another_size_are_taken_everywhere(qtbot: QtBot) -> None:
+    user = ProseView()
+    qtbot.addWidget(user)
+    user.set_plain("what I asked")
+    answer = AnswerView()
+    qtbot.addWidget(answer)
+    answer.set_text("<think>hm</think>\n\nprose\n\n```text\ncode\n```\n\n| a |\n|---|\n| b |\n")
+    before = user.heightForWidth(500), answer.heightForWidth(500)
+    theme.SIZES.scale(200)
+    try:
+        for view in (user, answer):
+            view.restyle()
+        after = user.heightForWidth(500), answer.heightForWidth(500)
+    finally:
+        theme.SIZES.scale(100)
+    assert after[0] > 1.5 * before[0]
+    assert after[1] > 1.5 * before[1]
+
+
+LONG = "\n".join(f"line {number}" for number in range(200))
+
+
+def test_long_code_is_folded_and_copied_whole(qtbot: QtBot) -> None:
+    answer = AnswerView()
+    qtbot.addWidget(answer)
+    answer.set_text(f"```text\n{LONG}\n```")
+    (view,) = [part for part in answer.parts if isinstance(part, CodeView)]
+    folded = view.heightForWidth(500)
+    assert view.text.document().blockCount() == 40
+    button = next(each for each in view.findChildren(QPushButton) if each.text() == "Show all 200 lines")
+    button.click()
+    assert view.text.toPlainText() == LONG
+    assert view.heightForWidth(500) > 4 * folded
+    assert button.text() == "Show less"
+    button.click()
+    assert view.heightForWidth(500) == folded
+    view.copy()
+    assert QGuiApplication.clipboard().text() == LONG
+
+
+def test_code_that_was_seen_being_written_is_not_folded_under_the_reader(qtbot: QtBot) -> None:
+    answer = AnswerView()
+    qtbot.addWidget(answer)
+    answer.start(f"```text\n{LONG[:-9]}")
+    answer.grow(LONG[-9:] + "\n```\n")
+    answer.finish()
+    (view,) = [part for part in answer.parts if isinstance(part, CodeView)]
+    assert not view.folded
+    assert view.text.toPlainText() == LONG
+
+
+def test_long_lines_of_code_can_be_wrapped(qtbot: QtBot) -> None:
+    view = CodeView()
+    qtbot.addWidget(view)
+    view.set_code("word " * 100, "text")
+    view.resize(400, view.heightForWidth(400))
+    view.show()
+    before = view.heightForWidth(400)
+    button = next(each for each in view.findChildren(QPushButton) if each.isCheckable())
+    assert button.isVisible()
+    button.click()
+    assert view.heightForWidth(400) > 2 * before
+    button.click()
+    assert view.heightForWidth(400) == before
+
+
+def test_one_line_of_code_that_never_ends_is_broken(qtbot: QtBot) -> None:
+    view = CodeView()
+    qtbot.addWidget(view)
+    code = "x = 1; " * 2_000
+    for length in range(0, len(code), 700):
+        view.set_code(code[:length], "python")
+    view.set_code(code, "python")
+    assert view.text.document().blockCount() == 35
+    assert view.text.toPlainText().replace("\n", "") == code == view.code
+
+
+def test_no_sign_turns_the_direction_of_code(qtbot: QtBot) -> None:
+    view = CodeView()
+    qtbot.addWidget(view)
+    view.set_code("if a: \u202e # b", "python")
+    assert view.text.toPlainText() == "if a: ⟨U+202E⟩ # b"
+
+
+def test_a_standing_without_a_model_has_a_name() -> None:
+    from app.composer.status_line import lines_of, model_name
+
+    assert model_name(Standing()) == "No model"
+    assert lines_of(Standing()) == ["No model is loaded"]
+
+
+def test_a_code_block_is_as_high_as_its_lines(qtbot: QtBot) -> None:
+    view = CodeView()
+    qtbot.addWidget(view)
+    view.set_code("\n".join(f"line {number}" for number in range(200)), "text")
+    view.resize(500, view.heightForWidth(500))
+    with qtbot.waitExposed(view):
+        view.show()
+    view.resize(500, view.heightForWidth(500))
+    assert view.text.verticalScrollBar().maximum() == 0
+
+
+def test_the_theme_follows_the_system(chickadee: Chickadee, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    chickadee.send("look\n```python\nx = 1\n```\nend `code`")
+    qtbot.waitUntil(lambda: not chickadee.shelf.current.busy, timeout=10_000)
+    other = DARK if theme.theme() is LIGHT else LIGHT
+    before = theme.theme()
+    for chosen in (other, before):
+        monkeypatch.setattr(theme, "system_theme", lambda chosen=chosen: chosen)
+        QGuiApplication.styleHints().colorSchemeChanged.emit(Qt.ColorScheme.Unknown)
+        assert chickadee.window.palette().window().color().name() == chosen.paper
+        assert chickadee.window.grab().toImage().pixelColor(500, 90).name() == chosen.paper
+
+
+def test_bullets_are_of_one_kind_and_numbers_have_room(qapp: object) -> None:
+    document = shown("* a\n  * b\n- c\n+ d\n\n99. e\n100. f")
+    styles = set()
+    block = document.begin()
+    while block.isValid():
+        styles.add(block.textList().format().style())
+        block = block.next()
+    assert styles == {QTextListFormat.Style.ListDisc, QTextListFormat.Style.ListDecimal}
+    assert document.indentWidth() >= QFontMetricsF(document.defaultFont()).horizontalAdvance("100. ")

@@ -1,0 +1,197 @@
+"""Formulas: what is one, how it is drawn, what a hostile one cannot do."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PySide6.QtGui import QAccessible, QGuiApplication
+from pytestqt.qtbot import QtBot
+
+from app.look.theme import SIZES
+from app.markdown import math_service as service_module
+from app.markdown.math_object import OBJECT, spans
+from app.markdown.math_service import MathService
+from app.markdown.math_text import put_back, take_formulas
+from app.markdown.math_worker import Drawing, Task, draw
+from app.markdown.prose_view import ProseView
+from app.transcript.answer_view import AnswerView
+
+SECONDS = 30_000
+SLOW = "x^{" * 40 + "}" * 40  # ziamath takes twice as long for each level
+
+OF_LIBRARIES = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+
+def found(markdown: str) -> list[tuple[str, bool]]:
+    _, formulas = take_formulas(markdown)
+    return [(formula.tex, formula.display) for formula in formulas.values()]
+
+
+@pytest.mark.parametrize(
+    ("markdown", "formulas"),
+    [
+        ("$x$, \\(y\\) and $$z$$", [("x", False), ("y", False), ("z", True)]),
+        ("\\[\na+b\n\\]", [("a+b", True)]),
+        ("> so\n> $$a\n> b$$", [("a\nb", True)]),
+        ("$a\\$b$", [("a\\$b", False)]),
+        ("$2 + 3$", [("2 + 3", False)]),
+        ("| $|x|$ |", [("|x|", False)]),
+        ("$5 and $10", []),
+        ("it costs $20K or 30$ more", []),
+        ("US$5 and CA$6$", []),
+        ("$ x$ and $x $", []),
+        ("\\$x\\$", []),
+        ("`$x$` ``$`y`$`` `$z", []),
+        ("see \\[1\\] and \\[a link\\]", []),
+        ("$a\n\nb$", []),
+        ("$$ $$ $$", []),
+    ],
+)
+def test_what_is_a_formula(markdown: str, formulas: list[tuple[str, bool]]) -> None:
+    assert found(markdown) == formulas
+
+
+@given(st.text(alphabet="$\\()[]` x1>\n\ue100", max_size=60))
+def test_no_character_is_lost(markdown: str) -> None:
+    text, formulas = take_formulas(markdown)
+    kept = put_back(text, formulas)
+    assert "".join(kept.split()).replace(">", "") == "".join(markdown.split()).replace(">", "")
+
+
+@OF_LIBRARIES
+@pytest.mark.parametrize("tex", [r"\frac{1}{2}", r"\begin{aligned}a&=b\\c&=d\end{aligned}", r"\sum_{i=1}^n \mathbb{R}"])
+def test_a_formula_becomes_outlines(tex: str) -> None:
+    drawing = draw(Task(tex, True))
+    assert drawing.svg.startswith("<svg")
+    assert drawing.width > 0
+    assert drawing.ascent > drawing.descent > 0
+
+
+@pytest.mark.parametrize(
+    "tex",
+    [r"\unknown{x}", r"\frac{1}{", r"\def\a{\a\a}\a", "{" * 500, "速度", "", "a & < b", "x" * 9_000, r"\text{\foo}"],
+)
+def test_what_cannot_be_drawn_says_why(tex: str) -> None:
+    drawing = draw(Task(tex, True))
+    assert not drawing.svg
+    assert drawing.problem
+
+
+@OF_LIBRARIES
+@given(st.text(alphabet="\\{}^_&<>'\"/ abx", max_size=12))
+def test_no_formula_brings_anything_but_outlines(tex: str) -> None:
+    svg = draw(Task(f"\\text{{{tex}}}", False)).svg
+    assert "href" not in svg
+    assert "<image" not in svg
+
+
+@pytest.fixture
+def service(qtbot: QtBot) -> Iterator[Callable[..., MathService]]:
+    made: list[MathService] = []
+
+    def make(command: list[str] | None = None, patience_ms: int = 0) -> MathService:
+        made.append(MathService(command, patience_ms=patience_ms))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def wait_for(qtbot: QtBot, service: MathService, task: Task) -> Drawing:
+    qtbot.waitUntil(lambda: service.drawing(task) is not None, timeout=SECONDS)
+    drawing = service.drawing(task)
+    assert drawing is not None
+    return drawing
+
+
+def test_a_formula_that_takes_for_ever_is_given_up_alone(qtbot: QtBot, service: Callable[..., MathService]) -> None:
+    slow, good = Task(SLOW, False), Task("x", False)
+    own = service(patience_ms=700)
+    assert own.drawing(slow) is None
+    assert own.drawing(good) is None
+    assert wait_for(qtbot, own, slow).problem == "too slow"
+    assert wait_for(qtbot, own, good).svg
+
+
+@pytest.mark.parametrize("command", [["/no/such/program"], [sys.executable, "-c", "raise SystemExit(3)"]])
+def test_without_a_worker_formulas_stay_as_they_are(
+    qtbot: QtBot, service: Callable[..., MathService], command: list[str]
+) -> None:
+    own = service(command)
+    assert not wait_for(qtbot, own, Task("x", False)).svg
+    assert not wait_for(qtbot, own, Task("y", False)).svg
+
+
+def drawn(view: ProseView) -> list[tuple[int, int]]:
+    return [(at, length) for at, length, format in spans(view.document()) if format.objectType() == OBJECT]
+
+
+def test_formulas_are_drawn_and_copied_as_latex(qtbot: QtBot) -> None:
+    view = ProseView()
+    qtbot.addWidget(view)
+    source = "One $a^2$ and\n\n$$\n\\frac{1}{2}\n$$\n\nbad $\\unknown$, `$c$` and [link](https://example.org/$d$)."
+    view.set_markdown(source)
+    qtbot.waitUntil(lambda: len(drawn(view)) == 2, timeout=SECONDS)
+    view.resize(400, view.heightForWidth(400))
+    view.grab()
+    view.selectAll()
+    view.copy()
+    copied = QGuiApplication.clipboard().text()
+    assert copied == "One $a^2$ and\n$$\n\\frac{1}{2}\n$$\nbad $\\unknown$, $c$ and link."
+    links = {format.anchorHref() for _, _, format in spans(view.document()) if format.isAnchor()}
+    assert links == {"https://example.org/$d$"}
+
+
+def test_a_screen_reader_gets_the_source(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(QAccessible, "isActive", lambda: True)
+    view = ProseView()
+    qtbot.addWidget(view)
+    view.set_markdown("So $a^2$ it is.")
+    qtbot.waitUntil(lambda: view.accessibleDescription() == "So $a^2$ it is.", timeout=SECONDS)
+
+
+def test_a_formula_stands_on_the_line(qtbot: QtBot) -> None:
+    view = ProseView()
+    qtbot.addWidget(view)
+    view.set_markdown("$y$ $\\frac{a}{b}$")
+    qtbot.waitUntil(lambda: len(drawn(view)) == 2, timeout=SECONDS)
+    view.heightForWidth(400)
+    line = view.document().begin().layout().lineAt(0)
+    assert 0 < line.descent() < SIZES.body
+    assert line.ascent() > line.descent()
+
+
+def test_a_wide_formula_fits_the_column(qtbot: QtBot) -> None:
+    view = ProseView()
+    qtbot.addWidget(view)
+    view.set_markdown("$$" + "+".join("x" * 80) + "$$")
+    qtbot.waitUntil(lambda: len(drawn(view)) == 1, timeout=SECONDS)
+    view.heightForWidth(300)
+    assert view.document().idealWidth() <= 300
+
+
+def test_an_answer_with_formulas_streams(qtbot: QtBot) -> None:
+    view = AnswerView()
+    qtbot.addWidget(view)
+    view.resize(500, 300)
+    text = "Let $x$ be\n\n$$\nx^2\n$$\n\n1. a $\\alpha$\n2. b\n"
+    view.start("")
+    for at in range(0, len(text), 3):
+        view.grow(text[at : at + 3])
+        qtbot.wait(1)
+    view.finish()
+
+    def all_drawn() -> bool:
+        prose = [part for part in view.parts if isinstance(part, ProseView)]
+        return len(prose) == 1 and len(drawn(prose[0])) == 3
+
+    qtbot.waitUntil(all_drawn, timeout=SECONDS)
+
+
+def test_there_is_one_service(qapp: object) -> None:
+    assert service_module.math_service() is service_module.math_service()

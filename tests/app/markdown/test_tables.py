@@ -1,0 +1,125 @@
+"""Tables: their text taken apart, and shown in a box of their own however long and wide they are."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PySide6.QtGui import QTextTable
+from pytestqt.qtbot import QtBot
+
+from app.look.theme import SIZES
+from app.markdown.table_text import cells, is_table_head
+from app.markdown.table_view import TableView
+from app.transcript.answer_view import AnswerView
+
+SECONDS = 10_000
+
+
+@pytest.mark.parametrize(
+    ("row", "found"),
+    [
+        ("| a | b |", ["a", "b"]),
+        ("a|b", ["a", "b"]),
+        (r"| a \| b | c", ["a | b", "c"]),
+        ("| `a | b` | c |", ["`a | b`", "c"]),
+        ("| a | | c |", ["a", "", "c"]),
+        ("| ` | b |", ["`", "b"]),
+        ("", []),
+    ],
+)
+def test_cells(row: str, found: list[str]) -> None:
+    assert cells(row) == found
+
+
+@pytest.mark.parametrize(
+    ("head", "rule", "is_one"),
+    [
+        ("| a | b |", "|---|:-:|", True),
+        ("a | b", "--- | ---", True),
+        ("| a |", "|---|", True),
+        ("| a | b |", "|---|", False),
+        ("a", "---", False),
+        ("> | a |", "|---|", False),
+        ("| a |", "| b |", False),
+    ],
+)
+def test_what_is_a_table(head: str, rule: str, is_one: bool) -> None:
+    assert is_table_head([head, rule]) == is_one
+
+
+@given(st.text(alphabet="|`\\ ab-", max_size=40))
+def test_any_row_has_cells(row: str) -> None:
+    assert all(cell == cell.strip() for cell in cells(row))
+
+
+def table(rows: int, columns: int = 3, words: str = "some words") -> str:
+    lines = ["|" + "|".join(f" head {c} " for c in range(columns)) + "|", "|" + "---|" * columns]
+    return "\n".join(lines + ["|" + "|".join(f" {words} {r} " for _ in range(columns)) + "|" for r in range(rows)])
+
+
+@pytest.fixture
+def view(qtbot: QtBot) -> TableView:
+    view = TableView()
+    qtbot.addWidget(view)
+    view.resize(600, 400)
+    view.show()
+    return view
+
+
+def rows_shown(view: TableView) -> int:
+    tables = [piece._table() for piece in view.pieces]
+    return sum(each.rows() for each in tables if isinstance(each, QTextTable)) - 1
+
+
+def wait_for_rows(qtbot: QtBot, view: TableView, rows: int) -> None:
+    qtbot.waitUntil(lambda: rows_shown(view) == rows, timeout=SECONDS)
+
+
+def test_every_row_is_shown_once(view: TableView, qtbot: QtBot) -> None:
+    for rows in (1, 5, 6, 40, 41):
+        view.set_table(table(rows))
+        wait_for_rows(qtbot, view, rows)
+    view.heightForWidth(600)
+    view.restyle()
+    assert rows_shown(view) == 41
+
+
+def test_all_pieces_have_the_same_columns(view: TableView, qtbot: QtBot) -> None:
+    view.set_table(table(50))
+    qtbot.waitUntil(lambda: rows_shown(view) == 50, timeout=SECONDS)
+    view.heightForWidth(600)
+    assert len(view.pieces) > 2
+    assert len({piece.column_widths() for piece in view.pieces}) == 1
+
+
+def test_a_wide_table_scrolls_and_leaves_the_column_as_it_is(view: TableView) -> None:
+    view.set_table(table(3, columns=14))
+    view.resize(600, view.heightForWidth(600))
+    assert view.horizontalScrollBar().maximum() > 0
+    view.set_table(table(3, columns=2))
+    view.resize(600, view.heightForWidth(600))
+    assert view.horizontalScrollBar().maximum() == 0
+
+
+def test_long_cells_are_wrapped_before_anything_scrolls(view: TableView) -> None:
+    view.set_table(table(3, columns=3, words="many words " * 20))
+    view.resize(600, view.heightForWidth(600))
+    assert view.horizontalScrollBar().maximum() == 0
+
+
+def test_a_table_streams_within_an_answer(qtbot: QtBot) -> None:
+    answer = AnswerView()
+    qtbot.addWidget(answer)
+    answer.resize(600, 400)
+    answer.show()
+    answer.start("")
+    text = f"Before:\n\n{table(40)}\n\nBehind."
+    for at in range(0, len(text), 50):
+        answer.grow(text[at : at + 50])
+        qtbot.wait(1)
+    answer.finish()
+    (view,) = [part for part in answer.parts if isinstance(part, TableView)]
+    qtbot.waitUntil(lambda: rows_shown(view) == 40, timeout=SECONDS)
+    assert [type(part).__name__ for part in answer.parts] == ["ProseView", "TableView", "ProseView"]
+    assert answer.heightForWidth(600) > 40 * SIZES.body

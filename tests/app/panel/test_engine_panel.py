@@ -1,0 +1,61 @@
+"""The panel that shows the engine at work, in the real window with the scripted engine."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from pytestqt.qtbot import QtBot
+
+from app.commands.commands import BY_NAME
+from app.wiring import Chickadee
+from engine.protocol import Watch
+from tests.app.conftest import Requests
+from tests.app.test_window import Ask
+
+
+def test_it_is_closed_at_first_and_the_engine_tells_nothing(chickadee: Chickadee, requests: Requests) -> None:
+    assert chickadee.watching.panel.isHidden()
+    assert not [request for request in requests() if isinstance(request, Watch)]
+
+
+def test_open_it_shows_what_the_engine_tells(chickadee: Chickadee, qtbot: QtBot) -> None:
+    assert BY_NAME["engine"].keys == ("Ctrl+E",)
+    chickadee.window.commands.run("engine")
+    panel = chickadee.watching.panel
+    qtbot.waitUntil(lambda: bool(panel.now.parts))
+    qtbot.waitUntil(lambda: panel.steps is not None, timeout=20_000)
+    assert [part.text for part in panel.now.parts] == ["42 MB", "458 MB", "500 MB"]
+    assert [part.text for part in panel.cache.parts] == ["256", "44", "4", "208", "3,584"]
+    assert "2.00 tokens a step" in panel.speed.text()
+    assert panel.drafts.text() == "history: 20 of 30 drafted tokens accepted"
+    assert panel.now.accessibleDescription().startswith("Engine 42 MB")
+
+
+def test_closed_again_it_is_told_nothing_more(chickadee: Chickadee, qtbot: QtBot, requests: Requests) -> None:
+    chickadee.window.commands.run("engine")
+    qtbot.waitUntil(lambda: chickadee.watching.observed.pulse is not None)
+    chickadee.watching.panel.close_button.click()
+    assert chickadee.watching.panel.isHidden()
+    qtbot.waitUntil(lambda: [request.on for request in requests() if isinstance(request, Watch)] == [True, False])
+
+
+def test_a_new_engine_is_watched_too(chickadee: Chickadee, qtbot: QtBot, ask: Ask, requests: Requests) -> None:
+    chickadee.window.commands.run("engine")
+    qtbot.waitUntil(lambda: chickadee.watching.observed.pulse is not None)
+    ask(chickadee, "die")
+    qtbot.waitUntil(lambda: chickadee.assistant.standing.phase == "off")
+    ask(chickadee, "hello")
+    qtbot.waitUntil(lambda: len([request for request in requests() if isinstance(request, Watch)]) == 2)
+
+
+def has_messages(chickadee: Chickadee, count: int) -> bool:
+    return len(chickadee.shelf.current.messages) == count and not chickadee.shelf.current.busy
+
+
+def test_the_time_a_chat_was_saved_is_that_of_its_answers(chickadee: Chickadee, qtbot: QtBot, ask: Ask) -> None:
+    chickadee.window.commands.run("engine")
+    for count in (2, 4, 6):
+        ask(chickadee, "hello")
+        qtbot.waitUntil(partial(has_messages, chickadee, count))
+    # The scripted engine says each time: 5 of 20 prompt tokens re-used, 15 read in 0.1 s.
+    qtbot.waitUntil(lambda: chickadee.watching.panel.saved.text() == "About 0.1 s in this chat")

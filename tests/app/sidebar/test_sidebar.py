@@ -1,0 +1,251 @@
+"""The list of chats and the search in the real window: many at once, folders, undo, what is found."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPoint, Qt
+from PySide6.QtWidgets import QLineEdit
+from pytestqt.qtbot import QtBot
+
+from app.chats.chat import Chat, ChatMessage, Folder
+from app.folders import Folders
+from app.library.library import Library
+from app.sidebar.chat_rows import rows_of
+from app.wiring import Chickadee
+from tests.app.conftest import Opener
+
+
+@pytest.fixture
+def filled(open_window: Opener, folders: Folders) -> Chickadee:
+    """The window on a library of six chats."""
+    library = Library(folders.library)
+    for number in range(6):
+        chat = Chat(f"chat {number}", id=str(number), updated_at=time.time() - number)
+        question = ChatMessage(chat.id, None, "user", f"question {number}", id=f"q{number}")
+        first = ChatMessage(chat.id, question.id, "assistant", f"<b>first</b> 答案 {number}", id=f"a{number}")
+        second = replace(first, id=f"b{number}", content=f"second answer {number}")
+        library.save(replace(chat, leaf_id=second.id), [question, first, second])
+    library.close()
+    return open_window()
+
+
+def index(chickadee: Chickadee, id: str) -> QModelIndex:
+    model = chickadee.window.sidebar.list.rows
+    return model.index([row.id for row in model.rows].index(id))
+
+
+def click(chickadee: Chickadee, qtbot: QtBot, id: str, held: Qt.KeyboardModifier | None = None) -> None:
+    view = chickadee.window.sidebar.list
+    place = view.visualRect(index(chickadee, id)).center()
+    qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, held or Qt.KeyboardModifier.NoModifier, place)
+
+
+def listed(chickadee: Chickadee) -> list[str]:
+    return [row.text for row in chickadee.window.sidebar.list.rows.rows]
+
+
+def choose(chickadee: Chickadee, *ids: str) -> None:
+    model = chickadee.window.sidebar.list.selectionModel()
+    for number, id in enumerate(ids):
+        how = QItemSelectionModel.SelectionFlag.Select
+        model.select(index(chickadee, id), how if number else QItemSelectionModel.SelectionFlag.ClearAndSelect)
+
+
+def test_rows_are_pins_folders_and_days() -> None:
+    now = time.time()
+    folder, empty = Folder("Work"), Folder("Empty", folded=True)
+    chats = [
+        Chat("now", updated_at=now),
+        Chat("in work", updated_at=now, folder_id=folder.id),
+        Chat("pinned", updated_at=now, pinned_at=now, folder_id=folder.id),
+        Chat("old", updated_at=now - 40 * 86_400, folder_id="no such folder"),
+    ]
+    rows = rows_of(chats, [empty, folder], now)
+    assert [(row.text, row.indent) for row in rows] == [
+        ("Pinned", 0), ("pinned", 0), ("Empty", 0), ("Work", 0), ("in work", 1), ("Today", 0), ("now", 0),
+        ("Older", 0), ("old", 0),
+    ]  # fmt: skip
+    folded = rows_of(chats, [replace(folder, folded=True)], now)
+    assert "in work" not in [row.text for row in folded]
+    assert next(row.chats for row in folded if row.kind == "folder") == 1
+
+
+def test_a_click_opens_and_a_right_click_does_not(filled: Chickadee, qtbot: QtBot) -> None:
+    click(filled, qtbot, "2")
+    assert filled.shelf.current.chat.id == "2"
+    view = filled.window.sidebar.list
+    place = view.visualRect(index(filled, "4")).center()
+    qtbot.mouseClick(view.viewport(), Qt.MouseButton.RightButton, pos=place)
+    assert filled.shelf.current.chat.id == "2"
+
+
+def test_many_are_chosen_deleted_and_undone_at_once(filled: Chickadee, qtbot: QtBot) -> None:
+    view, notice = filled.window.sidebar.list, filled.window.notice
+    click(filled, qtbot, "1")
+    click(filled, qtbot, "3", Qt.KeyboardModifier.ShiftModifier)
+    click(filled, qtbot, "5", Qt.KeyboardModifier.ControlModifier)
+    assert view.selected_chats() == ["1", "2", "3", "5"]
+    assert filled.shelf.current.chat.id == "1"
+    qtbot.keyClick(view, Qt.Key.Key_Delete)
+    assert filled.window.sidebar.titles() == ["chat 0", "chat 4"]
+    assert notice.text.text() == "4 chats were deleted."
+    qtbot.mouseClick(notice.button, Qt.MouseButton.LeftButton)
+    assert len(filled.window.sidebar.titles()) == 6
+    assert filled.shelf.current.chat.id == "1"
+    qtbot.keyClick(view, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
+    assert len(view.selected_chats()) == 6
+
+
+def test_the_open_chat_is_chosen_again_when_the_chosen_ones_are_gone(filled: Chickadee, qtbot: QtBot) -> None:
+    filled.open_chat("0")
+    choose(filled, "2", "3")
+    qtbot.keyClick(filled.window.sidebar.list, Qt.Key.Key_Delete)
+    assert filled.shelf.current.chat.id == "0"
+    assert filled.window.sidebar.list.selected_chats() == ["0"]
+
+
+def test_the_selection_and_the_place_stay_when_the_list_changes(filled: Chickadee, qtbot: QtBot) -> None:
+    view = filled.window.sidebar.list
+    filled.shelf.library.save_chats(Chat(f"old {number}", updated_at=float(number)) for number in range(40))
+    filled.shelf.reload()
+    filled.librarian.list_now()
+    bar = view.verticalScrollBar()
+    qtbot.waitUntil(lambda: bar.maximum() > 0)
+    choose(filled, "2", "3")
+    bar.setValue(bar.maximum())
+    at = bar.value()
+    filled.shelf.rename("5", "renamed")
+    filled.librarian.list_now()
+    assert "renamed" in filled.window.sidebar.titles()
+    assert view.selected_chats() == ["2", "3"]
+    assert bar.value() == at > 0
+
+
+def test_a_name_that_is_typed_is_not_lost_when_the_list_changes(filled: Chickadee, qtbot: QtBot) -> None:
+    sidebar = filled.window.sidebar
+    sidebar.rename("2")
+    editor = sidebar.list.findChild(QLineEdit)
+    assert editor
+    editor.setText("half a na")
+    filled.shelf.rename("3", "other")
+    filled.librarian.list_now()
+    assert editor.text() == "half a na"
+    qtbot.keyClicks(editor, "me")
+    qtbot.keyClick(editor, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: sidebar.titles()[2:4] == ["half a name", "other"])
+
+
+def test_folders_by_menu_drag_and_keyboard(filled: Chickadee, qtbot: QtBot) -> None:
+    sidebar = filled.window.sidebar
+    sidebar.asked.emit("new_folder", ["1", "2"], None)
+    editor = sidebar.list.findChild(QLineEdit)
+    assert editor
+    editor.setText("Trips & <i>more</i>")
+    qtbot.keyClick(editor, Qt.Key.Key_Return)
+    (folder,) = filled.shelf.folders()
+    qtbot.waitUntil(lambda: listed(filled)[:3] == ["Trips & <i>more</i>", "chat 1", "chat 2"])
+    model = sidebar.list.rows
+    dragged = model.mimeData([index(filled, "4"), index(filled, "5")])
+    at = index(filled, folder.id)
+    assert model.canDropMimeData(dragged, Qt.DropAction.MoveAction, -1, -1, at)
+    model.dropMimeData(dragged, Qt.DropAction.MoveAction, -1, -1, at)
+    assert {chat.id for chat in filled.shelf.chats() if chat.folder_id} == {"1", "2", "4", "5"}
+    model.dropMimeData(dragged, Qt.DropAction.MoveAction, -1, -1, QModelIndex())
+    assert {chat.id for chat in filled.shelf.chats() if chat.folder_id} == {"1", "2"}
+    sidebar.list.setCurrentIndex(index(filled, folder.id))
+    qtbot.keyClick(sidebar.list, Qt.Key.Key_Left)
+    assert "chat 1" not in listed(filled)
+    spoken = model.data(index(filled, folder.id), Qt.ItemDataRole.AccessibleTextRole)
+    assert spoken == "Folder Trips & <i>more</i>, 2 chats, closed"
+    click(filled, qtbot, folder.id)
+    assert "chat 1" in listed(filled)
+    sidebar.list.clearSelection()
+    sidebar.asked.emit("delete_folder", [], folder.id)
+    assert filled.shelf.folders() == []
+    assert len(sidebar.titles()) == 6
+    qtbot.mouseClick(filled.window.notice.button, Qt.MouseButton.LeftButton)
+    assert listed(filled)[:3] == ["Trips & <i>more</i>", "chat 1", "chat 2"]
+
+
+def test_pinned_chats_stand_on_top(filled: Chickadee, qtbot: QtBot) -> None:
+    filled.window.sidebar.asked.emit("pin", ["4"], None)
+    assert listed(filled)[:3] == ["Pinned", "chat 4", "Today"]
+    filled.open_chat("4")
+    filled.window.commands.run("pin_chat")
+    assert listed(filled)[0] == "Today"
+
+
+def test_what_is_found_is_shown_in_its_branch(filled: Chickadee, qtbot: QtBot) -> None:
+    sidebar = filled.window.sidebar
+    filled.window.commands.run("find")
+    qtbot.waitUntil(sidebar.field.hasFocus)
+    qtbot.keyClicks(sidebar.field, "answer")
+    qtbot.waitUntil(lambda: len(sidebar.hits.hits.hits) == 6)
+    sidebar.field.setText("案 3")
+    qtbot.waitUntil(lambda: [hit.message_id for hit in sidebar.hits.hits.hits] == ["a3"])
+    assert sidebar.hits.isVisible()
+    sidebar.hits.grab()
+    qtbot.keyClick(sidebar.field, Qt.Key.Key_Return)
+    assert filled.shelf.current.chat.id == "3"
+    assert [message.id for message in filled.shelf.current.messages] == ["q3", "a3"]
+    sidebar.field.setText("no such words")
+    qtbot.waitUntil(sidebar.nothing.isVisible)
+    sidebar.field.setFocus()
+    qtbot.keyClick(sidebar.field, Qt.Key.Key_Escape)
+    assert sidebar.list.isVisible()
+    assert sidebar.field.text() == ""
+
+
+def test_deleted_chats_come_back_or_go_for_good(filled: Chickadee, qtbot: QtBot, folders: Folders) -> None:
+    sidebar = filled.window.sidebar
+    assert sidebar.bin_button.isHidden()
+    filled.librarian.delete(["1", "2", "3"])
+    assert sidebar.bin_button.text() == "Recently deleted (3)"
+    qtbot.mouseClick(sidebar.bin_button, Qt.MouseButton.LeftButton)
+    dialog = filled.librarian._bin
+    assert dialog
+    assert dialog.list.item(0).text().endswith("kept for 30 more days")
+    dialog.list.clearSelection()
+    dialog.list.item(0).setSelected(True)
+    (restored,) = dialog.chosen()
+    qtbot.mouseClick(dialog.restore, Qt.MouseButton.LeftButton)
+    assert dialog.list.count() == 2
+    assert len(sidebar.titles()) == 4
+    qtbot.mouseClick(dialog.delete_all, Qt.MouseButton.LeftButton)
+    assert dialog.question.text() == "These 2 chats cannot be brought back."
+    qtbot.mouseClick(dialog.keep, Qt.MouseButton.LeftButton)
+    assert dialog.list.count() == 2
+    qtbot.mouseClick(dialog.delete_all, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(dialog.really, Qt.MouseButton.LeftButton)
+    assert dialog.list.count() == 0
+    assert sidebar.bin_button.isHidden()
+    assert restored in [chat.id for chat in filled.shelf.chats()]
+    gone = {"1", "2", "3"} - {restored}
+    data = b"".join(path.read_bytes() for path in folders.data.glob("library.sqlite3*"))
+    assert f"question {restored}".encode() in data
+    assert not [number for number in gone if f"question {number}".encode() in data]
+
+
+def test_the_menus_offer_what_fits(filled: Chickadee, qtbot: QtBot) -> None:
+    sidebar = filled.window.sidebar
+    choose(filled, "1", "2")
+    menus: list[list[str]] = []
+    for place in (sidebar.list.visualRect(index(filled, "1")).center(), QPoint(5, 5)):
+        sidebar.list.customContextMenuRequested.emit(place)
+        menu = filled.application.activePopupWidget()
+        menus.append([action.text() for action in menu.actions() if action.text()] if menu else [])
+        if menu:
+            menu.close()
+    assert menus == [["Pin", "Move to folder", "Take out of folder", "Export…", "Delete 2 chats"], []]
+
+
+def test_the_palette_finds_words_in_messages(filled: Chickadee, qtbot: QtBot) -> None:
+    filled.window.commands.run("palette")
+    palette = filled.sheets.palette
+    qtbot.keyClicks(palette.line, "first 4")
+    qtbot.waitUntil(lambda: [(entry.id, entry.message_id) for entry in palette.entries()] == [("4", "a4")])
+    qtbot.keyClick(palette.line, Qt.Key.Key_Return)
+    assert filled.shelf.current.messages[-1].id == "a4"

@@ -1,0 +1,175 @@
+"""Chats that are read ahead, that outgrow the context, and engines that hang: real widgets, scripted engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QPushButton
+from pytestqt.qtbot import QtBot
+
+from app.assistant import assistant
+from app.wiring import Chickadee
+from engine.protocol import Generate, Load, Prepare
+from tests.app.conftest import Opener, Requests
+from tests.app.test_window import SECONDS, Ask, done, last_text
+
+
+def prepared(requests: Requests) -> list[list[str]]:
+    return [[message.content for message in request.messages] for request in requests() if isinstance(request, Prepare)]
+
+
+def choose(chickadee: Chickadee, qtbot: QtBot, words: str) -> None:
+    buttons = chickadee.window.transcript.views[-1].choices.buttons
+    button = next(button for button in buttons if button.text() == words)
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+def ask_and_wait(chickadee: Chickadee, ask: Ask, qtbot: QtBot, text: str) -> None:
+    count = len(chickadee.shelf.current.messages)
+    ask(chickadee, text)
+    qtbot.waitUntil(
+        lambda: not chickadee.shelf.current.busy and len(chickadee.shelf.current.messages) == count + 2, timeout=SECONDS
+    )
+
+
+def test_an_opened_chat_is_read_once(
+    chickadee: Chickadee, ask: Ask, qtbot: QtBot, requests: Requests, open_window: Opener
+) -> None:
+    ask_and_wait(chickadee, ask, qtbot, "one")
+    qtbot.waitUntil(lambda: prepared(requests) == [["one", "echo: one"]], timeout=SECONDS)
+    first = chickadee.shelf.current.chat.id
+    chickadee.open_chat(first)
+    chickadee.new_chat()
+    ask_and_wait(chickadee, ask, qtbot, "two")
+    qtbot.waitUntil(lambda: len(prepared(requests)) == 2, timeout=SECONDS)
+    second = chickadee.shelf.current.chat.id
+    for chat_id in (first, second, first):
+        chickadee.open_chat(chat_id)
+    qtbot.waitUntil(lambda: len(prepared(requests)) == 3, timeout=SECONDS)
+    assert prepared(requests)[1:] == [["two", "echo: two"], ["one", "echo: one"]]
+    chickadee.window.close()
+    again = open_window()
+    again.open_chat(second)
+    qtbot.waitUntil(lambda: prepared(requests)[3:] == [["two", "echo: two"]], timeout=SECONDS)
+
+
+def test_reading_ahead_is_shown_and_blocks_nothing(
+    chickadee: Chickadee, ask: Ask, qtbot: QtBot, requests: Requests
+) -> None:
+    ask_and_wait(chickadee, ask, qtbot, "thread")
+    progress = chickadee.window.composer.progress
+    qtbot.waitUntil(lambda: progress.text() == "Reading this chat again…", timeout=SECONDS)
+    assert chickadee.window.composer.button.accessibleName() == "Send"
+    ask_and_wait(chickadee, ask, qtbot, "next")
+    assert last_text(chickadee) == "echo: next"
+
+
+def test_a_chat_that_is_too_long_forgets_turns_and_remembers_it(
+    chickadee: Chickadee, ask: Ask, qtbot: QtBot, requests: Requests, open_window: Opener
+) -> None:
+    for text in ("one", "two", "three"):
+        ask_and_wait(chickadee, ask, qtbot, text)
+    ask_and_wait(chickadee, ask, qtbot, "long")
+    view = chickadee.window.transcript.views[-1]
+    assert view.said("problem") == "This chat needs 5,000 tokens, the context holds 4,096."
+    assert [button.text() for button in view.choices.buttons] == [
+        "Forget the oldest 2 turns",
+        "Use a context of 8,192 tokens",
+        "Use a context of 16,384 tokens, stored in less memory",
+    ]
+    assert all(button.isVisible() for button in view.choices.buttons)
+    assert "Try again" in [button.text() for button in view.findChildren(QPushButton) if button.isVisible()]
+    choose(chickadee, qtbot, "Forget the oldest 2 turns")
+    qtbot.waitUntil(lambda: done(chickadee) and last_text(chickadee) == "echo: long", timeout=SECONDS)
+    assert not chickadee.window.transcript.views[-1].choices.buttons
+    qtbot.waitUntil(lambda: ["three", "echo: three", "long", "echo: long"] in prepared(requests), timeout=SECONDS)
+    chickadee.window.close()
+    again = open_window()
+    again.open_chat(chickadee.shelf.current.chat.id)
+    ask_and_wait(again, ask, qtbot, "more")
+    last = [request for request in requests() if isinstance(request, Generate)][-1]
+    assert last.forget_turns == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "n_ctx", "kv_type"),
+    [
+        ("Use a context of 8,192 tokens", 8192, None),
+        ("Use a context of 16,384 tokens, stored in less memory", 16384, "q8_0"),
+    ],
+)
+def test_a_chat_that_is_too_long_gets_a_larger_context(
+    chickadee: Chickadee,
+    ask: Ask,
+    qtbot: QtBot,
+    requests: Requests,
+    words: str,
+    n_ctx: int,
+    kv_type: str | None,
+) -> None:
+    ask_and_wait(chickadee, ask, qtbot, "long")
+    choose(chickadee, qtbot, words)
+    qtbot.waitUntil(lambda: done(chickadee) and last_text(chickadee) == "echo: long", timeout=SECONDS)
+    load = [request for request in requests() if isinstance(request, Load)][-1]
+    assert (load.n_ctx, load.kv_type) == (n_ctx, kv_type)
+    assert chickadee.window.status.context.text().endswith(f"/ {n_ctx:,}")
+
+
+def test_a_full_context_is_told_and_the_next_message_forgets(
+    chickadee: Chickadee, ask: Ask, qtbot: QtBot, requests: Requests
+) -> None:
+    ask_and_wait(chickadee, ask, qtbot, "one")
+    ask_and_wait(chickadee, ask, qtbot, "full")
+    view = chickadee.window.transcript.views[-1]
+    assert view.text == "Half an answer"
+    assert view.said("aside").startswith("The context is full, so the answer ends here")
+    choose(chickadee, qtbot, "Forget the oldest turn")
+    assert chickadee.window.notice.text.text() == "The oldest turn is left out from your next message on."
+    assert not view.choices.buttons
+    qtbot.waitUntil(lambda: prepared(requests)[-1:] == [["full", "Half an answer"]], timeout=SECONDS)
+    ask_and_wait(chickadee, ask, qtbot, "next")
+    last = requests()[-1]
+    assert isinstance(last, Generate)
+    assert last.forget_turns == 1
+
+
+def test_an_engine_that_ignores_stop_is_ended(
+    chickadee: Chickadee, ask: Ask, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(assistant, "PATIENCE_SECONDS", 0.1)
+    ask(chickadee, "hang")
+    qtbot.waitUntil(lambda: last_text(chickadee) == "The partial answer", timeout=SECONDS)
+    qtbot.keyClick(chickadee.window, Qt.Key.Key_Escape)
+    notice = chickadee.window.notice
+    qtbot.waitUntil(lambda: done(chickadee) and notice.isVisible(), timeout=SECONDS)
+    assert notice.text.text() == "The engine did not react to Stop, so it was ended; your next message starts it again."
+    assert chickadee.shelf.current.messages[-1].content == "The partial answer"
+    ask_and_wait(chickadee, ask, qtbot, "again")
+    assert last_text(chickadee) == "echo: again"
+
+
+def test_another_model_is_loaded_though_the_engine_hangs(
+    chickadee: Chickadee, ask: Ask, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(assistant, "PATIENCE_SECONDS", 0.1)
+    ask(chickadee, "hang")
+    qtbot.waitUntil(lambda: last_text(chickadee) == "The partial answer", timeout=SECONDS)
+    chickadee.use_model(str(tmp_path / "other.gguf"))
+    qtbot.waitUntil(lambda: chickadee.assistant.standing.phase == "ready", timeout=SECONDS)
+    assert chickadee.assistant.standing.path == tmp_path / "other.gguf"
+
+
+def test_the_speed_is_shown_while_the_answer_streams(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    speed = chickadee.window.status.speed
+    assert speed.isHidden()
+    ask(chickadee, "slow")
+    qtbot.waitUntil(speed.isVisible, timeout=SECONDS)
+    assert chickadee.shelf.current.busy
+    assert speed.text().endswith(" tok/s")
+    qtbot.keyClick(chickadee.window, Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    statistics = chickadee.assistant.standing.statistics
+    assert statistics
+    assert speed.text() == f"{statistics.decode_tokens / statistics.decode_seconds:,.0f} tok/s"

@@ -1,0 +1,356 @@
+"""What can be done with messages in the window, by mouse and by keyboard: real widgets, scripted engine."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QAction, QContextMenuEvent, QGuiApplication
+from PySide6.QtWidgets import QApplication, QMenu, QPlainTextEdit
+from pytestqt.qtbot import QtBot
+
+from app.chats.chat import Chat, ChatMessage
+from app.chats.message_actions import Place, actions_of
+from app.folders import Folders
+from app.transcript.message_view import MessageView
+from app.wiring import Chickadee
+from engine.protocol import Generate
+from tests.app.conftest import Opener, Requests
+from tests.app.test_window import SECONDS, Ask, done, last_text
+
+ALT = Qt.KeyboardModifier.AltModifier
+
+
+def ask_and_wait(chickadee: Chickadee, ask: Ask, qtbot: QtBot, *texts: str) -> None:
+    for text in texts:
+        ask(chickadee, text)
+        qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+
+
+def shown(chickadee: Chickadee) -> list[str]:
+    views = [view.text for view in chickadee.window.transcript.views]
+    assert views == [message.content for message in chickadee.shelf.current.messages]
+    return views
+
+
+def view_at(chickadee: Chickadee, row: int) -> MessageView:
+    return chickadee.window.transcript.views[row]
+
+
+def press(view: MessageView, name: str, qtbot: QtBot) -> None:
+    """Bring the pointer over the message and click one of its buttons."""
+    view.row.open(True)
+    qtbot.mouseClick(view.row.buttons[name], Qt.MouseButton.LeftButton)
+
+
+def editor_of(view: MessageView) -> QPlainTextEdit:
+    assert view.editor
+    return view.editor.text
+
+
+def test_a_message_is_edited_in_its_place_and_answered_anew(
+    chickadee: Chickadee, ask: Ask, qtbot: QtBot, open_window: Opener
+) -> None:
+    ask_and_wait(chickadee, ask, qtbot, "one", "two")
+    view = view_at(chickadee, 0)
+    press(view, "edit", qtbot)
+    text = editor_of(view)
+    assert text.hasFocus()
+    assert text.toPlainText() == "one"
+    text.selectAll()
+    qtbot.keyClicks(text, "uno")
+    qtbot.keyClick(text, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    qtbot.keyClicks(text, "dos")
+    qtbot.keyClick(text, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    assert shown(chickadee) == ["uno\ndos", "echo: uno\ndos"]
+    press(view_at(chickadee, 0), "previous", qtbot)
+    assert shown(chickadee) == ["one", "echo: one", "two", "echo: two"]
+    chickadee.window.close()
+    again = open_window()
+    again.open_chat(chickadee.shelf.current.chat.id)
+    assert shown(again) == ["one", "echo: one", "two", "echo: two"]
+    press(view_at(again, 0), "next", qtbot)
+    assert shown(again) == ["uno\ndos", "echo: uno\ndos"]
+
+
+def test_esc_leaves_the_editor_and_what_was_typed_comes_back(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask_and_wait(chickadee, ask, qtbot, "one")
+    chickadee.acts.edit(view_at(chickadee, 0).message.id)
+    qtbot.keyClicks(editor_of(view_at(chickadee, 0)), " more")
+    qtbot.keyClick(editor_of(view_at(chickadee, 0)), Qt.Key.Key_Escape)
+    assert view_at(chickadee, 0).editor is None
+    assert shown(chickadee) == ["one", "echo: one"]
+    qtbot.mouseClick(chickadee.window.notice.button, Qt.MouseButton.LeftButton)
+    assert editor_of(view_at(chickadee, 0)).toPlainText() == "one more"
+    chickadee.new_chat()
+    chickadee.open_chat(chickadee.shelf.chats()[0].id)
+    assert editor_of(view_at(chickadee, 0)).toPlainText() == "one more"
+
+
+def test_an_edit_waits_for_the_answer_under_way(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask_and_wait(chickadee, ask, qtbot, "one")
+    chickadee.acts.edit(view_at(chickadee, 0).message.id)
+    ask(chickadee, "slow")
+    qtbot.waitUntil(lambda: "word5" in last_text(chickadee), timeout=SECONDS)
+    qtbot.keyClicks(editor_of(view_at(chickadee, 0)), " more")
+    qtbot.keyClick(editor_of(view_at(chickadee, 0)), Qt.Key.Key_Return)
+    assert "An answer is being written" in chickadee.window.notice.text.text()
+    assert editor_of(view_at(chickadee, 0)).toPlainText() == "one more"
+    chickadee.stop_answer()
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    qtbot.keyClick(editor_of(view_at(chickadee, 0)), Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    assert shown(chickadee) == ["one more", "echo: one more"]
+
+
+def test_any_answer_is_written_again_and_switched_by_keyboard(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask_and_wait(chickadee, ask, qtbot, "one", "two")
+    press(view_at(chickadee, 1), "again", qtbot)
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    assert shown(chickadee) == ["one", "echo: one"]
+    view_at(chickadee, 1).setFocus()
+    qtbot.keyClick(view_at(chickadee, 1), Qt.Key.Key_Left, ALT)
+    assert shown(chickadee) == ["one", "echo: one", "two", "echo: two"]
+    assert view_at(chickadee, 1).hasFocus()
+    qtbot.keyClick(view_at(chickadee, 1), Qt.Key.Key_Left, ALT)
+    qtbot.keyClick(view_at(chickadee, 1), Qt.Key.Key_Right, ALT)
+    assert shown(chickadee) == ["one", "echo: one"]
+
+
+def test_a_stopped_answer_grows_on(
+    chickadee: Chickadee, ask: Ask, qtbot: QtBot, requests: Requests, folders: Folders
+) -> None:
+    ask(chickadee, "slow")
+    qtbot.waitUntil(lambda: "word5" in last_text(chickadee), timeout=SECONDS)
+    chickadee.stop_answer()
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    begun = last_text(chickadee)
+    row = view_at(chickadee, -1).row
+    assert {name: button.text() for name, button in row.buttons.items()}["continue"] == "Continue"
+    qtbot.mouseClick(row.buttons["continue"], Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: len(last_text(chickadee)) > len(begun) + 100, timeout=SECONDS)
+    assert last_text(chickadee).startswith(begun + "\n\nparagraph 0 word1")
+    chickadee.stop_answer()
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    assert len(chickadee.shelf.current.messages) == 2
+    last = [request for request in requests() if isinstance(request, Generate)][-1]
+    assert last.continue_last
+    assert last.messages[-1].content == begun
+
+
+def test_a_message_is_deleted_with_what_hangs_below_and_comes_back(
+    chickadee: Chickadee, ask: Ask, qtbot: QtBot
+) -> None:
+    ask_and_wait(chickadee, ask, qtbot, "one", "two")
+    view_at(chickadee, 2).setFocus()
+    qtbot.keyClick(view_at(chickadee, 2), Qt.Key.Key_Delete)
+    assert shown(chickadee) == ["one", "echo: one"]
+    assert chickadee.window.notice.text.text() == "2 messages were deleted."
+    qtbot.mouseClick(chickadee.window.notice.button, Qt.MouseButton.LeftButton)
+    assert shown(chickadee) == ["one", "echo: one", "two", "echo: two"]
+    chickadee.acts.delete(view_at(chickadee, 2).message.id)
+    chickadee.window.notice.dismiss()
+    chickadee.acts.do(view_at(chickadee, 1).message.id, "restore")
+    assert shown(chickadee) == ["one", "echo: one", "two", "echo: two"]
+
+
+def test_a_chat_without_messages_begins_anew(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask_and_wait(chickadee, ask, qtbot, "one")
+    chickadee.acts.delete(view_at(chickadee, 0).message.id)
+    assert chickadee.window.pages.currentWidget() is chickadee.window.welcome
+    qtbot.mouseClick(chickadee.window.notice.button, Qt.MouseButton.LeftButton)
+    assert chickadee.window.pages.currentWidget() is chickadee.window.transcript
+    assert shown(chickadee) == ["one", "echo: one"]
+
+
+def test_a_chat_whose_messages_were_deleted_says_so_when_it_is_opened(
+    chickadee: Chickadee, ask: Ask, qtbot: QtBot, open_window: Opener
+) -> None:
+    ask_and_wait(chickadee, ask, qtbot, "one")
+    chickadee.acts.delete(view_at(chickadee, 0).message.id)
+    chickadee.window.close()
+    again = open_window()
+    again.open_chat(chickadee.shelf.current.chat.id)
+    assert again.window.notice.text.text() == "The messages of this chat were deleted."
+    qtbot.mouseClick(again.window.notice.button, Qt.MouseButton.LeftButton)
+    assert shown(again) == ["one", "echo: one"]
+
+
+def test_a_deleted_beginning_comes_back_from_its_siblings_menu(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask_and_wait(chickadee, ask, qtbot, "one")
+    first = view_at(chickadee, 0).message.id
+    chickadee.acts.send_edited(first, "uno")
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    chickadee.acts.delete(first)
+    assert view_at(chickadee, 0).place.deleted
+    chickadee.acts.do(view_at(chickadee, 0).message.id, "restore")
+    assert shown(chickadee) == ["one", "echo: one"]
+    assert view_at(chickadee, 0).place.of == 2
+
+
+def menu_of(chickadee: Chickadee) -> QMenu:
+    menus = [menu for menu in chickadee.window.transcript.findChildren(QMenu) if menu.isVisible()]
+    assert len(menus) == 1
+    return menus[0]
+
+
+def entries(menu: QMenu) -> dict[str, QAction]:
+    return {action.text(): action for action in menu.actions() if action.text()}
+
+
+def test_the_menu_has_every_action_and_the_numbers(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    chickadee.send("look:\n```python\nprint(1)\n```\nend")
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    view = view_at(chickadee, 1)
+    event = QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, QPoint(1, 1), view.mapToGlobal(QPoint(1, 1)))
+    QApplication.sendEvent(view.texts()[0], event)  # on the text: it leaves the menu to the message
+    menu = menu_of(chickadee)
+    found = entries(menu)
+    assert list(found)[:4] == ["Copy message", "Copy code", "Try again", "Delete message"]
+    assert "10 tokens in 0.5 s, 20 tok/s" in found
+    assert not found["10 tokens in 0.5 s, 20 tok/s"].isEnabled()
+    found["Copy code"].trigger()
+    assert QGuiApplication.clipboard().text() == "print(1)"
+    menu.close()
+    assert "10 tokens in 0.5 s, 20 tok/s" in view.row.toolTip()
+
+
+def test_tab_goes_from_message_to_message_as_one_reads(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask_and_wait(chickadee, ask, qtbot, "one", "two")
+    transcript = chickadee.window.transcript
+    messages = transcript.views
+    transcript.setFocus()
+    order: list[tuple[int, bool]] = []  # which message, and is it one of its buttons
+    for _ in range(60):
+        qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
+        focused = QApplication.focusWidget()
+        assert focused
+        assert focused.accessibleName(), focused
+        if not transcript.isAncestorOf(focused):
+            break
+        row = next(row for row, view in enumerate(messages) if view is focused or view.isAncestorOf(focused))
+        order.append((row, focused.parent() is messages[row].row))
+    else:
+        pytest.fail("Tab never leaves the transcript")
+    assert order == sorted(order)
+    assert {(row, pressed) for row in range(4) for pressed in (False, True)} == set(order)
+    messages[3].setFocus()
+    qtbot.keyClick(messages[3], Qt.Key.Key_Up)
+    assert messages[2].hasFocus()
+
+
+def message(role: str, content: str, reason: str | None = "end", **more: str) -> ChatMessage:
+    return ChatMessage("c", None, role, content, stop_reason=reason, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("about", "place", "names"),
+    [
+        (message("user", "q"), Place(), "copy edit delete"),
+        (message("user", "q"), Place(last=True), "again! copy edit delete"),
+        (message("assistant", "a"), Place(last=True), "copy again delete"),
+        (message("assistant", "a", "length"), Place(last=True), "continue! copy again delete"),
+        (message("assistant", "a", None), Place(last=True), "continue! copy again delete"),
+        (message("assistant", "a", "length"), Place(), "copy again delete"),
+        (message("assistant", "a", "context"), Place(last=True, remedies=True), "copy again delete"),
+        (message("assistant", "", "failed", detail="d"), Place(last=True), "again! details! delete"),
+        (message("assistant", "a", "engine"), Place(last=True), "continue! again! details! copy delete"),
+        (message("assistant", "a", None), Place(last=True, busy=True), ""),
+    ],
+)
+def test_what_can_be_done_with_a_message(about: ChatMessage, place: Place, names: str) -> None:
+    found = [action.name + "!" * action.main for action in actions_of(about, place)]
+    assert " ".join(found) == names
+
+
+def long_chat(chickadee: Chickadee, count: int) -> Chat:
+    chat = Chat("long")
+    messages: list[ChatMessage] = []
+    for number in range(count):
+        role = "assistant" if number % 2 else "user"
+        text = f"message {number}" + f"\n\nmore of {number}, " * (number % 7) + "words " * (number % 50)
+        parent = messages[-1].id if messages else None
+        messages.append(ChatMessage(chat.id, parent, role, text, stop_reason="end"))  # type: ignore[arg-type]
+    chat = Chat("long", chat.id, leaf_id=messages[-1].id)
+    chickadee.library.save(chat, messages)
+    return chat
+
+
+def test_a_long_chat_has_widgets_only_where_one_looks(open_window: Opener, qtbot: QtBot, chickadee: Chickadee) -> None:
+    chat = long_chat(chickadee, 600)
+    chickadee.window.close()
+    window = open_window()
+    window.open_chat(chat.id)
+    transcript = window.window.transcript
+    bar = transcript.verticalScrollBar()
+    assert bar.value() == bar.maximum()
+    assert last_text(window).startswith("message 599")
+    assert len(transcript.views) < 40
+    transcript.to_start()
+    assert bar.value() == 0
+    first = transcript.views[0]
+    assert first.text.startswith("message 0")
+    assert first.visibleRegion().boundingRect().height() > 0
+    page = transcript.viewport().height()
+    qtbot.waitUntil(lambda: any(page < view.y() < 2 * page for view in transcript.views))  # made before it is seen
+    for _ in range(30):
+        bar.setValue(bar.value() + 400)
+        qtbot.wait(1)
+    gone = first.message.id
+    qtbot.waitUntil(lambda: transcript.view_of(gone) is None)
+    assert len(transcript.views) < 60
+    assert transcript.views[-1].text.startswith("message 599")
+    transcript.to_end()
+    assert bar.value() == bar.maximum()
+
+
+def test_nothing_jumps_while_one_scrolls_up(open_window: Opener, qtbot: QtBot, chickadee: Chickadee) -> None:
+    """Heights above are estimated first; when they are measured, what is in view stays where it is."""
+    chat = long_chat(chickadee, 300)
+    chickadee.window.close()
+    window = open_window()
+    window.open_chat(chat.id)
+    transcript = window.window.transcript
+    bar = transcript.verticalScrollBar()
+    top = QPoint(0, 0)
+    for _ in range(60):
+        page = transcript.viewport().height()
+        places = {view.message.id: view.mapTo(transcript.viewport(), top).y() for view in transcript.views}
+        seen = {id: y for id, y in places.items() if 0 <= y < page // 2}
+        bar.setValue(bar.value() - 150)
+        for id, y in seen.items():
+            view = transcript.view_of(id)
+            assert view
+            assert view.mapTo(transcript.viewport(), top).y() == y + 150
+        before = {view.message.id: view.mapTo(transcript.viewport(), top).y() for view in transcript.views}
+        qtbot.wait(2)  # more is made above
+        visible = {id: y for id, y in before.items() if 0 <= y < page}
+        for id, y in visible.items():
+            view = transcript.view_of(id)
+            assert view
+            assert view.mapTo(transcript.viewport(), top).y() == y
+
+
+def test_a_message_on_another_branch_is_shown(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask_and_wait(chickadee, ask, qtbot, "one", "two")
+    wanted = view_at(chickadee, 3).message.id
+    chickadee.acts.send_edited(view_at(chickadee, 0).message.id, "uno")
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    chickadee.window.transcript.show_message(wanted)
+    assert shown(chickadee)[-1] == "echo: two"
+    assert view_at(chickadee, 3).hasFocus()
+
+
+def test_views_with_something_of_the_users_stay(open_window: Opener, qtbot: QtBot, chickadee: Chickadee) -> None:
+    chat = long_chat(chickadee, 300)
+    chickadee.window.close()
+    window = open_window()
+    window.open_chat(chat.id)
+    transcript = window.window.transcript
+    question = next(view for view in transcript.views if view.message.role == "user")
+    window.acts.edit(question.message.id)
+    qtbot.keyClicks(editor_of(question), "typed ")
+    transcript.to_start()
+    qtbot.wait(50)
+    assert transcript.view_of(question.message.id) is question
+    assert "typed" in editor_of(question).toPlainText()
