@@ -1,6 +1,10 @@
 """Prompt and decode speed of our engine, and of llama-server on the same file beside it.
 
-    python -m benchmarks.decode --model M [--backend llama ik] [--server PATH_TO_LLAMA_SERVER] [--starts N] [--runs N]
+    python -m benchmarks.decode --model M [--backend llama ik] [--native PYTHON] [--server PATH_TO_LLAMA_SERVER]
+                                [--starts N] [--runs N]
+
+`--native` is the Python of another checkout set up with `make setup NATIVE=1` (`.venv/bin/python` there): its build of
+ik_llama.cpp runs beside ours.
 
 Runs are interleaved, ours and theirs in turn on the same prompts, so that a machine whose speed drifts does not favour
 one side. Both sides are started anew a few times: where a process happens to lie in memory makes it up to 3 % faster or
@@ -16,14 +20,16 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 
 from benchmarks.peers import LlamaServer, OurEngine, Run
 from engine.backend import NAMES
 from engine.machine import default_threads
-from engine.protocol import Message
+from engine.protocol import BackendName, Message
 from models.default import default_model
 
 SERVER = "llama-server"
+NATIVE = "chickadee native"
 SUBJECTS = ["rivers", "bridges", "harbours", "orchards", "winters", "maps", "clocks", "markets", "trains", "gardens"]
 
 
@@ -40,15 +46,19 @@ class Speed:
 def main() -> None:
     options = parse()
     threads = options.threads or default_threads()
-    ours = [f"chickadee {name}" for name in options.backend]
-    names = [*ours, SERVER] if options.server else ours
+    ours: dict[str, BackendName] = {f"chickadee {name}": name for name in options.backend}
+    if options.native:
+        ours[NATIVE] = "ik"
+    names = [*ours, SERVER] if options.server else [*ours]
     runs: dict[str, list[Run]] = {name: [] for name in names}
     rss: dict[str, int] = {}
     for start in range(options.starts):
         with contextlib.ExitStack() as stack:
             sides: dict[str, OurEngine | LlamaServer] = {}
-            for name, backend in zip(ours, options.backend, strict=True):
-                engine = OurEngine(options.model, options.ctx, threads, backend=backend)
+            for name, backend in ours.items():
+                python = options.native if name == NATIVE else None
+                cache = Path(stack.enter_context(TemporaryDirectory())) if python else None
+                engine = OurEngine(options.model, options.ctx, threads, backend=backend, python=python, cache=cache)
                 sides[name] = stack.enter_context(engine)
                 engine.run(prompt(0, options.prompt_words), 8)  # warm-up, not counted
                 engine.settle()
@@ -68,6 +78,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.decode", description=__doc__.splitlines()[0])
     parser.add_argument("--model", type=Path, default=default_model())
     parser.add_argument("--backend", nargs="+", choices=NAMES, default=["llama"], help="our libraries (default: llama)")
+    parser.add_argument("--native", type=Path, metavar="PYTHON", help="of a checkout set up with NATIVE=1")
     parser.add_argument("--server", type=Path, help="llama-server to compare with")
     parser.add_argument("--ctx", type=int, default=4096)
     parser.add_argument("--threads", type=int)

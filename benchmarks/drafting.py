@@ -1,11 +1,12 @@
 """Decode speed with drafts of every kind, by kind of prompt, and of llama-server's kinds of drafting beside it.
 
     python -m benchmarks.drafting [--model M] [--draft-model D] [--server PATH] [--backend llama|ik]
-                                  [--tokens N] [--prompts N] [--ways W …] [--json]
+                                  [--native PYTHON] [--tokens N] [--prompts N] [--ways W …] [--json]
 
 Greedy answers of at most N tokens to the prompt set (`benchmarks.prompts`), all ways interleaved prompt by prompt, in
 another order for each, after a calibration. Speeds are of decoding alone: tokens over seconds, both summed over a
-kind's prompts; ratios are to plain decoding of our own engine.
+kind's prompts; ratios are to plain decoding of our own engine. `--native` is the Python of another checkout set up
+with `make setup NATIVE=1`: plain and automatic drafting with its build of ik_llama.cpp beside ours.
 """
 
 from __future__ import annotations
@@ -15,17 +16,18 @@ import contextlib
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from math import exp, log
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from benchmarks.peers import LlamaServer, OurEngine, Run
+from benchmarks.peers import LlamaServer, OurEngine, Run, environment
 from benchmarks.prompts import Prompt, prompts
 from engine.backend import NAMES
 from engine.machine import default_threads
-from engine.protocol import BackendName, DraftMode, Lookup, Message
+from engine.protocol import BackendName, DraftMode, Lookup
 from models.default import default_model
 
 COPYING = ("summary", "question", "editing", "rewriting", "follow-up")  # answers that repeat what was said
@@ -38,7 +40,10 @@ SERVERS = {
 }
 PLAIN = "off"
 
-Way = Callable[[tuple[Message, ...]], Run]
+NATIVE_PLAIN = "native plain"
+NATIVE: dict[str, DraftMode] = {NATIVE_PLAIN: "off", "native auto": "auto"}
+
+Way = partial[Run]  # of the messages, and `max_tokens` where it is to be another
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,7 @@ def main() -> None:
     calibrate(options.model, threads, options.backend)
     with contextlib.ExitStack() as stack:
         ours = stack.enter_context(OurEngine(options.model, options.ctx, threads, options.draft_model, options.backend))
-        ways = our_ways(ours, options) | server_ways(stack, options, threads)
+        ways = our_ways(ours, options) | native_ways(stack, options, threads) | server_ways(stack, options, threads)
         ways = {name: way for name, way in ways.items() if name == PLAIN or not options.ways or name in options.ways}
         for answer in ways.values():
             answer(prompts()[0].messages)  # warm-up, not counted
@@ -64,7 +69,9 @@ def main() -> None:
         chosen = selected(options.prompts, options.only)
         for number, prompt in enumerate(chosen, 1):
             print(f"\r{number} of {len(chosen)}: {prompt.category:20}", end="", file=sys.stderr, flush=True)
-            ours.run(prompt.messages, 1)  # so that all of ours answer from the same keys and values
+            for way in (PLAIN, NATIVE_PLAIN):  # so that all of an engine's answer from the same keys and values
+                if way in ways:
+                    ways[way](prompt.messages, max_tokens=1)
             for way in rotated(list(ways), number):
                 answers.append(Answer(prompt.category, way, ways[way](prompt.messages)))
     print(file=sys.stderr)
@@ -77,6 +84,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--draft-model", type=Path, help="small model with the same vocabulary")
     parser.add_argument("--server", type=Path, help="llama-server to compare with")
     parser.add_argument("--backend", choices=NAMES, default="llama", help="the library that our engine computes with")
+    parser.add_argument("--native", type=Path, metavar="PYTHON", help="of a checkout set up with NATIVE=1")
     parser.add_argument("--ctx", type=int, default=4096)
     parser.add_argument("--threads", type=int)
     parser.add_argument("--tokens", type=int, default=128, help="longest answer")
@@ -89,10 +97,13 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def calibrate(model: Path, threads: int, library: BackendName) -> None:
+def calibrate(
+    model: Path, threads: int, library: BackendName, python: Path | None = None, cache: Path | None = None
+) -> None:
     """Time the model's passes now: without that nothing is drafted."""
-    command = [sys.executable, "-m", "engine", "calibrate", "--model", str(model), "--threads", str(threads)]
-    if subprocess.run([*command, "--backend", library], stdout=subprocess.DEVNULL).returncode:
+    command = [str(python or sys.executable), "-m", "engine", "calibrate", "--backend", library, "--model", str(model)]
+    command += ["--threads", str(threads)]
+    if subprocess.run(command, stdout=subprocess.DEVNULL, env=environment(cache)).returncode:
         raise SystemExit("The model's passes could not be timed: see above.")
 
 
@@ -100,6 +111,16 @@ def our_ways(engine: OurEngine, options: argparse.Namespace) -> dict[str, Way]:
     modes = (*OURS, *OURS_WITH_MODEL) if options.draft_model else OURS
     lookup = Lookup(m=options.m, n=options.n)
     return {mode: partial(engine.run, max_tokens=options.tokens, draft=mode, lookup=lookup) for mode in modes}
+
+
+def native_ways(stack: contextlib.ExitStack, options: argparse.Namespace, threads: int) -> dict[str, Way]:
+    if not options.native:
+        return {}
+    cache = Path(stack.enter_context(TemporaryDirectory()))
+    calibrate(options.model, threads, "ik", options.native, cache)
+    engine = OurEngine(options.model, options.ctx, threads, None, "ik", python=options.native, cache=cache)
+    stack.enter_context(engine)
+    return {name: partial(engine.run, max_tokens=options.tokens, draft=draft) for name, draft in NATIVE.items()}
 
 
 def server_ways(stack: contextlib.ExitStack, options: argparse.Namespace, threads: int) -> dict[str, Way]:
@@ -111,6 +132,7 @@ def server_ways(stack: contextlib.ExitStack, options: argparse.Namespace, thread
     servers = {
         name: stack.enter_context(LlamaServer(options.server, options.model, options.ctx, threads, extra))
         for name, extra in kinds.items()
+        if not options.ways or name in options.ways
     }
     return {name: partial(server.run, max_tokens=options.tokens) for name, server in servers.items()}
 

@@ -72,8 +72,17 @@ class Process:
         return int(psutil.Process(self.process.pid).memory_info().rss)
 
 
+def environment(cache: Path | None) -> dict[str, str]:
+    """Ours, with another cache folder if one is given."""
+    return {**os.environ, **({"CHICKADEE_CACHE_DIR": str(cache)} if cache else {})}
+
+
 class OurEngine(Process):
-    """`python -m engine serve`, or a packaged `program`'s, with the model loaded when the constructor returns."""
+    """`python -m engine serve`, or a packaged `program`'s, with the model loaded when the constructor returns.
+
+    `python`: another environment's, with another build of a library; `cache` is then a folder of its own, because
+    timings of one build would replace the other's.
+    """
 
     def __init__(
         self,
@@ -83,11 +92,17 @@ class OurEngine(Process):
         draft_model: Path | None = None,
         backend: BackendWish = "llama",
         program: Path | None = None,
+        python: Path | None = None,
+        cache: Path | None = None,
     ) -> None:
         started = time.perf_counter()
-        command = [str(program), "serve"] if program else [sys.executable, "-m", "engine", "serve"]
+        command = [str(program), "serve"] if program else [str(python or sys.executable), "-m", "engine", "serve"]
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment(cache),
         )
         self.ask(Hello(1))
         draft = str(draft_model) if draft_model else None
