@@ -48,6 +48,7 @@ def model_parts(sizes: Sizes, choice: Choice, n_ctx: int, rows: int) -> dict[str
         "weights_read": 0 if choice.mmap else weights.plain,
         "weights_repacked": weights.repacked if choice.repack else 0,
         "kv": context.kv,
+        "kv_compressed": context.kv_compressed,
         "compute": context.compute,
         "output": context.output * rows,
         "vocabulary": sizes.n_vocab * VOCABULARY,
@@ -71,4 +72,5 @@ def draft_kv_type(draft: Sizes, wanted: KVType) -> KVType:
 def given_back(parts: Mapping[str, int], grown: float, prefix: str = "") -> int:
     """What unloading a model gives back when it has this share of its KV cache; mapped files count as free anyway."""
     names = ("weights_repacked", "weights_read", "vocabulary")
-    return sum(parts.get(prefix + name, 0) for name in names) + int(parts.get(f"{prefix}kv", 0) * grown)
+    kv = sum(parts.get(prefix + name, 0) for name in ("kv", "kv_compressed"))
+    return sum(parts.get(prefix + name, 0) for name in names) + int(kv * grown)

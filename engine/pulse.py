@@ -60,6 +60,7 @@ class Pulses:
             prompt_rate=chat.memory.prefill_rate if chat else 0.0,
             costs=cost_curve(chat.judge.table, cached) if chat else (),
             batch=counts.batch if counts else 0,
+            head_groups=chat.target.head_groups if chat else (),
         )
 
 

@@ -38,11 +38,14 @@ class WeightSizes:
 
 @dataclass(frozen=True, slots=True)
 class ContextSizes:
-    """Bytes of a context: KV cache (all of it resident from the start), compute buffers, one row of logits."""
+    """Bytes of a context: KV cache (all of it resident from the start), compute buffers, one row of logits.
+
+    `kv_compressed`: of heads that keep less than every token, where some do; `kv` is then of the others."""
 
     kv: int
     compute: int
     output: int
+    kv_compressed: int = 0
 
 
 class Sizes(Protocol):

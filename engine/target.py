@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.draft.tree import Tree
-from engine.protocol import Sampling
+from engine.protocol import HeadGroup, Sampling
 
 
 class Vocabulary(Protocol):
@@ -107,6 +107,10 @@ class Target(Protocol):
     @property
     def state_bytes(self) -> int:
         """About how many bytes `save` writes."""
+
+    @property
+    def head_groups(self) -> tuple[HeadGroup, ...]:
+        """The KV cache by groups of heads, where not all keep every token."""
 
     def save(self, path: Path, tokens: Sequence[int]) -> None:
         """Write the keys and values of all `size` tokens to a file."""

@@ -25,6 +25,7 @@ PARTS = {
     "rest": mark("the rest"),
 }
 WEIGHTS = ("weights_mapped", "weights_read", "weights_repacked")
+KV = ("kv", "kv_compressed")
 
 
 class ModelOptions(QDialog):
@@ -189,7 +190,7 @@ def parts_words(verdict: Verdict) -> str:
     parts = dict(verdict.parts)
     sizes = {
         "weights": sum(parts.pop(name, 0) for name in WEIGHTS),
-        "kv": parts.pop("kv", 0),
+        "kv": sum(parts.pop(name, 0) for name in KV),
         "draft": sum(parts.pop(name) for name in list(parts) if name.startswith("draft_")),
         "rest": sum(parts.values()),
     }

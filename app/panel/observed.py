@@ -14,6 +14,7 @@ KEPT_SECONDS = 180.0
 MOST_MOMENTS = 1000  # four a second for a little longer than that
 # The plan's parts, by what a person tells apart.
 WEIGHTS = ("weights_mapped", "weights_read", "weights_repacked", "vocabulary")
+KV = ("kv", "kv_compressed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ class Observed:
             return None
         plan = self.model.plan if self.model else {}
         weights = sum(size for name, size in plan.items() if name.removeprefix("draft_") in WEIGHTS)
-        kv = sum(size for name, size in plan.items() if name.removeprefix("draft_") == "kv")
+        kv = sum(size for name, size in plan.items() if name.removeprefix("draft_") in KV)
         engine, free = self.pulse.rss_bytes, self.pulse.free_bytes
         # Mapped weights are resident in the engine and free for others at once: counted as the engine's.
         others = max(0, self.pulse.total_bytes - free - engine)

@@ -20,7 +20,7 @@ from engine.capi.model import CModel
 from engine.capi.sequences import Sequences
 from engine.capi.vocabulary import CVocabulary
 from engine.draft.tree import MOST_BRANCHES, NOTHING, Tree
-from engine.protocol import Sampling
+from engine.protocol import HeadGroup, Sampling
 from engine.stop import StopFlag
 from engine.target import Sampler
 from models.failures import Failure
@@ -161,6 +161,10 @@ class CTarget(ABC):
     @property
     def state_bytes(self) -> int:
         return state.size_bytes(self.context)
+
+    @property
+    def head_groups(self) -> tuple[HeadGroup, ...]:
+        return ()
 
     def save(self, path: Path, tokens: Sequence[int]) -> None:
         assert len(tokens) == self._size, (len(tokens), self._size)

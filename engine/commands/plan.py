@@ -28,6 +28,7 @@ NAMES = {
     "weights_read": "weights, read",
     "weights_repacked": "weights, repacked",
     "kv": "keys and values",
+    "kv_compressed": "… of heads that keep less",
     "compute": "computing",
     "output": "logits",
     "vocabulary": "vocabulary",

@@ -61,7 +61,8 @@ def rank(path: Path, options: argparse.Namespace, stop: StopFlag) -> int:
     from engine.graph.ranking import Ranking, keep
 
     with closing(GraphModel(path, lambda _fraction: not stop.is_set())) as model:
-        ranker = Ranker(model, options.kv, options.threads or default_threads(), stop)
+        gives_way = options.threads is None
+        ranker = Ranker(model, options.kv, options.threads or default_threads(), stop, gives_way)
         found = None
         for event in ranker.rank(*tokens_of(model.vocabulary, options.tokens)):
             if isinstance(event, Ranking):

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from engine.graph import needs
 from engine.graph.dimensions import dimensions_of
+from engine.graph.layout import HALF
+from engine.graph.ranking import count_of
 from engine.graph.slots import BLOCK, window
 from engine.graph.split import MOST_AT_ONCE
 from engine.kv.ladder import size_class
@@ -39,8 +41,10 @@ class DryGraph(DryModel):
         if sizes is None or self.kv_mode == EXACT:
             return sizes
         slots = min(n_ctx, size_class(int(MARGIN * window(n_ctx)) + BLOCK + MOST_AT_ONCE, 1 << 40))
-        share = self.kv_mode.share
-        return replace(sizes, kv=int(sizes.kv * (1 - share + share * slots / n_ctx)))
+        d = self.dimensions
+        heads, entry = d.layers * d.kv_heads, 2 * d.head * HALF
+        compressed = count_of(self.kv_mode.share, heads)
+        return replace(sizes, kv=entry * (heads - compressed) * n_ctx, kv_compressed=entry * compressed * slots)
 
 
 def build() -> str:

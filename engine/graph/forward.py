@@ -7,58 +7,61 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.graph.dimensions import Dimensions
-from engine.graph.ggml import I32, Graph
+from engine.graph.ggml import Graph
 from engine.graph.weights import Weights
 
 Attention = Callable[[int, Any, Any, Any, Callable[[Any], Any]], Any]  # (layer, q, k, v, rotate) → values by head
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
-    """What a pass is told of its n tokens: ids [n], positions [n], and which of them need logits [rows]."""
+class Forward:
+    """Of n tokens at `positions` [n]. `attention` keeps each layer's keys and values and attends to those of before.
 
-    tokens: Any
+    `layers` may begin and end anywhere: what goes through them, the hidden state, is [embedding, n]."""
+
+    g: Graph
+    d: Dimensions
+    weights: Weights
     positions: Any
-    rows: Any
+    n: int
+    attention: Attention
 
+    def embed(self, tokens: Any) -> Any:
+        return self.g.get_rows(self.weights.find("token_embd.weight"), tokens)
 
-def inputs_of(g: Graph, n: int, rows: int) -> Inputs:
-    return Inputs(g.input(I32, n), g.input(I32, n), g.input(I32, rows))
-
-
-def forward(g: Graph, d: Dimensions, weights: Weights, inputs: Inputs, n: int, attention: Attention) -> Any:
-    """Logits, [vocabulary, rows]. `attention` keeps each layer's keys and values and attends to those of before."""
-
-    def linear(name: str, x: Any) -> Any:
-        y, bias = g.mul_mat(weights.find(f"{name}.weight"), x), weights.find(f"{name}.bias")
-        return g.add(y, bias) if bias else y
-
-    def norm(name: str, x: Any) -> Any:
-        return g.mul(g.rms_norm(x, d.epsilon), weights.find(f"{name}.weight"))
-
-    def heads(name: str, x: Any, count: int) -> Any:
-        """[head, count, n]; Qwen3 norms queries and keys."""
-        y = g.reshape_3d(linear(name, x), d.head, count, n)
-        return norm(f"{name}_norm", y) if weights.find(f"{name}_norm.weight") else y
-
-    def rotate(y: Any) -> Any:
-        factors, scaling = weights.find("rope_freqs.weight"), (d.rope_base, d.rope_scale, 0.0, 1.0, 32.0, 1.0)
-        return g.rope_ext(y, inputs.positions, factors, d.head, d.rope_kind, d.n_ctx_train, *scaling)
-
-    x = g.get_rows(weights.find("token_embd.weight"), inputs.tokens)
-    for layer in range(d.layers):
-        name = f"blk.{layer}."
-        h = norm(f"{name}attn_norm", x)
-        q = rotate(heads(f"{name}attn_q", h, d.heads))
-        k = heads(f"{name}attn_k", h, d.kv_heads)
-        v = heads(f"{name}attn_v", h, d.kv_heads)
-        a = g.reshape_2d(attention(layer, q, k, v, rotate), d.head * d.heads, n)
-        a = linear(f"{name}attn_output", a)
-        if layer == d.layers - 1:  # what no logits are wanted of ends here
-            a, x = g.get_rows(a, inputs.rows), g.get_rows(x, inputs.rows)
+    def layer(self, layer: int, x: Any, rows: Any = None) -> Any:
+        """`rows`: the only tokens that are wanted of its result."""
+        g, name = self.g, f"blk.{layer}."
+        h = self._norm(f"{name}attn_norm", x)
+        q = self._rotate(self._heads(f"{name}attn_q", h, self.d.heads))
+        k = self._heads(f"{name}attn_k", h, self.d.kv_heads)
+        v = self._heads(f"{name}attn_v", h, self.d.kv_heads)
+        a = g.reshape_2d(self.attention(layer, q, k, v, self._rotate), self.d.head * self.d.heads, self.n)
+        a = self._linear(f"{name}attn_output", a)
+        if rows is not None:
+            a, x = g.get_rows(a, rows), g.get_rows(x, rows)
         x = g.add(a, x)
-        h = norm(f"{name}ffn_norm", x)
-        up = linear(f"{name}ffn_up", h)
-        h = g.swiglu_split(linear(f"{name}ffn_gate", h), up)
-        x = g.add(linear(f"{name}ffn_down", h), x)
-    return linear("output", norm("output_norm", x))
+        h = self._norm(f"{name}ffn_norm", x)
+        up = self._linear(f"{name}ffn_up", h)
+        h = g.swiglu_split(self._linear(f"{name}ffn_gate", h), up)
+        return g.add(self._linear(f"{name}ffn_down", h), x)
+
+    def logits(self, x: Any) -> Any:
+        return self._linear("output", self._norm("output_norm", x))
+
+    def _linear(self, name: str, x: Any) -> Any:
+        y, bias = self.g.mul_mat(self.weights.find(f"{name}.weight"), x), self.weights.find(f"{name}.bias")
+        return self.g.add(y, bias) if bias else y
+
+    def _norm(self, name: str, x: Any) -> Any:
+        return self.g.mul(self.g.rms_norm(x, self.d.epsilon), self.weights.find(f"{name}.weight"))
+
+    def _heads(self, name: str, x: Any, count: int) -> Any:
+        """[head, count, n]; Qwen3 norms queries and keys."""
+        y = self.g.reshape_3d(self._linear(name, x), self.d.head, count, self.n)
+        return self._norm(f"{name}_norm", y) if self.weights.find(f"{name}_norm.weight") else y
+
+    def _rotate(self, y: Any) -> Any:
+        d, factors = self.d, self.weights.find("rope_freqs.weight")
+        scaling = (d.rope_base, d.rope_scale, 0.0, 1.0, 32.0, 1.0)
+        return self.g.rope_ext(y, self.positions, factors, d.head, d.rope_kind, d.n_ctx_train, *scaling)

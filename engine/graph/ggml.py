@@ -81,6 +81,12 @@ def array(pointer: Any, kind: Any, *shape: int) -> NDArray[Any]:
     return np.frombuffer(raw, kind, count).reshape(shape)
 
 
+def rows_of(pointer: Any) -> NDArray[np.float32]:
+    """A matrix of F32 as an array, slowest dimension first."""
+    width, count = shape(pointer)
+    return array(pointer, np.float32, count, width)
+
+
 class Context:
     """Room for the descriptions of up to `count` tensors, not for their data."""
 

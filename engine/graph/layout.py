@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.graph.ggml import Graph
+from engine.protocol import HeadGroup
 
 BUCKET = 256  # cells: passes look at a multiple of it, llama.cpp's too
 HALF = 2  # bytes of a number
@@ -70,6 +71,10 @@ class Layout(ABC):
     @abstractmethod
     def grow(self, n_ctx: int, size: int) -> None:
         """Make room for `n_ctx` tokens, or less than now. Raises Failure, and is then as it was."""
+
+    def head_groups(self, size: int) -> tuple[HeadGroup, ...]:  # noqa: ARG002
+        """None where all heads keep every token."""
+        return ()
 
     @abstractmethod
     def state_bytes(self, size: int) -> int: ...

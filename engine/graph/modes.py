@@ -18,6 +18,7 @@ from engine.graph.rotation import Rotation
 from engine.graph.slots import MergedSlots, WindowSlots
 from engine.graph.split import FIRST, SplitKV
 from engine.kv_mode import EXACT, KVMode
+from engine.protocol import KVModeName
 
 
 def make_kv(model: GraphModel, n_ctx: int, mode: KVMode) -> Layout:
@@ -28,7 +29,7 @@ def make_kv(model: GraphModel, n_ctx: int, mode: KVMode) -> Layout:
     return split_kv(model, n_ctx, mode.name, heads)
 
 
-def split_kv(model: GraphModel, n_ctx: int, name: str, heads: Sequence[Head]) -> SplitKV:
+def split_kv(model: GraphModel, n_ctx: int, name: KVModeName, heads: Sequence[Head]) -> SplitKV:
     """With these heads compressed."""
     d, rotation = model.dimensions, rotation_of(model)
     if name == "published":

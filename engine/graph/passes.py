@@ -8,22 +8,24 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.free_cores import FREE_CORES
-from engine.graph.forward import forward, inputs_of
-from engine.graph.ggml import ABORTED, INT, SUCCESS, Graph, array, plain_memory
+from engine.graph.dimensions import Dimensions
+from engine.graph.forward import Forward
+from engine.graph.ggml import ABORTED, I32, INT, SUCCESS, Graph, plain_memory, rows_of
 from engine.graph.layout import Layout, Seen
 from engine.graph.model import GraphModel
 from engine.llama.library import lib
 from engine.llama.repack import SIZE, P, cpu_device, ggml
 from engine.stop import StopFlag, Stopped
 
+Inputs = Sequence[int] | NDArray[np.float32]  # of a pass: token ids, or hidden states [n, embedding]
 MOST_KEPT = 32  # passes: a graph's description takes half a megabyte
 
 # Asked by ggml after every node: libc's strlen of the stop flag, see `engine.llama.context`.
@@ -75,21 +77,30 @@ class Pass:
 
     def __init__(self, model: GraphModel, kv: Layout, n: int, rows: int, bucket: Hashable) -> None:
         d = model.dimensions
+        self.n, self._first = n, n - rows
         self.g = Graph(d.layers)
-        inputs, own = inputs_of(self.g, n, rows), kv.inputs(self.g, n, bucket)
-        self._inputs = (inputs.tokens, inputs.positions, inputs.rows, *own)
-        attention = partial(kv.attend, self.g, own)
-        self._logits = self.g.output(forward(self.g, d, model.weights, inputs, n, attention))
-        self._shape = (rows, d.vocabulary)
-        self._first = n - rows
+        start, positions, wanted = self._start(self.g, d), self.g.input(I32, n), self.g.input(I32, rows)
+        own = kv.inputs(self.g, n, bucket)
+        self._inputs = (start, positions, wanted, *own)
+        forward = Forward(self.g, d, model.weights, positions, n, partial(kv.attend, self.g, own))
+        self._result = self.g.output(self._compute(forward, start, wanted))
         self.logits: NDArray[np.float32]
+
+    def _start(self, g: Graph, _d: Dimensions) -> Any:
+        return g.input(I32, self.n)
+
+    def _compute(self, forward: Forward, start: Any, rows: Any) -> Any:
+        x, last = forward.embed(start), forward.d.layers - 1
+        for layer in range(last):
+            x = forward.layer(layer, x)
+        return forward.logits(forward.layer(last, x, rows))  # what no logits are wanted of ends in the last layer
 
     def bind(self) -> None:
         """After its tensors were given their places."""
-        self.logits = array(self._logits, np.float32, *self._shape)
+        self.logits = rows_of(self._result)
         self.tokens, self.positions, self.rows, *self.own = (self.g.array(pointer) for pointer in self._inputs)
 
-    def fill(self, tokens: Sequence[int], positions: Sequence[int]) -> None:
+    def fill(self, tokens: Inputs, positions: Sequence[int]) -> None:
         self.tokens[:] = tokens
         self.positions[:] = positions
         self.rows[:] = np.arange(self._first, self._first + len(self.rows))
@@ -100,20 +111,27 @@ class Pass:
         return row
 
 
-class Passes:
-    """Of one model on one KV cache; to be made anew when the cache moves. `most` and `most_rows`: of a pass."""
+Kind = TypeVar("Kind", bound=Pass)
+Make = Callable[[GraphModel, Layout, int, int, Hashable], Kind]
 
-    def __init__(self, model: GraphModel, kv: Layout, processor: Processor, most: int, most_rows: int) -> None:
-        self.model, self.kv, self.processor = model, kv, processor
-        self._kept: OrderedDict[Hashable, Pass] = OrderedDict()
+
+class Passes(Generic[Kind]):
+    """Of one model on one KV cache; to be made anew when the cache moves. `most` and `most_rows`: of a pass; `make`
+    makes one."""
+
+    def __init__(
+        self, model: GraphModel, kv: Layout, processor: Processor, most: int, most_rows: int, make: Make[Kind]
+    ) -> None:
+        self.model, self.kv, self.processor, self._make = model, kv, processor, make
+        self._kept: OrderedDict[Hashable, Kind] = OrderedDict()
         self._places = ggml("ggml_gallocr_new", P, P)(plain_memory())
-        largest = Pass(model, kv, most, min(most, most_rows), kv.largest_bucket)
+        largest = make(model, kv, most, min(most, most_rows), kv.largest_bucket)
         if not ggml("ggml_gallocr_reserve", ctypes.c_bool, P, P)(self._places, largest.g.graph):
             raise MemoryError
         largest.g.free()
         self._size = self.reserved
 
-    def run(self, tokens: Sequence[int], positions: Sequence[int], seen: Seen, rows: int, size: int) -> Pass:
+    def run(self, tokens: Inputs, positions: Sequence[int], seen: Seen, rows: int, size: int) -> Kind:
         """Tokens behind `size` others, each seeing those and what `seen` says. Raises Stopped."""
         n = len(tokens)
         bucket = self.kv.bucket(size + n)
@@ -123,11 +141,11 @@ class Passes:
         self.processor.run(ready.g.graph)
         return ready
 
-    def _find(self, n: int, rows: int, bucket: Hashable) -> Pass:
+    def _find(self, n: int, rows: int, bucket: Hashable) -> Kind:
         key = (n, rows, bucket)
         found = self._kept.get(key)
         if found is None:
-            found = Pass(self.model, self.kv, n, rows, bucket)
+            found = self._make(self.model, self.kv, n, rows, bucket)
             self._place(found)
             self._kept[key] = found
             if len(self._kept) > MOST_KEPT:
@@ -135,7 +153,7 @@ class Passes:
         self._kept.move_to_end(key)
         return found
 
-    def _place(self, made: Pass) -> None:
+    def _place(self, made: Kind) -> None:
         if not ggml("ggml_gallocr_alloc_graph", ctypes.c_bool, P, P)(self._places, made.g.graph):
             raise MemoryError
         if self.reserved != self._size:  # the block has moved: other passes point to where it was

@@ -105,6 +105,6 @@ class PublishedKV(SplitKV):
         places[:] = arrays[0].reshape(places.shape)
         (slot,) = self._new
         share = 1 / self.slots.counts[slot]
-        rotated[..., 0] = self._is_full
-        plain[..., 0] = ~self._is_full * share
-        old[..., 0] = ~self._is_full * (1 - share)
+        rotated[..., 0] = self.places.is_full
+        plain[..., 0] = ~self.places.is_full * share
+        old[..., 0] = ~self.places.is_full * (1 - share)

@@ -1,110 +1,78 @@
 """Ranks a model's kv-heads: how much does it change what the model says next when one head alone is compressed?
 
-The logits of some tokens of each pass are compared with the plain model's (Kullback-Leibler). Heads must be ranked per
-model and per mode: rankings of different modes hardly agree, and a single head can do a third of the harm.
+Rankings of different models and modes hardly agree, and a single head can do a third of the harm. Measured is how far
+what the model says moves (Kullback-Leibler) when all heads of a layer are compressed, which is shared out among them by
+how far each alone moves the hidden state behind the layer. So each head costs a pass through its own layer, and each
+layer one through those above it. Any change at all, even of the last bit, moves what is said a little, because
+activations are quantised: the least that a layer does counts as nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from functools import partial
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.capi.context import ContextOptions
-from engine.graph.exact import ExactKV
-from engine.graph.layout import Layout
 from engine.graph.model import GraphModel
-from engine.graph.modes import split_kv
-from engine.graph.ranking import VERSION, Head, Price, Ranking, identity_of
-from engine.graph.split import SplitKV
-from engine.graph.target import GraphTarget
-from engine.kv_mode import KVMode
+from engine.graph.ranking import VERSION, Price, Ranking, identity_of
+from engine.graph.reading import Plain, Reader, Said, divergence
+from engine.protocol import KVModeName
 from engine.stop import StopFlag
 
-PASS, ROWS = 64, 16  # tokens of a pass, and how many of them are judged: rows of logits are what this costs
-SKIPPED = 2  # passes: nothing has left the tail yet
+TINY = 1e-30  # where a text is too short for heads to keep less
 SHARES = (0.1, 0.25, 0.5, 0.75)
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """Of the judged positions: log-probabilities [positions, vocabulary] and of the text's next tokens -log p.
-
-    `entries`: share of a plain cache's entries that was held at the end."""
-
-    says: NDArray[np.float16]
-    loss: NDArray[np.float64]
-    entries: float
+Heads = NDArray[np.float64]  # [layers, kv-heads]
+Texts = Sequence[Sequence[int]]
 
 
 class Ranker:
-    """Reads `texts` again and again, each anew, with other heads compressed. Raises Stopped."""
+    """`gives_way`: with fewer threads while other programs keep the cores busy. Its steps raise Stopped."""
 
-    def __init__(self, model: GraphModel, mode: str, threads: int, stop: StopFlag) -> None:
-        self.model, self.mode, self.threads, self.stop = model, mode, threads, stop
+    def __init__(self, model: GraphModel, mode: KVModeName, threads: int, stop: StopFlag, gives_way: bool) -> None:
+        self.model, self.mode, self.layers = model, mode, model.dimensions.layers
+        self._options = threads, stop, gives_way
 
-    def rank(self, texts: Sequence[Sequence[int]], prices: Sequence[Sequence[int]]) -> Iterator[float | Ranking]:
+    def rank(self, texts: Texts, prices: Texts) -> Iterator[float | Ranking]:
         """The done part, again and again; at last the ranking, with what shares of the heads cost on `prices`."""
-        d = self.model.dimensions
-        heads = [(layer, head) for layer in range(d.layers) for head in range(d.kv_heads)]
-        steps = len(heads) + 2 + len(SHARES)
-        plain = [self.read(text, ()) for text in texts]
-        harm: dict[Head, float] = {}
-        for i, head in enumerate(heads):
-            yield (i + 1) / steps
-            harm[head] = float(
-                np.mean([divergence(p, self.read(t, (head,))) for p, t in zip(plain, texts, strict=True)])
-            )
-        order = sorted(heads, key=lambda head: harm[head])
-        found = Ranking(
-            VERSION,
-            identity_of(self.model),
-            self.mode,
-            sum(map(len, texts)),
-            tuple(order),
-            tuple(harm[h] for h in order),
-        )
-        base = np.concatenate([self.read(text, ()).loss for text in prices]).mean()
-        costs = []
-        for i, share in enumerate(SHARES):
-            yield (len(heads) + 2 + i) / steps
-            read = [self.read(text, found.chosen(share)) for text in prices]
-            loss = np.concatenate([reading.loss for reading in read]).mean()
-            entries = float(np.mean([reading.entries for reading in read]))
-            costs.append(Price(share, float(np.exp(loss - base)), entries))
-        yield msgspec.structs.replace(found, prices=tuple(costs))
+        readings = len(texts) * (1 + self.layers / 2 + self.model.dimensions.kv_heads)
+        whole, done = readings + len(prices) * (1 + len(SHARES)), 0.0
+        harm = np.zeros((2, self.layers, self.model.dimensions.kv_heads))  # by whole layers, and each head's part
+        said: dict[float, list[tuple[Said, Said]]] = {share: [] for share in SHARES}
+        with closing(Reader(self.model, self.mode, *self._options)) as reader:
+            for text in texts:
+                for cost in self._harm(reader, reader.plain(text), *harm):
+                    done += cost
+                    yield done / whole
+            found = self._ranking(harm[0], harm[1], texts)
+            for plain in map(reader.plain, prices):
+                for share, pairs in said.items():
+                    pairs.append((plain.said, reader.said(plain, found.chosen(share))))
+                    done += (1 + len(SHARES)) / len(SHARES)
+                    yield min(1.0, done / whole)
+        yield msgspec.structs.replace(found, prices=tuple(price(share, pairs) for share, pairs in said.items()))
 
-    def read(self, text: Sequence[int], heads: Sequence[Head]) -> Reading:
-        options = ContextOptions(len(text), self.threads, n_batch=PASS, max_rows=ROWS)
-        says, losses = [], []
-        with closing(GraphTarget(self.model, options, self.stop, open_kv=partial(self._open, heads))) as target:
-            for begin in range(0, len(text) - PASS, PASS):
-                judged = begin >= SKIPPED * PASS
-                target.run(text[begin : begin + PASS], rows=ROWS if judged else 1)
-                if judged:
-                    said = log_softmax(np.array([target.logits(i) for i in range(-ROWS, 0)]))
-                    following = np.array(text[begin + PASS - ROWS + 1 : begin + PASS + 1])
-                    losses.append(-said[np.arange(ROWS), following])
-                    says.append(said.astype(np.float16))
-            entries = target.kv.entries if isinstance(target.kv, SplitKV) else 1.0
-        return Reading(np.concatenate(says), np.concatenate(losses).astype(np.float64), entries)
+    def _harm(self, reader: Reader, plain: Plain, said: Heads, moved: Heads) -> Iterator[float]:
+        """Adds what compressing all heads of a layer makes of what is `said` of a text, and how far each alone `moved`
+        the hidden state; yields the part of a reading that it took."""
+        for layer in range(self.layers):
+            heads = [(layer, head) for head in range(self.model.dimensions.kv_heads)]
+            said[layer] += divergence(plain.said, reader.said(plain, heads))
+            moved[layer] += [reader.moved(plain, head) for head in heads]
+            yield (1 + len(heads) - layer / self.layers) / self.layers
 
-    def _open(self, heads: Sequence[Head], model: GraphModel, n_ctx: int, _mode: KVMode) -> Layout:
-        return split_kv(model, n_ctx, self.mode, heads) if heads else ExactKV(model.dimensions, n_ctx)
+    def _ranking(self, said: Heads, moved: Heads, texts: Texts) -> Ranking:
+        said /= len(texts)
+        harm = (said - said.min()) * moved / np.maximum(moved.sum(axis=1, keepdims=True), TINY)
+        heads = [(layer, head) for layer, head in np.ndindex(harm.shape)]
+        order = tuple(sorted(heads, key=lambda head: (harm[head], moved[head])))
+        damage = tuple(float(harm[head]) for head in order)
+        return Ranking(VERSION, identity_of(self.model), self.mode, sum(map(len, texts)), order, damage)
 
 
-def log_softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
-    shifted = logits - logits.max(axis=1, keepdims=True)
-    result: NDArray[np.float32] = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-    return result
-
-
-def divergence(plain: Reading, other: Reading) -> float:
-    """Mean Kullback-Leibler divergence in nats per token."""
-    p, q = plain.says.astype(np.float32), other.says.astype(np.float32)
-    return float((np.exp(p) * (p - q)).sum(axis=1).mean())
+def price(share: float, said: Sequence[tuple[Said, Said]]) -> Price:
+    """From what was said plainly and with that share of the heads compressed."""
+    ratio = np.exp(np.mean([lossy.loss - plain.loss for plain, lossy in said]))
+    return Price(share, float(ratio), float(np.mean([lossy.entries for _, lossy in said])))

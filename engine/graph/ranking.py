@@ -11,6 +11,7 @@ from engine.folders import cache_folder
 from engine.graph.dimensions import Dimensions
 from engine.graph.model import GraphModel
 from engine.kv_mode import KVMode
+from engine.protocol import KVModeName
 from models.failures import Failure
 from models.files import write_atomically
 from models.identity import file_identity
@@ -32,17 +33,22 @@ class Ranking(msgspec.Struct, frozen=True):
 
     version: int
     model: str
-    mode: str
+    mode: KVModeName
     tokens: int
     heads: tuple[Head, ...]
     damage: tuple[float, ...]
     prices: tuple[Price, ...] = ()
 
     def chosen(self, share: float) -> tuple[Head, ...]:
-        return self.heads[: max(1, round(share * len(self.heads)))]
+        return self.heads[: count_of(share, len(self.heads))]
 
     def price(self, share: float) -> Price | None:
         return next((price for price in self.prices if abs(price.share - share) < 1e-6), None)
+
+
+def count_of(share: float, heads: int) -> int:
+    """How many heads a share of them is."""
+    return max(1, round(share * heads))
 
 
 def identity_of(model: GraphModel) -> str:

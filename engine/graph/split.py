@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import IO, Any
 
 import msgspec
@@ -16,43 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.graph.cells import Cells, no_memory
+from engine.graph.chains import Chains
 from engine.graph.dimensions import Dimensions
 from engine.graph.ggml import F16, F32, I32, I64, Graph, shape
+from engine.graph.groups import Groups, Places, groups_of
 from engine.graph.layout import BUCKET, HALF, Layout, Seen, round_up
 from engine.graph.rotation import Rotation
 from engine.graph.slots import Merge, Slots
 from engine.kv.ladder import size_class
+from engine.kv_mode import EXACT
+from engine.protocol import HeadGroup, KVModeName
 
 FIRST = 512  # slots a cache begins with
 FLOAT = 4  # bytes
 MOST_AT_ONCE = 128  # tokens of a pass
-
-
-@dataclass(frozen=True, slots=True)
-class Groups:
-    """The kv-heads of a layer: full ones first in `order`, `full` of them."""
-
-    order: tuple[int, ...]
-    full: int
-
-    @property
-    def compressed(self) -> int:
-        return len(self.order) - self.full
-
-    def queries(self, each: int) -> NDArray[np.int32]:
-        """Query heads in the order of their keys, `each` per key."""
-        return np.array([head * each + i for head in self.order for i in range(each)], np.int32)
-
-
-def groups_of(d: Dimensions, compressed: Sequence[tuple[int, int]]) -> list[Groups]:
-    """For each layer, from the (layer, kv-head) pairs that are compressed."""
-    chosen = set(compressed)
-    groups = []
-    for layer in range(d.layers):
-        full = [head for head in range(d.kv_heads) if (layer, head) not in chosen]
-        rest = [head for head in range(d.kv_heads) if (layer, head) in chosen]
-        groups.append(Groups((*full, *rest), len(full)))
-    return groups
 
 
 class SplitKV(Layout):
@@ -65,7 +41,7 @@ class SplitKV(Layout):
         d: Dimensions,
         rotation: Rotation,
         n_ctx: int,
-        mode: str,
+        mode: KVModeName,
         slots: Slots,
         compressed: Sequence[tuple[int, int]],
     ) -> None:
@@ -75,16 +51,7 @@ class SplitKV(Layout):
         self.n_ctx = round_up(n_ctx)
         self._compressed = sorted(compressed)
         self._new: list[int] = []  # slots of the pass
-        self._orders: dict[int, NDArray[np.int32]] = {}
-        shape = (d.layers, d.kv_heads)
-        self._is_full = np.zeros(shape, np.bool_)
-        self._stride, self._rank = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-        for layer, group in enumerate(self.groups):
-            for i, head in enumerate(group.order):
-                full = i < group.full
-                self._is_full[layer, head] = full
-                self._stride[layer, head] = group.full if full else group.compressed
-                self._rank[layer, head] = i if full else i - group.full
+        self.places = Places(d, self.groups)
         self.layers: list[Cells] = []
         try:
             for group in self.groups:
@@ -183,27 +150,12 @@ class SplitKV(Layout):
         index, order, _joined, mask, slot_mask = arrays
         n = len(mask)
         slots = np.array(self._new)
-        index[:] = self._places(np.arange(size, size + n), slots).reshape(index.shape)
-        order[:] = self._order(n)
+        index[:] = self.places.rows(np.arange(size, size + n), slots, self.n_ctx).reshape(index.shape)
+        order[:] = self.places.order(n)
         unseen = np.where(seen, np.float16(0), np.float16(-np.inf))
         mask[:, :size], mask[:, size : size + n], mask[:, size + n :] = 0, unseen, -np.inf
         slot_mask[:] = self.slots.bias[: slot_mask.shape[1]]
         slot_mask[:, slots] = unseen
-
-    def _places(self, new: NDArray[np.int64], slots: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Rows of the new tokens' keys, [layers, tokens, kv-heads]."""
-        entry = np.where(self._is_full[:, None, :], new[:, None], slots[:, None])
-        first = np.array([cells.first for cells in self.layers])[:, None]
-        return entry * self._stride[:, None, :] + (self._rank + np.where(self._is_full, 0, first))[:, None, :]
-
-    def _order(self, n: int) -> NDArray[np.int32]:
-        """Of each layer the rows of queries, [tokens · heads] as they come, in the order of the groups."""
-        if n not in self._orders:
-            tokens, each = np.arange(n)[:, None] * self.d.heads, self.d.queries
-            parts = ((g.queries(each)[: g.full * each], g.queries(each)[g.full * each :]) for g in self.groups)
-            rows = [np.concatenate([(tokens + part).ravel() for part in pair]) for pair in parts]
-            self._orders[n] = np.array(rows, np.int32)
-        return self._orders[n]
 
     # --- what is kept ---
 
@@ -249,13 +201,18 @@ class SplitKV(Layout):
         if slots != self.slots.capacity:
             self.slots.grow(slots)
 
-    @property
-    def group_bytes(self) -> tuple[int, int]:
-        """Bytes of the full heads' cells and of the compressed heads' slots, with room for more."""
-        full = sum(group.full for group in self.groups) * self.n_ctx
-        rest = sum(group.compressed for group in self.groups) * self.slots.capacity
-        each = 2 * self.d.head * HALF
-        return full * each, rest * each
+    def head_groups(self, size: int) -> tuple[HeadGroup, ...]:
+        entry = 2 * self.d.head * HALF
+        full = sum(group.full for group in self.groups)
+        rest, slots = len(self._compressed), self.slots
+        return tuple(
+            HeadGroup(mode, heads, entries, capacity, heads * capacity * entry)
+            for mode, heads, entries, capacity in (
+                (EXACT.name, full, size, self.n_ctx),
+                (self.mode, rest, slots.held, slots.capacity),
+            )
+            if heads
+        )
 
     def state_bytes(self, size: int) -> int:
         full = sum(group.full for group in self.groups) * size
@@ -308,33 +265,3 @@ class SplitKV(Layout):
         for cells in self.layers:
             cells.free()
         self.layers = []
-
-
-class Chains:
-    """Merges of one block, those into the same entry taken together: of an entry all tokens are turned to the position
-    of the last, which is the same as turning the mean each time, because rotation is linear."""
-
-    def __init__(self, merge: Merge) -> None:
-        self.into = sorted(set(merge.into))
-        place = {slot: i for i, slot in enumerate(self.into)}
-        self.at = np.array([place[slot] for slot in merge.into])
-        self.source = np.array(merge.source)
-        first = np.zeros(len(self.into), np.float32)  # tokens of each entry before
-        behind = np.zeros(len(self.into))  # positions that it has to be turned by
-        turns = np.zeros(len(merge.source))  # the same of each token
-        for i in reversed(range(len(merge.source))):
-            turns[i] = behind[self.at[i]]
-            behind[self.at[i]] += merge.turns[i]
-            first[self.at[i]] = merge.count[i]
-        self.first, self.behind, self.turns = first, behind, turns
-        self.total = first + np.bincount(self.at, minlength=len(self.into)).astype(np.float32)
-
-    def averaged(self, rows: NDArray[Any], rotation: Rotation | None) -> NDArray[np.float32]:
-        """New content of the entries `into`, [entries, heads, head], from the slots' `rows`."""
-        before, more = rows[self.into].astype(np.float32), rows[self.source].astype(np.float32)
-        if rotation:
-            before, more = rotation.turned(before, self.behind), rotation.turned(more, self.turns)
-        total = before * self.first[:, None, None]
-        np.add.at(total, self.at, more)
-        result: NDArray[np.float32] = total / self.total[:, None, None]
-        return result

@@ -18,7 +18,7 @@ from engine.graph.model import GraphModel
 from engine.graph.modes import make_kv
 from engine.graph.passes import Pass, Passes, Processor
 from engine.kv_mode import KVMode
-from engine.protocol import Sampling
+from engine.protocol import HeadGroup, Sampling
 from engine.sampling import RowSampler
 from engine.stop import StopFlag, Stopped
 
@@ -47,10 +47,10 @@ class GraphTarget:
         self._size = 0
         self._tree, self._inputs_at = NOTHING, 0  # of the pass that `keep` follows
 
-    def _passes(self) -> Passes:
+    def _passes(self) -> Passes[Pass]:
         most = min(self.options.n_batch, self.kv.n_ctx, self.kv.most or self.kv.n_ctx)
         try:
-            return Passes(self.model, self.kv, self.processor, most, self.options.max_rows)
+            return Passes(self.model, self.kv, self.processor, most, self.options.max_rows, Pass)
         except MemoryError as error:
             raise no_memory(self.kv.n_ctx) from error
 
@@ -187,6 +187,10 @@ class GraphTarget:
     @property
     def state_bytes(self) -> int:
         return self.kv.state_bytes(self._size)
+
+    @property
+    def head_groups(self) -> tuple[HeadGroup, ...]:
+        return self.kv.head_groups(self._size)
 
     def save(self, path: Path, tokens: Sequence[int]) -> None:
         assert len(tokens) == self._size, (len(tokens), self._size)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from engine.protocol.requests import BackendName, KVPolicy, KVType, StopReason
+from engine.protocol.requests import BackendName, KVModeName, KVPolicy, KVType, StopReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,19 @@ class DrafterStatistics:
     drafted: int
     accepted: int
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class HeadGroup:
+    """`heads` kv-heads of a model, all layers together, that keep their keys and values in the same way (`mode`).
+
+    Each of them holds `entries` of the chat now, in a cache that has room for `capacity`; all of them take `bytes`."""
+
+    mode: KVModeName
+    heads: int
+    entries: int
+    capacity: int
+    bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +245,7 @@ class Pulse:
     cache has room for `capacity` now. Of the answer under way or the last one: tokens that came in `steps` passes and
     `decode_seconds`, what each drafter did, `estimated_speedup` against plain decoding; `prompt_rate` in tokens per
     second. `costs`: (tokens, c) of passes at the present depth, none where they were not measured; `batch`: tokens of
-    the last pass."""
+    the last pass. `head_groups`: the KV cache by groups of heads, none where all heads keep every token."""
 
     id: int
     rss_bytes: int
@@ -250,6 +263,7 @@ class Pulse:
     prompt_rate: float = 0.0
     costs: tuple[tuple[int, float], ...] = ()
     batch: int = 0
+    head_groups: tuple[HeadGroup, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

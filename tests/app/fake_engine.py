@@ -19,6 +19,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from engine import protocol as p
 
@@ -152,7 +153,7 @@ def watch(request: p.Watch, model: p.ModelInfo | None) -> None:
     say(p.Watching(request.id, request.on))
     if request.on:
         history = (p.DrafterStatistics("history", 40, 30, 20, 0.1),)
-        cached = {"fixed": 300, "pending": 4, "saved": 256, "capacity": 512}
+        cached: dict[str, Any] = {"fixed": 300, "pending": 4, "saved": 256, "capacity": 512}
         costs = ((1, 1.0), (8, 3.0))
         say(p.Pulse(0, 42_000_000, 500_000_000, 1_000_000_000, **cached, steps=20, tokens=40, decode_seconds=2.0,
                     drafters=history, costs=costs, batch=8))  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.draft.tree import NOTHING, Tree
-from engine.protocol import Sampling
+from engine.protocol import HeadGroup, Sampling
 from engine.stop import StopFlag, Stopped
 from models.failures import Failure
 
@@ -133,6 +133,10 @@ class FakeTarget:
     @property
     def state_bytes(self) -> int:
         return len(self.cache)
+
+    @property
+    def head_groups(self) -> tuple[HeadGroup, ...]:
+        return ()
 
     def save(self, path: Path, tokens: Sequence[int]) -> None:
         path.write_bytes(len(tokens).to_bytes(4) + bytes(tokens))
