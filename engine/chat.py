@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     request = Load(
         0, model, options.ctx, options.threads, limit, options.kv_type,
         draft_model=draft_model_of(options), backend=options.backend, kv_mode=options.kv or "exact",
-        kv_share=options.kv_share,
+        kv_share=options.kv_share, flash_attention=options.flash_attention,
     )  # fmt: skip
     # Made before the model is loaded, so that a bad option is refused at once.
     template = Generate(

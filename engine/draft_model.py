@@ -19,7 +19,7 @@ from engine.draft.model import ModelDrafter
 from engine.folders import cache_folder
 from engine.kv.ladder import size_class
 from engine.plan import Plan
-from engine.protocol import DraftMode
+from engine.protocol import DraftMode, Load
 from engine.stop import StopFlag
 from models.identity import file_identity
 
@@ -27,19 +27,24 @@ from models.identity import file_identity
 class DraftModel:
     """Owns the weights and the target; `stop` is the engine's, so that one flag stops whatever runs."""
 
-    def __init__(
-        self, path: Path, plan: Plan, library: Backend, target: CModel, stop: StopFlag, gives_way: bool
-    ) -> None:
-        """Load the file at `path` as `plan` says, with the library of `target`, for which it drafts.
+    def __init__(self, request: Load, plan: Plan, library: Backend, target: CModel, stop: StopFlag) -> None:
+        """Load the request's draft model as `plan` says, with the library of `target`, for which it drafts.
 
         Raises Failure and Stopped."""
+        assert request.draft_model, request
         assert plan.draft_kv_type, "the plan has no room for a draft model"
+        path = Path(request.draft_model)
         self.model = library.load(path, lambda _fraction: not stop.is_set(), repack=plan.repack, mmap=plan.mmap)
         try:
             self.n_ctx = min(plan.n_ctx, self.model.n_ctx_train or plan.n_ctx)
             n_ctx = size_class(0, self.n_ctx)
             options = ContextOptions(
-                n_ctx, plan.threads, n_batch=plan.n_batch, kv_type=plan.draft_kv_type, gives_way=gives_way
+                n_ctx,
+                plan.threads,
+                n_batch=plan.n_batch,
+                kv_type=plan.draft_kv_type,
+                gives_way=request.threads is None,
+                flash_attention=request.flash_attention,
             )
             self.target = library.target(self.model, options, stop, cache_folder())
         except BaseException:

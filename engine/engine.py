@@ -108,7 +108,10 @@ class Engine:
         wish = Wish(request.threads or default_threads(), request.n_ctx, request.kv_type)
         freed = self._chat.anonymous_bytes if self._chat else 0
         draft = Path(request.draft_model) if request.draft_model else None
-        return plan_for(Path(request.path), wish, library, request.memory_bytes, freed, draft, kv_mode_of(request))
+        return plan_for(
+            Path(request.path), wish, library, request.memory_bytes, freed, draft, kv_mode_of(request),
+            request.flash_attention,
+        )  # fmt: skip
 
     def unload(self) -> None:
         self._drop()

@@ -13,6 +13,7 @@ from engine.capi.context import ContextOptions
 from engine.capi.model import CModel
 from engine.choice import Choice
 from engine.draft_model import DraftModel
+from engine.flash_attention import words_of
 from engine.folders import cache_folder
 from engine.judge import Judge
 from engine.kv.ladder import ANSWER_ROOM, size_class
@@ -104,15 +105,15 @@ class Loader:
         """The draft model, if one is asked for and the plan has room for it."""
         if not self.request.draft_model or not self.plan.draft_kv_type:
             return None
-        gives_way = self.request.threads is None
-        return DraftModel(Path(self.request.draft_model), self.plan, self.library, model, self.stop, gives_way)
+        return DraftModel(self.request, self.plan, self.library, model, self.stop)
 
     def _wire(self, model: CModel, draft: DraftModel | None) -> LoadedModel:
         library, plan = self.library, self.plan
         template = ChatTemplate(model.template, model.vocabulary)
         identity = file_identity(model.path, model.header.data_offset)
         mode = kv_mode_of(self.request)
-        guard = Guard(identity, settings=plan.kv_type + mode.words, build=library.build)
+        words = mode.words + words_of(self.request.flash_attention)
+        guard = Guard(identity, settings=plan.kv_type + words, build=library.build)
         n_ctx = size_class(self.saved.tokens_of_last(guard) + ANSWER_ROOM, plan.n_ctx)
         options = ContextOptions(
             n_ctx,
@@ -121,10 +122,11 @@ class Loader:
             kv_type=plan.kv_type,
             kv_mode=mode,
             gives_way=self.request.threads is None,
+            flash_attention=self.request.flash_attention,
         )
         target = library.target(model, options, self.stop, cache_folder())
         session = Session(target, plan.n_ctx)
-        key = Key(identity, plan.threads, plan.kv_type, library.build + mode.words, fingerprint())
+        key = Key(identity, plan.threads, plan.kv_type, library.build + words, fingerprint())
         rival = self.choice.rival
         return LoadedModel(
             library=library,

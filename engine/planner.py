@@ -7,9 +7,11 @@ from pathlib import Path
 from engine.backend import Backend
 from engine.budget import budget
 from engine.draft.same_vocabulary import check_pair
+from engine.flash_attention import check_kv_type
 from engine.kv_mode import EXACT, KVMode
 from engine.machine import memory
 from engine.plan import DraftFile, Plan, Wish, make_plan
+from engine.protocol import FlashAttention
 from engine.sizes import DrySizes
 from models.failures import Failure
 
@@ -22,18 +24,21 @@ def plan_for(
     freed_bytes: int = 0,
     draft: Path | None = None,
     kv_mode: KVMode = EXACT,
+    flash_attention: FlashAttention = "auto",
 ) -> Plan:
     """The plan for the model at `path`, and for a draft model, with the library that will load them; raises Failure
     when a file is no chat model, or when the one at `draft` cannot draft for the other.
 
     `memory_bytes` is the most the engine may take, if the user set that; `freed_bytes` are given back before loading.
     """
+    check_kv_type(flash_attention, wish.kv_type)
     now = memory()
     limits = budget(now.total, now.available, memory_bytes, freed_bytes)
-    with library.dry(path) if kv_mode == EXACT else library.dry(path, kv_mode) as sizes:
+    modes = {} if kv_mode == EXACT else {"kv_mode": kv_mode}
+    with library.dry(path, flash_attention, **modes) as sizes:
         if draft is None:
             return make_plan(Path(path).name, sizes, limits, wish)
-        with library.dry(draft) as small:
+        with library.dry(draft, flash_attention) as small:
             refuse_draft(sizes, small)
             return make_plan(Path(path).name, sizes, limits, wish, DraftFile(draft.name, small))
 

@@ -25,8 +25,8 @@ Key = TypeVar("Key", bound=Hashable)
 class Ask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """About the file at `path`, or about `estimate`; the rest are wishes, None and auto leave them to the planner.
 
-    `backend` is one of the engine's names for its libraries. `freed_bytes`: what unloading the model that is loaded
-    now gives back.
+    `backend` is one of the engine's names for its libraries, `kv_mode` for ways to keep keys and values. `freed_bytes`:
+    what unloading the model that is loaded now gives back.
     """
 
     id: int = 0
@@ -39,12 +39,16 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     freed_bytes: int = 0
     draft: str | None = None
     backend: str | None = None
+    flash_attention: Literal["auto", "on", "off"] = "auto"
+    kv_mode: str | None = None
+    kv_share: float | None = None
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """`parts`: bytes by name, `total_bytes` together, with the context full. `exact`: planned from the file itself.
 
-    `problem`: the sentence that says why there is no plan."""
+    `speed`: tokens per second of plain decoding, as it was timed here with this library, threads and type of keys and
+    values; 0 where it was not. `problem`: the sentence that says why there is no plan."""
 
     id: int = 0
     verdict: Literal["fits", "tight", "no", "unknown"] = "unknown"
@@ -59,6 +63,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     reasons: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     exact: bool = False
+    speed: float = 0.0
     problem: str = ""
 
     @property

@@ -10,6 +10,7 @@ from engine.capi.log import LibraryLog
 from engine.capi.model import CModel
 from engine.free_cores import FREE_CORES
 from engine.kv_mode import EXACT, KVMode
+from engine.protocol import FlashAttention
 from engine.sizes import KVType
 from engine.stop import StopFlag, Stopped
 from models.failures import Failure
@@ -25,7 +26,8 @@ class ContextOptions:
 
     `kv_type`: how keys and values are stored; q8_0 takes 17/32 of f16, q4_0 takes 9/32 and hurts the keys. `sequences`
     share one cache: each takes the memory of a logits row and, in recurrent models, of a whole state. `gives_way`: use
-    fewer threads while other programs keep the cores busy. `kv_mode`: of our own graph."""
+    fewer threads while other programs keep the cores busy. `kv_mode`: of our own graph. `flash_attention`: off
+    needs f16."""
 
     n_ctx: int
     threads: int
@@ -35,6 +37,7 @@ class ContextOptions:
     sequences: int = 1
     gives_way: bool = False
     kv_mode: KVMode = EXACT
+    flash_attention: FlashAttention = "auto"
 
     def __post_init__(self) -> None:
         assert self.n_ctx > 0, self.n_ctx

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import get_args
 
-from engine.protocol import BackendWish, DraftMode, KVModeName
+from engine.protocol import BackendWish, DraftMode, FlashAttention, KVModeName
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -20,6 +20,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         choices=["f16", "q8_0", "q4_0"],
         help="how keys and values are stored (default: f16, or q8_0 where f16 does not fit)",
     )
+    add_flash_attention(parser)
     parser.add_argument("--threads", type=int, metavar="N", help="threads (default: physical cores)")
     parser.add_argument(
         "--backend",
@@ -59,6 +60,15 @@ def add_kv_mode(parser: argparse.ArgumentParser) -> None:
         type=float,
         metavar="S",
         help="share of the heads that --kv makes smaller, up to 1 (default: 0.25)",
+    )
+
+
+def add_flash_attention(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--flash-attention",
+        choices=get_args(FlashAttention),
+        default="auto",
+        help="off computes attention the long way: more memory, f16 only, for comparing (default: auto, which is on)",
     )
 
 

@@ -9,7 +9,7 @@ from typing import get_args
 
 from engine.backend import SHOWN, backend
 from engine.choice import choose, wish_for
-from engine.commands.chat import add_kv_mode
+from engine.commands.chat import add_flash_attention, add_kv_mode
 from engine.kv_mode import EXACT, mode_of
 from engine.machine import default_threads
 from engine.notes import notes_to_stderr
@@ -51,6 +51,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--backend", choices=get_args(BackendWish), help="the library that computes (default: auto, the faster one)"
     )
     add_kv_mode(parser)
+    add_flash_attention(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     parser.set_defaults(run=run)
 
@@ -66,7 +67,8 @@ def run(options: argparse.Namespace) -> int:
     choice = choose(wish_for(options.backend, mode), read_header(path), threads, wish.kv_type or "f16")
     if mode != EXACT and choice.name != "graph":
         raise Failure("not_supported", choice.note)
-    plan = plan_for(path, wish, backend(choice.name), limit, draft=options.draft_model, kv_mode=mode)
+    library, flash = backend(choice.name), options.flash_attention
+    plan = plan_for(path, wish, library, limit, draft=options.draft_model, kv_mode=mode, flash_attention=flash)
     print(json.dumps(plan.as_json(), ensure_ascii=False) if options.json else table(path, plan, choice.name))
     return 0
 

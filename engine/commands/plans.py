@@ -14,17 +14,20 @@ from typing import get_args
 
 import msgspec
 
-from engine.backend import OtherLibrary, backend
+from engine.backend import PACKAGES, OtherLibrary, backend
 from engine.budget import budget
-from engine.choice import choose
+from engine.calibrated import timings_with
+from engine.choice import choose, ones_and_eights, wish_for
 from engine.estimated import EstimatedSizes
+from engine.kv_mode import EXACT, KVMode, mode_of
 from engine.machine import default_threads, memory
 from engine.plan import Plan, Wish, make_plan
 from engine.planner import plan_for
-from engine.protocol import BackendWish
+from engine.protocol import BackendName, BackendWish, KVModeName
 from engine.serve import claim_stdout
 from models.failures import Failure
-from models.header import read_header
+from models.header import Header, read_header
+from models.identity import file_identity
 from models.verdict import Ask, Verdict, planner_command
 
 MAX_LINE = 1 << 20
@@ -67,12 +70,33 @@ def _planned(ask: Ask) -> Verdict:
     if ask.path is None:
         return Verdict(id=ask.id, problem="A question names a file or an estimate.")
     path, draft = Path(ask.path), Path(ask.draft) if ask.draft else None
-    library = choose(_wanted(ask.backend), read_header(path), wish.threads, wish.kv_type or "f16").name
+    header, mode = read_header(path), _mode(ask)
+    choice = choose(wish_for(_wanted(ask.backend), mode), header, wish.threads, wish.kv_type or "f16")
+    if mode != EXACT and choice.name != "graph":
+        raise Failure("not_supported", choice.note)
     try:
-        plan = plan_for(path, wish, backend(library), ask.memory_bytes, ask.freed_bytes, draft)
+        library, flash = backend(choice.name), ask.flash_attention
+        plan = plan_for(path, wish, library, ask.memory_bytes, ask.freed_bytes, draft, mode, flash)
     except OtherLibrary:
-        return _apart(msgspec.structs.replace(ask, backend=library))
-    return _verdict(ask, plan, library, True)
+        return _apart(msgspec.structs.replace(ask, backend=choice.name))
+    verdict = _verdict(ask, plan, choice.name, True)
+    return msgspec.structs.replace(verdict, speed=_speed(ask, header, plan, choice.name))
+
+
+def _mode(ask: Ask) -> KVMode:
+    names: tuple[KVModeName, ...] = get_args(KVModeName)
+    if ask.kv_mode not in (None, *names):
+        raise ValueError(f"There is no way “{ask.kv_mode}” to keep keys and values; there are {', '.join(names)}.")
+    return mode_of(next((name for name in names if name == ask.kv_mode), None), ask.kv_share)
+
+
+def _speed(ask: Ask, header: Header, plan: Plan, library: BackendName) -> float:
+    """Of plain decoding in a short chat, if this very way to load was timed here."""
+    if library not in PACKAGES or ask.flash_attention == "off":
+        return 0.0
+    identity = file_identity(header.path, header.data_offset)
+    timings = timings_with(PACKAGES[library], identity, plan.threads, plan.kv_type)
+    return 1 / ones_and_eights(timings)[0] if timings else 0.0
 
 
 def _wanted(name: str | None) -> BackendWish | None:

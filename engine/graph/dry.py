@@ -16,17 +16,21 @@ from engine.kv.ladder import size_class
 from engine.kv_mode import EXACT, KVMode
 from engine.llama.dry import DryModel
 from engine.llama.library import build as library_build
+from engine.protocol import FlashAttention
 from engine.sizes import ContextSizes, KVType
 from models.failures import Failure
 
 MARGIN = 1.25
+ALWAYS_FLASH = "Chickadee's own graph computes with flash attention only: leave it on, or choose llama.cpp."
 VERSION = 1  # of what our graph computes and how fast; what was saved or timed with another is of no use
 
 
 class DryGraph(DryModel):
     """Implements `engine.sizes.DrySizes`. Raises Failure for a file that the graph cannot compute."""
 
-    def __init__(self, path: Path, kv_mode: KVMode = EXACT) -> None:
+    def __init__(self, path: Path, flash_attention: FlashAttention = "auto", kv_mode: KVMode = EXACT) -> None:
+        if flash_attention == "off":
+            raise Failure("not_supported", ALWAYS_FLASH)
         super().__init__(path)
         self.kv_mode = kv_mode
         refusal = needs.refusal(self.header)

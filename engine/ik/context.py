@@ -67,4 +67,5 @@ def context_params(options: ContextOptions) -> Any:
     params.worst_case_tokens = options.max_rows
     params.n_threads = params.n_threads_batch = options.threads
     params.type_k = params.type_v = GGML_TYPES[options.kv_type]
+    params.flash_attn = options.flash_attention != "off"
     return params

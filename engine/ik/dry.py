@@ -8,7 +8,8 @@ worked out:
 - compute buffers: what 512 cells take, the mask of attention, a 16-bit number for each cell and token of a pass, and
   the nodes of the graph, which are not logged: 26 MiB, seen in the process's memory, the same for any model.
   The library shares memory between the two, so this is up to 5 MiB too much (512 tokens, 8,192 cells: 17.1 MiB for
-  13.3 with SmolLM2-135M, 36.1 for 31.5 with Qwen2.5-1.5B), never too little.
+  13.3 with SmolLM2-135M, 36.1 for 31.5 with Qwen2.5-1.5B), never too little. Without flash attention a layer's scores,
+  4 bytes for each cell, token and head, and two of a pass's vectors take the place of the rest once they are larger.
 """
 
 from __future__ import annotations
@@ -19,27 +20,32 @@ from typing import Self
 
 from engine.capi.context import MOST_ROWS, ContextOptions
 from engine.capi.trim import trim
+from engine.flash_attention import goes_with
 from engine.ik.context import context_params
 from engine.ik.library import lib, log
 from engine.ik.model import IkModel, largest_pass
 from engine.kv.ladder import SMALLEST, STEP
+from engine.protocol import FlashAttention
 from engine.sizes import ContextSizes, KVType, WeightSizes
 from models.header import Header
+from models.shapes import shapes_of
 
 MIB = 1 << 20
 WEIGHTS = re.compile(r"llm_load_tensors: .* buffer size = +([\d.]+) MiB")
 KV = re.compile(r"KV buffer size = +([\d.]+) MiB")
 COMPUTE = re.compile(r"compute buffer size = +([\d.]+) MiB")
 MASK = 2  # bytes for a cell and a token
+FLOAT = 4  # bytes
 GRAPH = 26 * MIB
 
 
 class IkDryModel:
     """Implements `engine.sizes.DrySizes`. Raises Failure for a file that is no chat model, as loading it would."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, flash_attention: FlashAttention = "auto") -> None:
         with log.lines() as lines:
             self.model = IkModel(path, dry=True)
+        self.flash_attention = flash_attention
         self.weights = weights(lines)
         self._contexts: dict[tuple[int, KVType, int], tuple[int, int] | None] = {}
 
@@ -60,6 +66,8 @@ class IkDryModel:
         return self.model.vocabulary.n_tokens
 
     def context(self, n_ctx: int, kv_type: KVType = "f16", n_batch: int = 512) -> ContextSizes | None:
+        if not goes_with(self.flash_attention, kv_type):
+            return None
         n_batch = min(n_batch, largest_pass(self.header), n_ctx)
         less, more = (self._measured(cells, kv_type, n_batch) for cells in (STEP, SMALLEST))
         if less is None or more is None:
@@ -67,13 +75,23 @@ class IkDryModel:
         cells = -(-n_ctx // STEP) * STEP
         kv = more[0] + (more[0] - less[0]) * (cells - SMALLEST) // (SMALLEST - STEP)
         mask = max(0, cells - SMALLEST) * n_batch * MASK
-        return ContextSizes(kv, more[1] + mask + GRAPH, self.n_vocab * 4)
+        compute = max(more[1] + mask, self._scores(cells, n_batch))
+        return ContextSizes(kv, compute + GRAPH, self.n_vocab * 4)
+
+    def _scores(self, cells: int, n_batch: int) -> int:
+        """Bytes of a compute buffer that attention without flash attention fills; with it there is none."""
+        if self.flash_attention != "off":
+            return 0
+        shapes = shapes_of(self.header)
+        return n_batch * FLOAT * (cells * (shapes.heads + 1) + 2 * shapes.embedding)
 
     def _measured(self, cells: int, kv_type: KVType, n_batch: int) -> tuple[int, int] | None:
         """Bytes of keys and values, and of compute buffers; None when the model cannot have such a cache."""
         key = (cells, kv_type, n_batch)
         if key not in self._contexts:
-            self._contexts[key] = self._measure(ContextOptions(cells, 1, n_batch, min(MOST_ROWS, n_batch), kv_type))
+            rows = min(MOST_ROWS, n_batch)
+            options = ContextOptions(cells, 1, n_batch, rows, kv_type, flash_attention=self.flash_attention)
+            self._contexts[key] = self._measure(options)
         return self._contexts[key]
 
     def _measure(self, options: ContextOptions) -> tuple[int, int] | None:

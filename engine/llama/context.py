@@ -44,6 +44,6 @@ def context_params(options: ContextOptions) -> Any:
     params.kv_unified = True
     params.type_k = params.type_v = GGML_TYPES[options.kv_type]
     # Quantised values can be read by flash attention only.
-    params.flash_attn_type = FLASH_ATTENTION["auto" if options.kv_type == "f16" else "on"]
+    params.flash_attn_type = FLASH_ATTENTION[options.flash_attention if options.kv_type == "f16" else "on"]
     params.no_perf = True
     return params

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Self
 
 from engine.capi.context import ContextOptions
+from engine.flash_attention import goes_with
 from engine.llama.context import context_params
 from engine.llama.library import lib, log
 from engine.llama.model import Model
 from engine.llama.repack import HEAD, repacked_sizes
+from engine.protocol import FlashAttention
 from engine.sizes import ContextSizes, KVType, WeightSizes
 from models.header import Header
 
@@ -30,8 +32,9 @@ OUTPUT = re.compile(r"output buffer size = +([\d.]+) MiB")
 class DryModel:
     """Implements `engine.sizes.DrySizes`. Raises Failure for a file that is no chat model, as loading it would."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, flash_attention: FlashAttention = "auto") -> None:
         self.model = Model(path, dry=True)
+        self.flash_attention = flash_attention
         self.weights = self._weights()
         self._contexts: dict[ContextOptions, ContextSizes | None] = {}
 
@@ -59,7 +62,9 @@ class DryModel:
         return self.model.vocabulary.n_tokens
 
     def context(self, n_ctx: int, kv_type: KVType = "f16", n_batch: int = 512) -> ContextSizes | None:
-        options = ContextOptions(n_ctx=n_ctx, threads=1, n_batch=n_batch, kv_type=kv_type)
+        if not goes_with(self.flash_attention, kv_type):
+            return None
+        options = ContextOptions(n_ctx, 1, n_batch, kv_type=kv_type, flash_attention=self.flash_attention)
         if options not in self._contexts:
             self._contexts[options] = self._measure(options)
         return self._contexts[options]

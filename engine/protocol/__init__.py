@@ -42,11 +42,15 @@ from engine.protocol.lines import (
     type_name,
 )
 from engine.protocol.requests import (
+    MOST_LOOKUP,
+    MOST_SEED,
+    MOST_SEQUENCES,
     BackendName,
     BackendWish,
     Cancel,
     Count,
     DraftMode,
+    FlashAttention,
     Forget,
     Generate,
     Hello,
@@ -70,6 +74,9 @@ from engine.protocol.requests import (
 __all__ = [
     "ENDS",
     "EVENTS",
+    "MOST_LOOKUP",
+    "MOST_SEED",
+    "MOST_SEQUENCES",
     "REQUESTS",
     "VERSION",
     "BackendName",
@@ -83,6 +90,7 @@ __all__ = [
     "Event",
     "Failed",
     "Finished",
+    "FlashAttention",
     "Forget",
     "Forgotten",
     "Generate",

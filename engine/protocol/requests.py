@@ -12,7 +12,9 @@ DraftMode = Literal["off", "auto", "history", "history-published", "model", "mod
 KVType = Literal["f16", "q8_0", "q4_0"]
 BackendName = Literal["llama", "ik", "graph"]
 BackendWish = Literal["auto", "llama", "ik", "graph"]
+FlashAttention = Literal["auto", "on", "off"]
 StopReason = Literal["end", "stop", "length", "context", "cancelled"]
+MOST_SEED = 2**32 - 2  # llama.cpp takes the next one for “any”
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +51,8 @@ class Sampling:
         )
         check(self.repeat_last_n >= 0, f"repeat window must be 0 or more tokens, not {self.repeat_last_n}")
         check(
-            self.seed is None or 0 <= self.seed < 2**32 - 1,
-            f"seed must lie between 0 and 4294967294, not {self.seed}",
+            self.seed is None or 0 <= self.seed <= MOST_SEED,
+            f"seed must lie between 0 and {MOST_SEED}, not {self.seed}",
         )
 
 
@@ -100,7 +102,8 @@ class Load:
     taken by chats that are saved for fast opening, with 0 none are kept; None: the engine's own quota. `draft_model`: a
     small model's file with the same vocabulary, which drafts for this one. `backend`: the library that computes; auto,
     or None: the faster one. `kv_mode`: with another than exact, which only our own graph can, `kv_share` of the
-    kv-heads keep less than every token; answers change a little. Its answer may be Restart."""
+    kv-heads keep less than every token; answers change a little. `flash_attention`: off computes attention the long
+    way, which takes more memory and reads no quantised keys and values; auto: on. Its answer may be Restart."""
 
     id: int
     path: str
@@ -113,6 +116,7 @@ class Load:
     backend: BackendWish | None = None
     kv_mode: KVModeName = "exact"
     kv_share: float | None = None
+    flash_attention: FlashAttention = "auto"
 
     def __post_init__(self) -> None:
         check(

@@ -261,6 +261,19 @@ def test_dry_sizes_are_the_real_ones(dry, real, options):
     assert dry.context(options.n_ctx, options.kv_type, options.n_batch) == parse(lines)
 
 
+def test_without_flash_attention_scores_take_memory_and_values_stay_f16(dry, real):
+    options = ContextOptions(1024, 2, flash_attention="off")
+    with log.lines() as lines:
+        context = Context(real[0], options, StopFlag())
+    context.close()
+    with DryModel(default_model(), "off") as without:
+        assert without.context(1024) == parse(lines)
+        large = without.context(8192)
+        assert large
+        assert large.compute - dry.context(8192).compute > 100 * MIB
+        assert without.context(1024, "q8_0") is None
+
+
 def test_dry_weights_are_the_real_ones(dry, real):
     buffers = {line.split()[1]: float(line.split()[-2]) for line in real[1] if "model buffer size" in line}
     assert buffers.pop("CPU_Mapped") == pytest.approx(dry.weights.file / MIB, abs=0.01)
@@ -316,6 +329,20 @@ def test_command_refuses_bad_options_with_a_sentence(capsys, arguments, words):
     assert code == 2
     assert out == ""
     assert words in err
+
+
+def test_flash_attention_is_planned_and_what_needs_it_is_refused(capsys):
+    with_it, without = (
+        json.loads(run(capsys, str(default_model()), "--flash-attention", wish, "--backend", "llama", "--json")[1])
+        for wish in ("on", "off")
+    )
+    assert without["parts"]["compute"] - with_it["parts"]["compute"] > 100 * MIB
+    code, _, said = run(capsys, "--flash-attention", "off", "--kv-type", "q8_0")
+    assert code
+    assert "Keys and values stored as q8_0 need flash attention" in said
+    code, _, said = run(capsys, "--flash-attention", "off", "--backend", "graph")
+    assert code
+    assert "own graph computes with flash attention only" in said
 
 
 def test_command_refuses_other_files(capsys, tmp_path):

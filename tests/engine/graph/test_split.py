@@ -231,7 +231,7 @@ def test_a_ranking_that_is_not_this_models_is_none(small, tmp_path, monkeypatch,
 
 
 def test_a_lossy_cache_is_planned_smaller(small):
-    with closing(DryGraph(small.path)) as exact, closing(DryGraph(small.path, KVMode("merged", 0.5))) as merged:
+    with closing(DryGraph(small.path)) as exact, closing(DryGraph(small.path, kv_mode=KVMode("merged", 0.5))) as merged:
         plain, less = exact.context(8192), merged.context(8192)
         assert plain
         assert less

@@ -45,6 +45,18 @@ def test_contexts(dry, model, n_ctx, kv_type):
     assert sizes.output == 4 * dry.n_vocab
 
 
+@pytest.mark.parametrize("n_ctx", [512, 2048, 8192])
+def test_scores_without_flash_attention(model, n_ctx):
+    options = ContextOptions(n_ctx, 2, n_batch=MOST_WITHOUT, max_rows=MOST_WITHOUT, flash_attention="off")
+    with log.lines() as lines:
+        IkContext(model, options, StopFlag()).close()
+    with IkDryModel(default_model(), "off") as dry:
+        sizes = dry.context(n_ctx)
+        assert dry.context(n_ctx, "q8_0") is None
+    assert sizes
+    assert -1 < sizes.compute - GRAPH - logged(COMPUTE, lines) < 5 * MIB
+
+
 def test_a_log_without_sizes_is_a_bug():
     with pytest.raises(RuntimeError, match="no longer logs"):
         weights(["llm_load_tensors: something else"])
