@@ -39,7 +39,7 @@ class Notice(QFrame):
         self.close_button = QToolButton(self)
         self.close_button.clicked.connect(self.dismiss)
         self._layout()
-        self._step: Callable[[], None] | None = None
+        self._step: Callable[[], object] | None = None
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self.dismiss)
@@ -52,7 +52,7 @@ class Notice(QFrame):
         self,
         sentence: str,
         step: str = "",
-        work: Callable[[], None] | None = None,
+        work: Callable[[], object] | None = None,
         kind: Literal["problem", "note"] = "note",
         detail: str = "",
         milliseconds: int = 0,

@@ -34,6 +34,7 @@ from app.settings.chat_options_control import ChatOptionsControl
 from app.settings.keeping import Keeping
 from app.settings.preferences import Preferences
 from app.settings.settings import Settings
+from app.settings.settings_plan import SettingsPlan
 from app.sidebar.librarian import Librarian
 from app.transcript.message_acts import MessageActs
 from app.window import Window
@@ -76,7 +77,7 @@ class Chickadee(QObject):
         self.models = ModelKeeper(self.window, folders.settings, lambda: self.preferences.options)
         self.assistant.tailor = self.models.settings.tailored
         self.models.settings.listeners.append(self.preferences.renew)
-        settings.listeners.append(self.models.settings_changed)
+        settings.listeners.append(self.models.fetching.settings_changed)
         self._problems = ProblemNotice(self.window.notice, self.choose_model, self.assistant.start_engine)
         self._opened = QTimer(self)
         unsent = UnsentStore(self.library)
@@ -181,7 +182,10 @@ class Chickadee(QObject):
         self.options = ChatOptionsControl(self.window, self.shelf, settings, personas, self._opened.start)
         self.watching = Watching(self.window, self.assistant, self.shelf)
         self.appearance.shown += [self.window, self.watching, self.preferences, self.sheets, self.options]
-        self.keeping = Keeping(self.window, self.librarian, self._folders, cache_folder())
+        self.keeping = Keeping(self.preferences, self.librarian, self._folders, cache_folder())
+        self.settings_plan = SettingsPlan(self.preferences, self.models.planner, self.models.options.question)
+        self.assistant.listeners.append(self.settings_plan.stands)
+        bind("kept", self.keeping.open)
         self.appearance.shown += [self._problems, self.models, self.librarian, self.keeping, self]
 
     # --- what the user does -----------------------------------------------------------------------------------------

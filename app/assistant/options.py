@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from app.settings.setting import AUTO, Value
-from engine.protocol import Generate, Load
+from engine.protocol import MOST_LOOKUP, Generate, Load
 
 LOAD = {
     "engine.context": "n_ctx",
@@ -16,11 +16,13 @@ LOAD = {
     "engine.memory": "memory_bytes",
     "engine.backend": "backend",
     "engine.kv_type": "kv_type",
+    "engine.flash_attention": "flash_attention",
     "engine.kv_mode": "kv_mode",
     "engine.kv_share": "kv_share",
     "cache.saved_chats": "saved_chats_bytes",
 }
-SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repeat_penalty")
+OWN_AUTO = {"flash_attention"}  # of a Load: there auto is the engine's own word
+SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repeat_penalty", "seed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +36,13 @@ class Options:
 
 def options_of(values: Mapping[str, Value], max_tokens: int | None = None) -> Options:
     """`max_tokens` goes above the setting."""
-    load = {wish: _or_none(values[name]) for name, wish in LOAD.items()}
+    load = {wish: values[name] if wish in OWN_AUTO else or_none(values[name]) for name, wish in LOAD.items()}
     generate = {
-        "sampling": {name: values[f"answer.{name}"] for name in SAMPLING},
-        "max_tokens": max_tokens or _or_none(values["answer.max_tokens"]),
+        "sampling": {name: or_none(values[f"answer.{name}"]) for name in SAMPLING},
+        "max_tokens": max_tokens or or_none(values["answer.max_tokens"]),
         "kv_policy": values["engine.kv_policy"],
         "draft": values["engine.draft"],  # its auto is the engine's own word
+        "lookup": _lookup(values),
     }
     return Options(
         msgspec.convert({"id": 0, "path": ""} | load, Load),
@@ -48,6 +51,13 @@ def options_of(values: Mapping[str, Value], max_tokens: int | None = None) -> Op
     )
 
 
-def _or_none(value: Value) -> Value | None:
+def _lookup(values: Mapping[str, Value]) -> dict[str, Value]:
+    """Of places only so many as the tokens of each leave room for."""
+    lookup = {name: values[f"engine.lookup_{name}"] for name in ("match", "m", "n", "select")}
+    most = MOST_LOOKUP // int(lookup["n"])
+    return lookup | {"m": min(int(lookup["m"]), most)}
+
+
+def or_none(value: Value) -> Value | None:
     """The protocol leaves the choice to the engine with None."""
     return None if value == AUTO else value

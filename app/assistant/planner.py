@@ -4,16 +4,35 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from pathlib import Path
 
 import msgspec
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
 from app.assistant.line_buffer import LineBuffer
+from engine.protocol import Load
 from models.verdict import CHECKOUT, Ask, Verdict, planner_command
 
 log = logging.getLogger(__name__)
 IDLE_MS = 30_000
+
+
+def question(path: Path, load: Load, freed_bytes: int = 0) -> Ask:
+    """About the file at `path`, loaded as `load` says; `freed_bytes` are given back before."""
+    return Ask(
+        path=str(path),
+        n_ctx=load.n_ctx,
+        kv_type=load.kv_type,
+        threads=load.threads,
+        memory_bytes=load.memory_bytes,
+        freed_bytes=freed_bytes,
+        draft=load.draft_model,
+        backend=load.backend,
+        flash_attention=load.flash_attention,
+        kv_mode=load.kv_mode,
+        kv_share=load.kv_share,
+    )
 
 
 class Planner(QObject):
@@ -36,6 +55,11 @@ class Planner(QObject):
     def ask(self, key: Hashable, question: Ask) -> None:
         self._waiting[key] = question
         self._next()
+
+    def withdraw(self, keys: Iterable[Hashable]) -> None:
+        """Nobody waits for these any more; the one that is being worked out is still answered."""
+        for key in keys:
+            self._waiting.pop(key, None)
 
     def forget(self) -> None:
         """Nobody waits for the questions any more."""

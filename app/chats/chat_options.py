@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from app.assistant.options import SAMPLING, Options
+from app.assistant.options import SAMPLING, Options, or_none
 from app.settings.schema import ANSWER
-from app.settings.setting import AUTO, Value
+from app.settings.setting import Value
 
 BY_NAME = {setting.name: setting for setting in ANSWER}
 PROMPT = "answer.system_prompt"
@@ -56,10 +56,9 @@ def applied(options: Options, packed: str) -> Options:
     if not packed:
         return options
     values = unpacked(packed).values
-    sampling = {name: values[f"answer.{name}"] for name in SAMPLING if f"answer.{name}" in values}
+    sampling = {name: or_none(values[f"answer.{name}"]) for name in SAMPLING if f"answer.{name}" in values}
     generate = replace(options.generate, sampling=replace(options.generate.sampling, **sampling))  # type: ignore[arg-type]
     if "answer.max_tokens" in values:
-        longest = values["answer.max_tokens"]
-        generate = replace(generate, max_tokens=None if longest == AUTO else int(longest))
+        generate = replace(generate, max_tokens=or_none(values["answer.max_tokens"]))  # type: ignore[arg-type]
     prompt = str(values.get(PROMPT, options.system_prompt)).strip()
     return replace(options, generate=generate, system_prompt=prompt)

@@ -1,4 +1,4 @@
-"""The models in the running window: finds them, asks whether they fit, downloads, removes, and has them loaded."""
+"""The models in the running window: finds them, asks whether they fit, removes, and has them loaded or downloaded."""
 
 from __future__ import annotations
 
@@ -7,27 +7,26 @@ from collections.abc import Callable, Hashable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.assistant.options import Options
 from app.assistant.planner import Planner
 from app.assistant.standing import Standing
 from app.background import Background
 from app.look.throttle import Throttle
+from app.model_library.bringing import Bringing
+from app.model_library.fetching import Fetching
 from app.model_library.model_options_control import ModelOptionsControl
 from app.model_library.model_page import ModelPage
 from app.model_library.model_settings import ModelSettings
 from app.model_library.models_dialog import ModelsDialog
+from app.settings.one_dialog import OneDialog
 from app.words import told, tr
 from models.added import Added
 from models.catalogue import catalogue
 from models.collection import LocalModel, scan
-from models.downloads import Downloads, Job, Wanted, unfinished, wanted
 from models.failures import Failure
-from models.hub import Hub, RemoteModel, RepoResult
-from models.network import Network, forbidden
-from models.places import Place, own_folder
-from models.removal import Removal, purge, remove
+from models.places import own_folder
 from models.verdict import Ask, Verdict
 
 log = logging.getLogger(__name__)
@@ -42,59 +41,66 @@ class ModelKeeper(QObject):
 
     chosen = Signal(str)
     unloaded = Signal()
-    _job = Signal(object)  # from the downloads' thread into the window's
 
     def __init__(self, window: QWidget, settings: Path, options: Callable[[], Options]) -> None:
         super().__init__(window)
         self.page = ModelPage()
-        self.dialog: ModelsDialog | None = None
         self.planner = Planner(self)
         self.settings = ModelSettings(settings)
         self.options = ModelOptionsControl(window, self.settings, self.planner, options)
         self.options.load.connect(self.chosen)
         self.options.changed.connect(self._judge_again)
-        self._window, self._settings_path = window, settings
-        self._hub = Hub(Network(settings))
+        self._window = window
+        self._dialog: OneDialog[ModelsDialog] = OneDialog(self._closed)
         self._own = settings.parent / own_folder().name
         self._added = Added(settings.with_name(Added().path.name))
-        self._downloads: Downloads | None = None
+        self.bringing = Bringing(self, self._added)
+        self.fetching = Fetching(self, self.page, settings, self._own)
         self._background = Background(self)
-        self._removal: Removal | None = None
         self._looked = 0
         self._show = Throttle(self._show_page, SHOWN_EVERY_MS, self)
         self.planner.answered.connect(self._judged)
-        self._job.connect(self._progressed)
+        self.fetching.changed.connect(self._show.request)
+        self.fetching.listed.connect(self._judge)
+        self.fetching.arrived.connect(self.look)
+        self.fetching.searched.connect(self._searched)
+        for part in (self.fetching, self.bringing):
+            part.failed.connect(self._complain)
+        self.bringing.changed.connect(self.look)
+        self.bringing.said.connect(self._tell)
+
+    @property
+    def dialog(self) -> ModelsDialog | None:
+        """The open one."""
+        return self._dialog.open
 
     # --- opening and closing ----------------------------------------------------------------------------------------
 
     def open(self) -> None:
         """Show the dialog and look again what is here."""
-        if self.dialog is None:
-            self._take_up()
-            self.page.words = ""
-            dialog = self.dialog = ModelsDialog(self.page, self._window)
-            dialog.asked.connect(self.act)
-            dialog.search.connect(self.search)
-            dialog.typed.connect(self._typed)
-            dialog.add_folder.connect(self._choose_folder)
-            dialog.add_file.connect(self._choose_file)
-            dialog.finished.connect(self._closed)
-        self.dialog.show()
-        self.dialog.raise_()
-        self.dialog.activateWindow()
+        self._dialog.show(self._make)
         self.look()
+
+    def _make(self) -> ModelsDialog:
+        self._take_up()
+        self.page.words = ""
+        dialog = ModelsDialog(self.page, self._window)
+        dialog.asked.connect(self.act)
+        dialog.search.connect(self.search)
+        dialog.typed.connect(self._typed)
+        dialog.add_folder.connect(lambda: self.bringing.choose_folder(self.dialog))
+        dialog.add_file.connect(lambda: self.bringing.choose_file(self.dialog))
+        return dialog
 
     def close(self) -> None:
         """The window is closing: downloads go on at the next start."""
         self._background.close()
-        self._finish_removal()
+        self.bringing.finish()
         self._show.cancel()
         self.options.close()
         self.planner.close()
-        if self._downloads is not None:
-            self._downloads.close()
-        if self.dialog is not None:
-            self.dialog.close()
+        self.fetching.close()
+        self._dialog.close()
 
     def stands(self, standing: Standing) -> None:
         """Which model is in use."""
@@ -105,39 +111,26 @@ class ModelKeeper(QObject):
             self.page.loaded = loaded
             self._show.request()
 
-    def settings_changed(self) -> None:
-        """Connections may be forbidden now: what is under way waits."""
-        if self._downloads is not None and forbidden(self._settings_path):
-            self._downloads.pause_all()
-
     def retranslate(self) -> None:
         self.options.retranslate()
-        if self.dialog is not None:
-            self.dialog.retranslate()
+        self._dialog.retranslate()
 
     def restyle(self) -> None:
         self.options.restyle()
-        if self.dialog is not None:
-            self.dialog.restyle()
+        self._dialog.restyle()
 
     def _closed(self) -> None:
-        self.dialog = None
-        self._finish_removal()
+        self.options.close()  # it lies on the dialog and goes with it
+        self.bringing.finish()
         self.planner.forget()
 
     def _take_up(self) -> None:
-        """The first time: the catalogue, and downloads that an earlier run did not end."""
-        if self._downloads is not None:
-            return
-        self._downloads = Downloads(self._hub.network)
-        self._downloads.listeners.append(self._job.emit)
-        purge(Place("own", self._own))
+        """The catalogue, and downloads that an earlier run did not end."""
         try:
             self.page.entries = catalogue()
         except Failure as failure:
             log.warning("%s (%s)", failure, failure.detail)
-        for model in unfinished(self._own):
-            self._downloads.add(model, state="paused")
+        self.fetching.take_up()
 
     # --- what is here -----------------------------------------------------------------------------------------------
 
@@ -175,10 +168,9 @@ class ModelKeeper(QObject):
         self._show.request()
 
     def _judged(self, key: Hashable, verdict: Verdict) -> None:
-        if isinstance(key, tuple) and key[0] == "options":
-            return
-        self.page.verdicts[key] = verdict
-        self._show.request()
+        if isinstance(key, tuple) and key[0] in ("here", "entry", "file"):
+            self.page.verdicts[key] = verdict
+            self._show.request()
 
     # --- what the user does -----------------------------------------------------------------------------------------
 
@@ -194,15 +186,13 @@ class ModelKeeper(QObject):
         if kind == "here":
             self._act_here(self.page.model(Path(str(name))), action)
         elif kind == "job":
-            self._act_on_job(next(job for job in self.page.jobs if job.id == name), action)
+            self._act_on_job(int(str(name)), action)
         elif kind == "entry":
-            entry = next(entry for entry in self.page.entries if entry.id == name)
-            self._fetch(lambda: wanted(self._hub.model(entry.repo, entry.file), self._hub, self._own))
+            self.fetching.suggestion(str(name))
         elif kind == "repo":
-            self._background.run(lambda: self._hub.models(str(name)), self._listed, self._complain)
+            self.fetching.show_files(str(name))
         else:
-            model = next(one for one in self.page.files if one.files[0].path == key[2])
-            self._fetch(lambda: wanted(model, self._hub, self._own))
+            self.fetching.file(str(key[2]))
 
     def _act_here(self, model: LocalModel | None, action: str) -> None:
         if model is None:
@@ -214,111 +204,42 @@ class ModelKeeper(QObject):
         elif action == "options":
             self.options.open(model, self.page.drafters_for(model), self.dialog)
         elif action == "forget":
-            self._forget(model.place.path)
+            self.bringing.forget(model.place.path)
         else:
-            self._remove(model)
+            self.bringing.remove(model)
 
-    def _act_on_job(self, job: Job, action: str) -> None:
-        assert self._downloads
+    def _act_on_job(self, id: int, action: str) -> None:
+        job = next(job for job in self.page.jobs if job.id == id)
         if action == "load" and job.path:
             self.chosen.emit(str(job.path))
         elif action == "hide":
             self.page.hidden.add(job.id)
             self._show_page()
-        elif action == "pause":
-            self._downloads.pause(job.id)
-        elif action == "resume":
-            self._downloads.resume(job.id)
         else:
-            self._downloads.cancel(job.id)
+            self.fetching.act(job, action)
 
     def search(self, words: str) -> None:
         """Ask the hub: the user pressed the button that says so."""
         if self.dialog is not None:
             self.dialog.tell("")
             self.dialog.show_searching(True)
-        self._background.run(lambda: self._hub.search(words), self._searched, self._complain)
+        self.fetching.search(words)
 
-    def _searched(self, results: tuple[RepoResult, ...]) -> None:
-        self.page.results, self.page.files = results, ()
+    def _searched(self, count: int) -> None:
         if self.dialog is not None:
             self.dialog.show_searching(False)
-            if not results:
+            if not count:
                 self.dialog.tell(tr("huggingface.co has no model of this kind with these words."))
-        self._show_page()
-
-    def _listed(self, models: tuple[RemoteModel, ...]) -> None:
-        self.page.files = models
-        self._show_page()
-        self._judge()
-
-    def _fetch(self, find: object) -> None:
-        assert callable(find)
-        self._background.run(find, self._queue, self._complain)
-
-    def _queue(self, model: Wanted) -> None:
-        assert self._downloads
-        self._downloads.add(model)
-
-    def _progressed(self, job: Job) -> None:
-        assert self._downloads
-        was = {one.id: one.state for one in self.page.jobs}
-        self.page.jobs = self._downloads.jobs
-        if job.state == "done" and was.get(job.id) != "done":
-            self.look()
-        self._show.request()
-
-    def _remove(self, model: LocalModel) -> None:
-        self._finish_removal()
-        removal = self._removal = remove(model, self._added)
-        said = tr("{model} was deleted.") if removal.deletes else tr("{model} is no longer listed; its file stays.")
-        if self.dialog is not None:
-            self.dialog.tell(said.format(model=model.name), tr("Undo"), self._undo)
-        self.look()
-
-    def _forget(self, folder: Path) -> None:
-        """Look no more into a folder that was added."""
-        if self._added.drop(folder) and self.dialog is not None:
-            said = tr("{folder} is no longer looked into; its files stay.", folder=folder)
-            self.dialog.tell(said, tr("Undo"), lambda: self.add(str(folder)))
-        self.look()
-
-    def _undo(self) -> None:
-        removal, self._removal = self._removal, None
-        try:
-            if removal is not None:
-                removal.undo()
-        except Failure as failure:
-            self._complain(failure)
-        self.look()
-
-    def _finish_removal(self) -> None:
-        removal, self._removal = self._removal, None
-        if removal is not None:
-            removal.finish()
-
-    def _choose_folder(self) -> None:
-        chooser = QFileDialog(self.dialog, tr("Add folder…"))
-        chooser.setFileMode(QFileDialog.FileMode.Directory)
-        self._choose(chooser)
-
-    def _choose_file(self) -> None:
-        self._choose(QFileDialog(self.dialog, tr("Add file…"), "", tr("Models (*.gguf)")))
-
-    def _choose(self, chooser: QFileDialog) -> None:
-        chooser.fileSelected.connect(self.add)
-        chooser.finished.connect(chooser.deleteLater)
-        chooser.open()
 
     def add(self, path: str) -> None:
         """One more folder to look in, or one more file."""
-        try:
-            self._added.add(Path(path))
-        except Failure as failure:
-            self._complain(failure)
-        self.look()
+        self.bringing.add(path)
 
     # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _tell(self, sentence: str, undo: Callable[[], None]) -> None:
+        if self.dialog is not None:
+            self.dialog.tell(sentence, tr("Undo"), undo)
 
     def _typed(self, words: str) -> None:
         self.page.words = words

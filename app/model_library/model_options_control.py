@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
+from app.assistant.effects import Effects
 from app.assistant.options import Options
-from app.assistant.planner import Planner
+from app.assistant.planner import Planner, question
 from app.model_library.model_options import ModelOptions
 from app.model_library.model_settings import ModelSettings
+from app.settings.one_dialog import OneDialog
 from models.collection import LocalModel
-from models.verdict import Ask, Verdict
+from models.verdict import Ask
 
 
 class ModelOptionsControl(QObject):
@@ -26,39 +28,31 @@ class ModelOptionsControl(QObject):
         self, window: QWidget, settings: ModelSettings, planner: Planner, options: Callable[[], Options]
     ) -> None:
         super().__init__(window)
-        self.dialog: ModelOptions | None = None
         self.freed = 0
-        self._window, self._settings, self._planner, self._options = window, settings, planner, options
+        self._dialog: OneDialog[ModelOptions] = OneDialog(self._closed)
+        self._window, self._settings, self._options = window, settings, options
         self._loaded: Path | None = None
-        planner.answered.connect(self._judged)
+        self._effects = Effects(planner, self)
+        self._effects.changed.connect(self._show_plan)
+        self.close, self.retranslate, self.restyle = self._dialog.close, self._dialog.retranslate, self._dialog.restyle
+
+    @property
+    def dialog(self) -> ModelOptions | None:
+        """The open one."""
+        return self._dialog.open
 
     def open(self, model: LocalModel, drafters: list[LocalModel], parent: QWidget | None = None) -> None:
         """One model's at a time."""
-        if self.dialog is not None:
-            self.dialog.close()
-        dialog = self.dialog = ModelOptions(model, drafters, self._settings, parent or self._window)
+        self._dialog.close()
+        dialog = self._dialog.show(lambda: ModelOptions(model, drafters, self._settings, parent or self._window))
         dialog.changed.connect(self._changed)
         dialog.load.connect(lambda: self.load.emit(str(model.path)))
-        dialog.finished.connect(self._closed)
         dialog.show_loaded(model.path == self._loaded)
-        dialog.show()
-        dialog.raise_()
-        dialog.activateWindow()
-        self._ask()
+        self._effects.ask(self.question(model.path))
 
     def question(self, path: Path) -> Ask:
         """About a model, loaded as its options and the settings say."""
-        load = self._settings.tailored(path, self._options()).load
-        return Ask(
-            path=str(path),
-            n_ctx=load.n_ctx,
-            kv_type=load.kv_type,
-            threads=load.threads,
-            memory_bytes=load.memory_bytes,
-            freed_bytes=self.freed,
-            draft=load.draft_model,
-            backend=load.backend,
-        )
+        return question(path, self._settings.tailored(path, self._options()).load, self.freed)
 
     def stands(self, loaded: Path | None, freed: int) -> None:
         """Which model is in use, and what it gives back when another one is loaded."""
@@ -66,32 +60,14 @@ class ModelOptionsControl(QObject):
         if self.dialog is not None:
             self.dialog.show_loaded(self.dialog.model.path == loaded)
 
-    def close(self) -> None:
+    def _show_plan(self) -> None:
         if self.dialog is not None:
-            self.dialog.close()
-
-    def retranslate(self) -> None:
-        if self.dialog is not None:
-            self.dialog.retranslate()
-
-    def restyle(self) -> None:
-        if self.dialog is not None:
-            self.dialog.restyle()
-
-    def _ask(self) -> None:
-        if self.dialog is not None:
-            path = self.dialog.model.path
-            self.dialog.show_verdict(None)
-            self._planner.ask(("options", path), self.question(path))
-
-    def _judged(self, key: Hashable, verdict: Verdict) -> None:
-        if self.dialog is not None and key == ("options", self.dialog.model.path):
-            self.dialog.show_verdict(verdict)
+            self.dialog.show_plan(self._effects.verdict, self._effects.words)
 
     def _changed(self) -> None:
-        self._ask()
         if self.dialog is not None:
+            self._effects.ask(self.question(self.dialog.model.path))
             self.changed.emit(self.dialog.model.path)
 
     def _closed(self) -> None:
-        self.dialog = None
+        self._effects.forget()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from app.look.theme import SIZES
 from app.model_library.model_rows import ACTIONS, Action, ModelRow
+from app.settings.page import button, label
 from app.words import tr
 
 PERMILLE = 1000
@@ -21,10 +24,10 @@ class ModelRowView(QFrame):
         super().__init__(parent)
         self.setObjectName("settingRow")
         self.row = row
-        self.title = self._label("settingTitle")
-        self.facts = self._label("settingHelp")
-        self.verdict = self._label("verdict")
-        self.problem = self._label("problem")
+        self.title = label("settingTitle", self)
+        self.facts = label("settingHelp", self)
+        self.verdict = label("verdict", self)
+        self.problem = label("problem", self)
         self.bar = QProgressBar(self)
         self.bar.setRange(0, PERMILLE)
         self.bar.setTextVisible(False)
@@ -35,9 +38,9 @@ class ModelRowView(QFrame):
 
     def show_row(self, row: ModelRow) -> None:
         self.row = row
-        for label, text in ((self.title, row.title), (self.facts, row.facts), (self.verdict, row.verdict)):
-            label.setText(text)
-            label.setVisible(bool(text))
+        for line, text in ((self.title, row.title), (self.facts, row.facts), (self.verdict, row.verdict)):
+            line.setText(text)
+            line.setVisible(bool(text))
         self.problem.setText(row.problem)
         self.problem.setVisible(bool(row.problem))
         if self.verdict.property("tone") != row.tone:
@@ -52,32 +55,24 @@ class ModelRowView(QFrame):
         self.retranslate()
 
     def retranslate(self) -> None:
-        for action, button in self.buttons.items():
-            button.setText(tr(ACTIONS[action]))
-            button.setAccessibleName(tr("{action}: {model}", action=tr(ACTIONS[action]), model=self.row.title))
+        for action, made in self.buttons.items():
+            made.setText(tr(ACTIONS[action]))
+            made.setAccessibleName(tr("{action}: {model}", action=tr(ACTIONS[action]), model=self.row.title))
 
     def _make_buttons(self) -> None:
-        had_focus = any(button.hasFocus() for button in self.buttons.values())
-        for button in self.buttons.values():
-            self._row.removeWidget(button)
-            button.deleteLater()
+        had_focus = any(old.hasFocus() for old in self.buttons.values())
+        for old in self.buttons.values():
+            self._row.removeWidget(old)
+            old.deleteLater()
         self.buttons = {}
         for action in self.row.actions:
-            button = QPushButton(self)
-            button.setProperty("kind", "step")
-            button.setAutoDefault(False)
-            button.clicked.connect(lambda _=False, action=action: self.asked.emit(self.row.key, action))
-            self._row.addWidget(button, 0, Qt.AlignmentFlag.AlignVCenter)
-            self.buttons[action] = button
+            made = self.buttons[action] = button(self, partial(self._ask, action))
+            self._row.addWidget(made, 0, Qt.AlignmentFlag.AlignVCenter)
         if had_focus and self.buttons:
             next(iter(self.buttons.values())).setFocus()
 
-    def _label(self, name: str) -> QLabel:
-        label = QLabel(self)
-        label.setObjectName(name)
-        label.setWordWrap(True)
-        label.setTextFormat(Qt.TextFormat.PlainText)
-        return label
+    def _ask(self, action: Action) -> None:
+        self.asked.emit(self.row.key, action)
 
     def _layout(self) -> None:
         words = QVBoxLayout()

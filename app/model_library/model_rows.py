@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from app.assistant.plan_words import Tone, tone_of, verdict_words
 from app.words import mark, told, tr, tr_n
 from models.byte_sizes import show_bytes
 from models.catalogue import Entry
@@ -16,7 +17,6 @@ from models.hub import RemoteModel, RepoResult
 from models.places import Kind
 from models.verdict import Verdict
 
-Tone = Literal["", "fits", "tight", "no"]
 Action = Literal[
     "load", "unload", "options", "remove", "forget", "download", "files", "pause", "resume", "cancel", "hide"
 ]
@@ -176,26 +176,3 @@ def duration(seconds: float) -> str:
     if minutes >= 120:
         return tr("{hours} hours", hours=minutes // 60)
     return tr_n("{n} minute", "{n} minutes", max(1, minutes))
-
-
-def verdict_words(verdict: Verdict | None) -> str:
-    """One line: does it fit this computer's memory, and with how much context?"""
-    if verdict is None:
-        return tr("Working out whether it fits…")
-    if verdict.verdict == "unknown":
-        return told(verdict.problem) or tr("Whether it fits is not known.")
-    size = show_bytes(verdict.total_bytes)
-    if not verdict.exact:
-        size = tr("about {size}", size=size)
-    if verdict.verdict == "no":
-        if verdict.max_n_ctx:
-            return tr("Does not fit: {size}; a context of {n} tokens would", size=size, n=f"{verdict.max_n_ctx:,}")
-        return tr("Does not fit: it needs {size} of memory", size=size)
-    words = mark("Fits: {size} of memory with {n} tokens")
-    if verdict.verdict == "tight":
-        words = mark("Tight: {size} of memory with {n} tokens")
-    return tr(words, size=size, n=f"{verdict.n_ctx:,}")
-
-
-def tone_of(verdict: Verdict | None) -> Tone:
-    return verdict.verdict if verdict and verdict.verdict != "unknown" else ""

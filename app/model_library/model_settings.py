@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from app.assistant.options import Options
+from app.assistant.options import OWN_AUTO, Options, or_none
 from app.settings.schema import ENGINE
 from app.settings.setting import AUTO, Setting, Value
 from app.settings.settings_file import SettingsFile
@@ -20,8 +20,8 @@ SAME = "settings"  # the value that stands for: as in the settings
 SAME_SHOWN = mark("As in the settings")
 NONE = "none"
 NUMBERS = {"context": "n_ctx", "threads": "threads", "kv_share": "kv_share"}
-CHOICES = {"kv_type": "kv_type", "kv_mode": "kv_mode", "backend": "backend"}
-ANSWERS = {"draft": "draft", "kv_policy": "kv_policy"}
+CHOICES = ("kv_type", "flash_attention", "kv_mode", "backend")
+ANSWERS = ("draft", "kv_policy")
 TITLES = {
     "context": mark("Tokens of a chat that this model sees at once; automatic: as in the settings."),
     "threads": mark("Threads of the processor that compute this model; automatic: as in the settings."),
@@ -35,7 +35,7 @@ def settings_for(drafters: Iterable[LocalModel] = ()) -> tuple[Setting, ...]:
     numbers = [replace(found[key], section=SECTION, help=help) for key, help in TITLES.items()]
     choices = [
         replace(found[key], section=SECTION, default=SAME, choices=((SAME, SAME_SHOWN), *found[key].choices))
-        for key in ("kv_type", "kv_mode", "kv_policy", "backend", "draft")
+        for key in ("kv_type", "flash_attention", "kv_mode", "kv_policy", "backend", "draft")
     ]
     files = tuple((str(model.path), model.name) for model in drafters)
     drafter = Setting(
@@ -79,20 +79,9 @@ class ModelSettings:
 
     def tailored(self, model: Path | None, options: Options) -> Options:
         """The options to load this model and to answer with it."""
-        if model is None or not self._table(model):
-            return options
-        values = self.values(model)
-        load: dict[str, object] = {wish: values[key] for key, wish in NUMBERS.items() if values[key] != AUTO}
-        load |= {wish: _chosen(values[key]) for key, wish in CHOICES.items() if values[key] != SAME}
-        drafter = Path(str(values["draft_model"]))
-        if drafter.is_file():  # one that was deleted since must not be in the way
-            load["draft_model"] = str(drafter)
-        answers = {wish: values[key] for key, wish in ANSWERS.items() if values[key] != SAME}
-        return replace(
-            options,
-            load=replace(options.load, **load),  # type: ignore[arg-type]
-            generate=replace(options.generate, **answers),  # type: ignore[arg-type]
-        )
+        if model is not None and self._table(model):
+            options = _with(self.values(model), options)
+        return _without_missing_drafter(options)
 
     def _table(self, model: Path) -> Mapping[str, object]:
         models = self._file.read().tables.get(SECTION)
@@ -105,6 +94,25 @@ class ModelSettings:
             listener()
 
 
-def _chosen(value: Value) -> Value | None:
-    """The protocol leaves the choice to the engine with None."""
-    return None if value == AUTO else value
+def _with(values: Mapping[str, Value], options: Options) -> Options:
+    """The model's own values above those of the options."""
+    load: dict[str, object] = {wish: values[key] for key, wish in NUMBERS.items() if values[key] != AUTO}
+    for key in CHOICES:
+        if values[key] != SAME:
+            load[key] = values[key] if key in OWN_AUTO else or_none(values[key])
+    drafter = Path(str(values["draft_model"]))
+    if drafter.is_file():  # one that was deleted since must not be in the way
+        load["draft_model"] = str(drafter)
+    answers = {key: values[key] for key in ANSWERS if values[key] != SAME}
+    return replace(
+        options,
+        load=replace(options.load, **load),  # type: ignore[arg-type]
+        generate=replace(options.generate, **answers),  # type: ignore[arg-type]
+    )
+
+
+def _without_missing_drafter(options: Options) -> Options:
+    """Drafting by a model is a setting of all models, and not every model has one that drafts for it."""
+    if options.load.draft_model or not options.generate.draft.startswith("model"):
+        return options
+    return replace(options, generate=replace(options.generate, draft="auto"))

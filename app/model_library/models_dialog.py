@@ -5,23 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from itertools import pairwise
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import (
-    QDialog,
-    QFrame,
-    QHBoxLayout,
-    QLabel,
-    QLineEdit,
-    QPushButton,
-    QScrollArea,
-    QVBoxLayout,
-    QWidget,
-)  # fmt: skip
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from app.look.theme import SIZES
 from app.model_library.model_page import SECTIONS, ModelPage
 from app.model_library.model_row_view import ModelRowView
 from app.model_library.model_rows import ModelRow
+from app.settings.page import Page, Sheet, button, fit, heading, inset, label
 from app.words import mark, tr
 
 CONSENT = mark(
@@ -29,7 +20,7 @@ CONSENT = mark(
 )
 
 
-class ModelsDialog(QDialog):
+class ModelsDialog(Sheet):
     """`asked` carries a row's key and an action; `search` the words for the hub; `typed` those in the line.
 
     `add_folder` and `add_file` ask for one more place to look in."""
@@ -42,8 +33,6 @@ class ModelsDialog(QDialog):
 
     def __init__(self, page: ModelPage, parent: QWidget) -> None:
         super().__init__(parent)
-        self.setObjectName("settings")
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.page = page
         self.rows: dict[Hashable, ModelRowView] = {}
         self._order: list[Hashable] = []
@@ -52,18 +41,19 @@ class ModelsDialog(QDialog):
         self.line.setClearButtonEnabled(True)
         self.line.textChanged.connect(self.typed)
         self.line.returnPressed.connect(self._search)
-        self.search_button = self._button(self._search)
-        self.consent = self._label("settingHelp")
-        self.note = self._label("settingHelp")
+        self.search_button = button(self, self._search)
+        self.consent = label("settingHelp", self)
+        self.note = label("settingHelp", self)
         self.note.hide()
-        self.nothing = self._label("nothingFound")
-        self.undo_button = self._button(self._undo)
+        self.nothing = label("nothingFound", self)
+        self.list = Page(self, steady=True)  # a search moves nothing aside
+        self.undo_button = button(self, self._undo)
         self.undo_button.hide()
         self._work: Callable[[], None] | None = None
-        self.folder_button = self._button(self.add_folder.emit)
-        self.file_button = self._button(self.add_file.emit)
-        self.close_button = self._button(self.accept)
-        self.headings = {name: self._label("settingsSection") for name in SECTIONS}
+        self.folder_button = button(self, self.add_folder.emit)
+        self.file_button = button(self, self.add_file.emit)
+        self.close_button = button(self, self.accept)
+        self.headings = {name: heading(self) for name in SECTIONS}
         self._layout()
         self.retranslate()
         self.restyle()
@@ -84,8 +74,8 @@ class ModelsDialog(QDialog):
             self._place(sections)
             self._order = order
         self._order_tabs([row.key for section in sections.values() for row in section])
-        for name, heading in self.headings.items():
-            heading.setVisible(bool(sections[name]))
+        for name, title in self.headings.items():
+            title.setVisible(bool(sections[name]))
         self.nothing.setVisible(not rows)
 
     def tell(self, sentence: str, step: str = "", work: Callable[[], None] | None = None) -> None:
@@ -111,39 +101,39 @@ class ModelsDialog(QDialog):
         self.folder_button.setText(tr("Add folder…"))
         self.file_button.setText(tr("Add file…"))
         self.close_button.setText(tr("Close"))
-        for name, heading in self.headings.items():
-            heading.setText(tr(SECTIONS[name]))
+        for name, title in self.headings.items():
+            title.setText(tr(SECTIONS[name]))
         self.show_searching(False)
         self.show_page()
 
     def restyle(self) -> None:
         room = self.screen().availableSize()
         self.setMinimumWidth(min(SIZES.dialog * 4 // 5, room.width()))  # three buttons and some words beside them
-        self.resize(min(SIZES.dialog, room.width()), min(SIZES.dialog_height, room.height() * 9 // 10))
+        fit(self)
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _show_row(self, key: Hashable, row: ModelRow) -> None:
         view = self.rows.get(key)
         if view is None:
-            view = self.rows[key] = ModelRowView(row, self._list)
+            view = self.rows[key] = ModelRowView(row, self.list.rows)
             view.asked.connect(self.asked)
         elif view.row != row:
             view.show_row(row)
 
     def _place(self, sections: dict[str, list[ModelRow]]) -> None:
         """In the order of the sections; a file of the hub stands under its model, a little to the right."""
-        while self._column.count():
-            self._column.takeAt(0)
+        while self.list.column.count():
+            self.list.column.takeAt(0)
         for name, section in sections.items():
-            self._column.addWidget(self.headings[name])
+            self.list.column.addWidget(self.headings[name])
             for row in section:
                 view = self.rows[row.key]
                 is_file = isinstance(row.key, tuple) and row.key[0] == "file"
                 view.setContentsMargins(SIZES.indent if is_file else 0, 0, 0, 0)
-                self._column.addWidget(view)
-        self._column.addWidget(self.nothing)
-        self._column.addStretch(1)
+                self.list.column.addWidget(view)
+        self.list.column.addWidget(self.nothing)
+        self.list.column.addStretch(1)
 
     def _order_tabs(self, keys: list[Hashable]) -> None:
         """From the line down the rows to what stands below them, also for buttons that came later."""
@@ -165,56 +155,12 @@ class ModelsDialog(QDialog):
         if work is not None:
             work()
 
-    def _label(self, name: str) -> QLabel:
-        label = QLabel(self)
-        label.setObjectName(name)
-        label.setWordWrap(True)
-        label.setTextFormat(Qt.TextFormat.PlainText)
-        return label
-
-    def _button(self, work: Callable[[], object]) -> QPushButton:
-        button = QPushButton(self)
-        button.setProperty("kind", "step")
-        button.setAutoDefault(False)
-        button.clicked.connect(lambda: work())
-        return button
-
     def _layout(self) -> None:
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, SIZES.gap_l, 0, SIZES.gap_m)
         layout.setSpacing(SIZES.gap)
-        layout.addLayout(self._inset(self.line, 1, self.search_button))
-        layout.addLayout(self._inset(self.consent, 1))
-        layout.addWidget(self._scrolled(), 1)
-        layout.addLayout(self._inset(self.note, 1, self.undo_button))
-        layout.addLayout(self._inset(self.folder_button, 0, self.file_button, None, self.close_button))
-
-    def _inset(self, first: QWidget, stretch: int, *others: QWidget | None) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setContentsMargins(SIZES.gap_xl, 0, SIZES.gap_xl, 0)
-        row.setSpacing(SIZES.gap)
-        row.addWidget(first, stretch)
-        for widget in others:
-            if widget is None:
-                row.addStretch(1)
-            else:
-                row.addWidget(widget)
-        return row
-
-    def _scrolled(self) -> QScrollArea:
-        self._list = QWidget()
-        self._list.setObjectName("settingRows")
-        self._column = QVBoxLayout(self._list)
-        self._column.setContentsMargins(SIZES.gap_xl, 0, SIZES.gap_xl - SIZES.scroll_bar, SIZES.gap)
-        self._column.setSpacing(0)
-        for heading in (*self.headings.values(), self.nothing):
-            heading.setContentsMargins(0, SIZES.gap_l, 0, SIZES.gap)
-        area = QScrollArea(self)
-        area.setObjectName("settingsArea")
-        area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)  # so that a search moves nothing aside
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        area.setWidget(self._list)
-        return area
+        layout.addLayout(inset(self.line, self.search_button, wide=self.line))
+        layout.addLayout(inset(self.consent, wide=self.consent))
+        layout.addWidget(self.list, 1)
+        layout.addLayout(inset(self.note, self.undo_button, wide=self.note))
+        layout.addLayout(inset(self.folder_button, self.file_button, None, self.close_button))

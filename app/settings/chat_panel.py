@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import (
-    QDialog,
-    QFrame,
-    QHBoxLayout,
-    QLabel,
-    QLineEdit,
-    QPushButton,
-    QScrollArea,
-    QVBoxLayout,
-    QWidget,
-)  # fmt: skip
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QLabel, QLineEdit, QVBoxLayout, QWidget
 
 from app.chats.chat_options import ChatOptions
 from app.chats.persona import Persona
 from app.look.theme import SIZES
+from app.settings.page import Page, Sheet, button, fit, inset, label
 from app.settings.schema import ANSWER
 from app.settings.setting import Value
 from app.settings.setting_controls import Choice
@@ -29,7 +20,7 @@ from app.words import tr
 OWN_VALUES = "\0"  # the entry for a chat that follows no persona; no name has a zero
 
 
-class ChatPanel(QDialog):
+class ChatPanel(Sheet):
     """`changed` carries a setting's name and value, None for the settings' own; `chosen` a persona's name, "" for none.
 
     `saved` carries the name to keep the options under, `renamed` the persona's new one, `deleted` the name."""
@@ -42,7 +33,6 @@ class ChatPanel(QDialog):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self.setObjectName("settings")
         self._own: set[str] = set()
         self._asking = ""  # what the name is for: save or rename
         self.heading = QLabel(self)
@@ -51,13 +41,10 @@ class ChatPanel(QDialog):
         self.personas.edited.connect(lambda name: self.chosen.emit("" if name == OWN_VALUES else name))
         self.heading.setBuddy(self.personas)
         self.save, self.rename, self.remove, self.accept_name, self.cancel_name, self.close_button = (
-            self._button() for _ in range(6)
+            button(self) for _ in range(6)
         )
         self.name = QLineEdit(self)
-        self.problem = QLabel(self)
-        self.problem.setObjectName("problem")
-        self.problem.setWordWrap(True)
-        self.problem.setTextFormat(Qt.TextFormat.PlainText)
+        self.problem = label("problem", self)
         self.rows = {setting.name: SettingRow(setting, self) for setting in ANSWER}
         for row in self.rows.values():
             row.changed.connect(self.changed)
@@ -95,7 +82,7 @@ class ChatPanel(QDialog):
         self.setWindowTitle(tr("This chat"))
         self.heading.setText(tr("Persona"))
         self.personas.setAccessibleName(tr("Persona"))
-        for button, words, help in (
+        for each, words, help in (
             (self.save, tr("Save as persona…"), tr("Keep these instructions and values under a name")),
             (self.rename, tr("Rename…"), tr("Rename this persona")),
             (self.remove, tr("Delete"), tr("Delete this persona; chats keep its values")),
@@ -103,9 +90,9 @@ class ChatPanel(QDialog):
             (self.cancel_name, tr("Cancel"), ""),
             (self.close_button, tr("Close"), ""),
         ):
-            button.setText(words)
-            button.setToolTip(help)
-            button.setAccessibleDescription(help)
+            each.setText(words)
+            each.setToolTip(help)
+            each.setAccessibleDescription(help)
         self.name.setPlaceholderText(tr("Name of the persona"))
         self.name.setAccessibleName(tr("Name of the persona"))
         for row in self.rows.values():
@@ -159,53 +146,18 @@ class ChatPanel(QDialog):
         elif self._asking == "rename":
             self.renamed.emit(self._current(), self.name.text())
 
-    def _button(self) -> QPushButton:
-        button = QPushButton(self)
-        button.setProperty("kind", "step")
-        button.setAutoDefault(False)
-        return button
-
     def _layout(self) -> None:
-        room = self.screen().availableSize()
-        self.resize(min(SIZES.dialog, room.width()), min(SIZES.dialog_height, room.height() * 9 // 10))
+        fit(self)
+        page = Page(self)
+        for row in self.rows.values():
+            page.column.addWidget(row)
+        page.column.addStretch(1)
+        naming = (self.name, self.accept_name, self.cancel_name)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, SIZES.gap_l, 0, SIZES.gap_m)
         layout.setSpacing(SIZES.gap_m)
-        layout.addLayout(self._row(self.heading, self.personas, None))
-        layout.addLayout(
-            self._row(self.save, self.rename, self.remove, self.name, self.accept_name, self.cancel_name, None)
-        )
-        self.problem.setContentsMargins(SIZES.gap_xl, 0, SIZES.gap_xl, 0)
-        layout.addWidget(self.problem)
-        layout.addWidget(self._scrolled(), 1)
-        layout.addLayout(self._row(None, self.close_button))
-
-    def _row(self, *widgets: QWidget | None) -> QHBoxLayout:
-        """None is the stretch."""
-        row = QHBoxLayout()
-        row.setContentsMargins(SIZES.gap_xl, 0, SIZES.gap_xl, 0)
-        row.setSpacing(SIZES.gap)
-        for widget in widgets:
-            if widget is None:
-                row.addStretch(1)
-            else:
-                row.addWidget(widget)
-        return row
-
-    def _scrolled(self) -> QScrollArea:
-        rows = QWidget()
-        rows.setObjectName("settingRows")
-        column = QVBoxLayout(rows)
-        column.setContentsMargins(SIZES.gap_xl, 0, SIZES.gap_xl, 0)
-        column.setSpacing(0)
-        for row in self.rows.values():
-            column.addWidget(row)
-        column.addStretch(1)
-        area = QScrollArea(self)
-        area.setObjectName("settingsArea")
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setWidgetResizable(True)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        area.setWidget(rows)
-        return area
+        layout.addLayout(inset(self.heading, self.personas, None))
+        layout.addLayout(inset(self.save, self.rename, self.remove, *naming, None))
+        layout.addLayout(inset(self.problem, wide=self.problem))
+        layout.addWidget(page, 1)
+        layout.addLayout(inset(None, self.close_button))

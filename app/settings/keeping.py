@@ -1,4 +1,4 @@
-"""Opens the page of what is kept, measures it off the window's thread, and deletes what the user says."""
+"""The page of what is kept, in the settings: measures it off the window's thread, and deletes what the user says."""
 
 from __future__ import annotations
 
@@ -10,61 +10,64 @@ from PySide6.QtGui import QDesktopServices
 from app.background import Background
 from app.folders import Folders
 from app.library.kept_files import delete_files, kinds, measured
-from app.settings.kept_sheet import KeptSheet
+from app.settings.kept_page import KeptPage
+from app.settings.preferences import Preferences
+from app.settings.settings_dialog import SettingsDialog
 from app.sidebar.librarian import Librarian
-from app.window import Window
-from app.words import told, tr
+from app.words import mark, told, tr
 from models.failures import Failure
+
+PAGE = "kept"
+TITLE = mark("What is kept on this computer")
 
 
 class Keeping(QObject):
     """`cache`: the folder for what can be worked out again."""
 
-    def __init__(self, window: Window, librarian: Librarian, folders: Folders, cache: Path) -> None:
-        super().__init__(window)
-        self._window, self._librarian = window, librarian
+    def __init__(self, preferences: Preferences, librarian: Librarian, folders: Folders, cache: Path) -> None:
+        super().__init__(preferences)
+        self._preferences, self._librarian = preferences, librarian
         self._kinds = {kind.name: kind for kind in kinds(folders, cache)}
         self._work = Background(self)
-        self.sheet: KeptSheet | None = None
-        window.commands.bind("kept", self.open)
+        self.page: KeptPage | None = None
+        preferences.opened.connect(self._add_page)
 
     def open(self) -> None:
-        if self.sheet is None:
-            self.sheet = KeptSheet(self._kinds.values(), self._window)
-            self.sheet.opened.connect(self._open_folder)
-            self.sheet.deleted.connect(self._delete)
-            self.sheet.finished.connect(self._closed)
-        self.sheet.show()
-        self.sheet.raise_()
-        self.sheet.activateWindow()
+        """The settings, at this page."""
+        dialog = self._preferences.open()
         self._measure()
+        dialog.show_section(PAGE)
 
     def close(self) -> None:
         self._work.wait()
-        if self.sheet is not None:
-            self.sheet.close()
 
     def retranslate(self) -> None:
-        if self.sheet is not None:
-            self.sheet.retranslate()
+        if self.page is not None:
             self._measure()
 
     def restyle(self) -> None:
-        if self.sheet is not None:
-            self.sheet.restyle()
+        """The page has no sizes of its own."""
+
+    def _add_page(self, dialog: SettingsDialog) -> None:
+        self.page = KeptPage(self._kinds.values(), dialog)
+        self.page.opened.connect(self._open_folder)
+        self.page.deleted.connect(self._delete)
+        dialog.add_page(PAGE, TITLE, self.page)
+        dialog.finished.connect(self._closed)
+        self._measure()
 
     def _measure(self) -> None:
         if not self._work.running:
             self._work.run(lambda: measured(self._kinds.values()), self._show, self._complain)
 
     def _show(self, sizes: dict[str, tuple[int, int]]) -> None:
-        if self.sheet is not None:
-            self.sheet.show_sizes(sizes)
+        if self.page is not None:
+            self.page.show_sizes(sizes)
 
     def _open_folder(self, name: str) -> None:
         folder = self._kinds[name].folder
-        if not (folder.is_dir() and QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))) and self.sheet:
-            self.sheet.tell(tr("No program shows the folder {folder}.", folder=folder))
+        if not (folder.is_dir() and QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))) and self.page:
+            self.page.tell(tr("No program shows the folder {folder}.", folder=folder))
 
     def _delete(self, name: str) -> None:
         if self._work.running:
@@ -87,13 +90,13 @@ class Keeping(QObject):
         self._work.run(lambda: delete_files(saved), self._deleted, self._complain)
 
     def _deleted(self, left: list[str]) -> None:
-        if self.sheet is not None:
-            self.sheet.tell(tr("Some files could not be deleted: {files}.", files=", ".join(left[:3])) if left else "")
+        if self.page is not None:
+            self.page.tell(tr("Some files could not be deleted: {files}.", files=", ".join(left[:3])) if left else "")
         self._measure()
 
     def _complain(self, failure: Failure) -> None:
-        if self.sheet is not None:
-            self.sheet.tell(told(str(failure)))
+        if self.page is not None:
+            self.page.tell(told(str(failure)))
 
     def _closed(self) -> None:
-        self.sheet = None
+        self.page = None

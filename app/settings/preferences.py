@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QWidget
 from app.assistant.options import Options, options_of
 from app.assistant.standing import Standing
 from app.notice import Notice
+from app.settings.one_dialog import OneDialog
 from app.settings.settings import Settings
 from app.settings.settings_dialog import SettingsDialog
 from app.words import told, tr
@@ -21,15 +22,18 @@ SETTLE_MS = 800  # who changes several settings does not want the model loaded a
 
 
 class Preferences(QObject):
-    """`changed` carries the Options to answer with from now on; `settled`: for the time being these are all."""
+    """`changed` carries the Options to answer with from now on; `settled`: for the time being these are all.
+
+    `opened` carries the dialog when it was made."""
 
     changed = Signal(object)
     settled = Signal()
+    opened = Signal(object)
 
     def __init__(self, settings: Settings, window: QWidget, notice: Notice, max_tokens: int | None = None) -> None:
         super().__init__(window)
         self.settings = settings
-        self.dialog: SettingsDialog | None = None
+        self._dialog: OneDialog[SettingsDialog] = OneDialog()
         self._window, self._notice = window, notice
         self._max_tokens = max_tokens
         self._suggested: dict[str, str] = {}
@@ -44,31 +48,33 @@ class Preferences(QObject):
     def options(self) -> Options:
         return options_of(self.settings.values, self._max_tokens)
 
-    def open(self) -> None:
+    @property
+    def dialog(self) -> SettingsDialog | None:
+        """The open one."""
+        return self._dialog.open
+
+    def open(self) -> SettingsDialog:
         """Show the dialog; an open one comes to the front."""
         self.settings.refresh()
-        if self.dialog is None:
-            self.dialog = SettingsDialog(self.settings, self._window)
-            self.dialog.file.connect(self.open_file)
-            self.dialog.finished.connect(self._closed)
-            self.dialog.suggest(self._suggested)
-        self.dialog.show()
-        self.dialog.raise_()
-        self.dialog.activateWindow()
+        return self._dialog.show(self._make)
+
+    def _make(self) -> SettingsDialog:
+        dialog = SettingsDialog(self.settings, self._window)
+        dialog.file.connect(self.open_file)
+        dialog.suggest(self._suggested)
+        self.opened.emit(dialog)
+        return dialog
 
     def retranslate(self) -> None:
-        if self.dialog is not None:
-            self.dialog.retranslate()
+        self._dialog.retranslate()
 
     def restyle(self) -> None:
-        if self.dialog is not None:
-            self.dialog.restyle()
+        self._dialog.restyle()
 
     def close(self) -> None:
         """The window is closing; what was typed in the dialog counts."""
         self._settling.stop()
-        if self.dialog is not None:
-            self.dialog.close()
+        self._dialog.close()
         self._settling.stop()
 
     def open_file(self) -> None:
@@ -115,6 +121,3 @@ class Preferences(QObject):
             log.warning("%s", problem)
         self.tell_problems()
         self.renew()
-
-    def _closed(self) -> None:
-        self.dialog = None

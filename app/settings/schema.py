@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from app.settings.setting import AUTO, Setting
 from app.words import mark
-from engine.protocol import Generate
+from engine.protocol import MOST_LOOKUP, MOST_SEED, MOST_SEQUENCES, Generate
 from models.network import ALLOWED
 
 GIB = 1 << 30
 SUGGESTED = Generate(0, ())  # the protocol's own defaults
+LOOKUP = SUGGESTED.lookup
 SECTIONS = {
     "window": mark("Window"),
     "answer": mark("Answers"),
@@ -67,6 +68,11 @@ ANSWER = (
         low=0.1, high=10,
     ),
     Setting(
+        "answer", "seed", "whole", AUTO, mark("Seed"),
+        mark("The same seed gives the same answer to the same chat; automatic: another one each time."),
+        low=0, high=MOST_SEED, auto=True,
+    ),
+    Setting(
         "answer", "max_tokens", "whole", AUTO, mark("Longest answer"),
         mark("An answer ends after so many tokens; automatic: when the model ends it, or the context is full."),
         low=1, high=10_000_000, auto=True,
@@ -97,11 +103,18 @@ ENGINE = (
     ),
     Setting(
         "engine", "kv_type", "choice", AUTO, mark("Keys and values"),
-        mark("How exactly the model remembers what it has read: fewer bits make room for a longer context."),
+        mark("How exactly the model remembers what it has read: fewer bits make room for a longer context, and need "
+             "flash attention."),
         choices=(
             (AUTO, mark("Automatic")), ("f16", mark("16 bits (f16)")),
             ("q8_0", mark("8 bits (q8_0)")), ("q4_0", mark("4 bits (q4_0)")),
         ),
+    ),
+    Setting(
+        "engine", "flash_attention", "choice", AUTO, mark("Flash attention"),
+        mark("Attention without a table of all scores: less memory, and what keys and values in 8 or 4 bits need. Off "
+             "is for comparing."),
+        choices=((AUTO, mark("Automatic (on)")), ("on", mark("On")), ("off", mark("Off"))),
     ),
     Setting(
         "engine", "kv_mode", "choice", "exact", mark("Heads that keep less"),
@@ -127,8 +140,35 @@ ENGINE = (
     ),
     Setting(
         "engine", "draft", "choice", SUGGESTED.draft, mark("Drafting"),
-        mark("Guesses the next words from the chat's own text, where measurements promise that it is faster."),
-        choices=((AUTO, mark("Where it pays")), ("off", mark("Off"))),
+        mark("Guesses the next words, from the chat's own text or by a draft model, which one chooses in a model's "
+             "options; without one, those that need it are as the first."),
+        choices=(
+            (AUTO, mark("Where it pays")), ("off", mark("Off")), ("history", mark("From the text, where it pays")),
+            ("history-published", mark("From the text, as published")),
+            ("model", mark("By a draft model, where it pays")),
+            ("model-published", mark("By a draft model, as published")),
+        ),
+    ),
+    Setting(
+        "engine", "lookup_match", "whole", LOOKUP.match, mark("Published: match"),
+        mark("How many last tokens must have come before, of drafting from the text as published."),
+        low=1, high=16,
+    ),
+    Setting(
+        "engine", "lookup_m", "whole", LOOKUP.m, mark("Published: places"),
+        mark("How many earlier places are tried at once, of drafting from the text as published; with the tokens of "
+             "each at most 64 tokens in all."),
+        low=1, high=MOST_SEQUENCES,
+    ),
+    Setting(
+        "engine", "lookup_n", "whole", LOOKUP.n, mark("Published: tokens"),
+        mark("How many tokens of each place are tried, of drafting from the text as published."),
+        low=2, high=MOST_LOOKUP,
+    ),
+    Setting(
+        "engine", "lookup_select", "choice", LOOKUP.select, mark("Published: which places"),
+        mark("Which of the earlier places are tried, of drafting from the text as published."),
+        choices=(("recent", mark("The latest")), ("random", mark("Any"))),
     ),
 )  # fmt: skip
 CACHE = (

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QPushButton, QWidget
 
 from app.look.theme import SIZES
+from app.settings.page import label
 from app.settings.setting import Setting, Value
 from app.settings.setting_controls import AUTO_SHOWN, Choice, Control, Line, Words, name_control
 from app.words import tr
@@ -24,10 +25,11 @@ class SettingRow(QFrame):
         self._differs = False
         self._suggested = ""
         self.control = control_for(setting, self)
-        self.title = self._label("settingTitle")
+        self.title = label("settingTitle", self)
         self.title.setBuddy(self.control)
-        self.help = self._label("settingHelp")
-        self.problem = self._label("problem")
+        self.help = label("settingHelp", self)
+        self.effect, self.problem = label("settingHelp", self), label("problem", self)
+        self.effect.hide()
         self.problem.hide()
         self.back = QPushButton(self)
         self.back.setProperty("kind", "quiet")
@@ -48,6 +50,11 @@ class SettingRow(QFrame):
         if isinstance(self.control, Line) and self.setting.auto:
             automatic = tr(AUTO_SHOWN)
             self.control.setPlaceholderText(f"{automatic} ({words})" if words else automatic)
+
+    def show_effect(self, words: str) -> None:
+        """What the value comes to in memory or speed."""
+        self.effect.setText(words)
+        self.effect.setVisible(bool(words))
 
     def retranslate(self) -> None:
         title, help = tr(self.setting.title), tr(self.setting.help)
@@ -98,13 +105,6 @@ class SettingRow(QFrame):
         self.control.style().unpolish(self.control)
         self.control.style().polish(self.control)
 
-    def _label(self, name: str) -> QLabel:
-        label = QLabel(self)
-        label.setObjectName(name)
-        label.setWordWrap(True)
-        label.setTextFormat(Qt.TextFormat.PlainText)
-        return label
-
     def _layout(self) -> None:
         keeps = self.back.sizePolicy()
         keeps.setRetainSizeWhenHidden(True)  # so that nothing jumps
@@ -123,7 +123,8 @@ class SettingRow(QFrame):
         else:
             grid.addWidget(self.back, 0, 1, 2, 1, Qt.AlignmentFlag.AlignVCenter)
             grid.addWidget(self.control, 0, 2, 2, 1, Qt.AlignmentFlag.AlignVCenter)
-        grid.addWidget(self.problem, 3, 0, 1, 3)
+        grid.addWidget(self.effect, 3, 0, 1, 3)
+        grid.addWidget(self.problem, 4, 0, 1, 3)
 
 
 def control_for(setting: Setting, parent: QWidget) -> Control:

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import (
-    QDialog,
-    QFrame,
-    QHBoxLayout,
-    QLabel,
-    QLineEdit,
-    QPushButton,
-    QScrollArea,
-    QVBoxLayout,
-    QWidget,
-)  # fmt: skip
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from app.look.theme import SIZES
+from app.settings.page import Page, Section, Sheet, button, fit, heading, inset, label
+from app.settings.plan_line import PlanLine
 from app.settings.schema import SECTIONS, SETTINGS
 from app.settings.setting import Value
 from app.settings.setting_row import SettingRow
@@ -29,32 +22,55 @@ RESET_ALL = mark("Reset all to what the machine suggests")
 UNDO_RESET = mark("Undo the reset")
 
 
-class SettingsDialog(QDialog):
+class SettingsDialog(Sheet):
     """`file` asks to open the settings' file."""
 
     file = Signal()
 
     def __init__(self, settings: Settings, parent: QWidget) -> None:
         super().__init__(parent)
-        self.setObjectName("settings")
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.settings = settings
         self._before_reset: Mapping[str, Value] = {}
         self.search = QLineEdit(self)
         self.search.setClearButtonEnabled(True)
         self.search.textChanged.connect(self._filter)
-        self.problem = self._label("problem")
-        self.note = self._label("settingHelp")
-        self.nothing = self._label("nothingFound")
+        self.problem, self.note = label("problem", self), label("settingHelp", self)
+        self.nothing = label("nothingFound", self)
         self.rows = {setting.name: SettingRow(setting, self) for setting in SETTINGS}
-        self._headings = {section: self._label("settingsSection") for section in SECTIONS}
+        self.titles = dict(SECTIONS)
+        self.headings = {section: heading(self) for section in SECTIONS}
+        self.ways: dict[str, QPushButton] = {}
+        self._pages: dict[str, Section] = {}
+        self.plan = PlanLine(self)
+        self.plan.hide()
         for row in self.rows.values():
             row.changed.connect(self._change)
             row.reset.connect(lambda name: self._do(lambda: self.settings.reset([name])))
+        self.open_file = button(self, self.file.emit)
+        self.open_file.setToolTip(str(settings.path))
+        self.reset_all, self.close_button = button(self, self._reset_all), button(self, self.accept)
         self._layout()
         settings.listeners.append(self.show_values)
         self.retranslate()
         self.search.setFocus()
+
+    def add_page(self, name: str, title: str, page: Section) -> None:
+        """Below the settings, one more section."""
+        self.titles[name], self.headings[name] = title, heading(self)
+        self._pages[name] = page
+        for widget in (self.headings[name], page):
+            self.page.column.insertWidget(self.page.column.count() - 1, widget)  # before the empty space
+        self._add_way(name)
+        chain = [page.findChildren(QPushButton)[-1], self.open_file, self.reset_all, self.close_button]
+        for before, after in pairwise(chain):
+            QWidget.setTabOrder(before, after)
+        self.retranslate()
+
+    def show_section(self, name: str) -> None:
+        """Scroll there, with nothing filtered out; the keyboard goes on from there."""
+        self.search.clear()
+        self.page.scroll_to(self.headings[name])
+        self.ways[name].setFocus()
 
     def retranslate(self) -> None:
         self.setWindowTitle(tr("Settings"))
@@ -63,10 +79,15 @@ class SettingsDialog(QDialog):
         self.nothing.setText(tr("No setting has these words."))
         self.open_file.setText(tr("Open file"))
         self.close_button.setText(tr("Close"))
-        for section, heading in self._headings.items():
-            heading.setText(tr(SECTIONS[section]))
+        for name, title in self.titles.items():
+            self.headings[name].setText(tr(title))
+            self.ways[name].setText(tr(title))
+            self.ways[name].setAccessibleName(tr("Go to: {section}", section=tr(title)))
         for row in self.rows.values():
             row.retranslate()
+        for page in self._pages.values():
+            page.retranslate()
+        self.plan.retranslate()
         self.show_values()
         self._filter(self.search.text())
 
@@ -86,6 +107,11 @@ class SettingsDialog(QDialog):
         """Say what automatic comes to, by the names of settings."""
         for name, row in self.rows.items():
             row.suggest(words.get(name, ""))
+
+    def show_effects(self, words: Mapping[str, str]) -> None:
+        """Say what settings come to in memory and speed, by their names."""
+        for name, row in self.rows.items():
+            row.show_effect(words.get(name, ""))
 
     def done(self, result: int) -> None:
         """Closing: a value that was typed but not yet confirmed counts, a wrong one does not."""
@@ -123,80 +149,51 @@ class SettingsDialog(QDialog):
         found = {name for name, row in self.rows.items() if row.matches(words, tr(SECTIONS[row.setting.section]))}
         for name, row in self.rows.items():
             row.setVisible(name in found)
-        for section, heading in self._headings.items():
-            heading.setVisible(any(name.startswith(section + ".") for name in found))
-        self.nothing.setVisible(not found)
+        sections = {name.split(".")[0] for name in found}
+        sections |= {name for name, page in self._pages.items() if page.search(words, tr(self.titles[name]))}
+        for name, title in self.headings.items():
+            title.setVisible(name in sections)
+            self.ways[name].setEnabled(name in sections)
+        for name, page in self._pages.items():
+            page.setVisible(name in sections)
+        self.nothing.setVisible(not sections)
 
-    def _tell(self, label: QLabel, sentence: str) -> None:
-        label.setText(sentence)
-        label.setVisible(bool(sentence))
-
-    def _label(self, name: str) -> QLabel:
-        label = QLabel(self)
-        label.setObjectName(name)
-        label.setWordWrap(True)
-        label.setTextFormat(Qt.TextFormat.PlainText)
-        return label
+    def _tell(self, line: QLabel, sentence: str) -> None:
+        line.setText(sentence)
+        line.setVisible(bool(sentence))
 
     # --- layout -----------------------------------------------------------------------------------------------------
 
     def _layout(self) -> None:
-        room = self.screen().availableSize()
-        self.resize(min(SIZES.dialog, room.width()), min(SIZES.dialog_height, room.height() * 9 // 10))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, SIZES.gap_l, 0, SIZES.gap_m)
-        layout.setSpacing(SIZES.gap_m)
-        top = QHBoxLayout()
-        top.setContentsMargins(SIZES.gap_xl, 0, SIZES.gap_xl, 0)
-        top.addWidget(self.search)
-        layout.addLayout(top)
-        for label in (self.problem, self.note):
-            label.setContentsMargins(SIZES.gap_xl, 0, SIZES.gap_xl, 0)
-            layout.addWidget(label)
-        layout.addWidget(self._scrolled(), 1)
-        layout.addLayout(self._below())
-
-    def _scrolled(self) -> QScrollArea:
-        rows = QWidget()
-        rows.setObjectName("settingRows")
-        column = QVBoxLayout(rows)
-        column.setContentsMargins(SIZES.gap_xl, 0, SIZES.gap_xl - SIZES.scroll_bar, SIZES.gap)
-        column.setSpacing(0)
-        for section, heading in self._headings.items():
-            heading.setContentsMargins(0, SIZES.gap_l, 0, SIZES.gap)
-            column.addWidget(heading)
+        fit(self)
+        self.page = Page(self, steady=True)
+        for section, title in self.headings.items():
+            self.page.column.addWidget(title)
             for row in self.rows.values():
                 if row.setting.section == section:
-                    column.addWidget(row)
-        column.addWidget(self.nothing)
-        column.addStretch(1)
-        area = QScrollArea(self)
-        area.setObjectName("settingsArea")
-        area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)  # so that a search moves nothing aside
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        area.setWidget(rows)
-        return area
+                    self.page.column.addWidget(row)
+        self.page.column.addWidget(self.nothing)
+        self.page.column.addStretch(1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, SIZES.gap_l, 0, SIZES.gap_m)
+        layout.setSpacing(SIZES.gap)
+        layout.addLayout(inset(self.search, wide=self.search))
+        self._ways = inset()
+        self._ways.setSpacing(0)
+        self._ways.addStretch(1)
+        for section in SECTIONS:
+            self._add_way(section)
+        layout.addLayout(self._ways)
+        for line in (self.problem, self.note):
+            layout.addLayout(inset(line, wide=line))
+        layout.addWidget(self.page, 1)
+        layout.addLayout(inset(self.plan, wide=self.plan))
+        layout.addLayout(inset(self.open_file, self.reset_all, None, self.close_button))
 
-    def _below(self) -> QHBoxLayout:
-        self.open_file = self._button(self.file.emit)
-        self.open_file.setToolTip(str(self.settings.path))
-        self.reset_all = self._button(self._reset_all)
-        self.close_button = self._button(self.accept)
-        row = QHBoxLayout()
-        row.setContentsMargins(SIZES.gap_xl, 0, SIZES.gap_xl, 0)
-        row.setSpacing(SIZES.gap)
-        row.addWidget(self.open_file)
-        row.addWidget(self.reset_all)
-        row.addStretch(1)
-        row.addWidget(self.close_button)
-        return row
-
-    def _button(self, work: Callable[[], object]) -> QPushButton:
-        button = QPushButton(self)
-        button.setProperty("kind", "step")
-        button.setAutoDefault(False)  # Enter confirms the value that is typed
-        button.clicked.connect(lambda: work())
-        return button
+    def _add_way(self, name: str) -> None:
+        """A button that scrolls to a section."""
+        way = self.ways[name] = button(self, lambda: self.show_section(name))
+        way.setProperty("kind", "quiet")
+        self._ways.insertWidget(len(self.ways) - 1, way)
+        before = list(self.ways.values())[-2] if len(self.ways) > 1 else self.search
+        QWidget.setTabOrder(before, way)

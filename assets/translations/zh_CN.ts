@@ -4,160 +4,89 @@
 <context>
   <name>Chickadee</name>
   <message>
-    <location filename="../../app/commands/about.py"/>
-    <location filename="../../app/transcript/welcome.py"/>
-    <source>A chickadee</source>
-    <translation>一只山雀</translation>
+    <location filename="../../app/assistant/plan_words.py"/>
+    <source>Does not fit: it needs {size} of memory</source>
+    <translation>无法运行：需要 {size} 内存</translation>
   </message>
   <message>
-    <location filename="../../app/commands/about.py"/>
-    <source>About Chickadee</source>
-    <translation>关于 Chickadee</translation>
+    <location filename="../../app/assistant/plan_words.py"/>
+    <source>Does not fit: {size}; a context of {n} tokens would</source>
+    <translation>无法运行：需要 {size}；{n} 个 token 的上下文则可以</translation>
   </message>
   <message>
-    <location filename="../../app/commands/about.py"/>
-    <location filename="../../app/settings/chat_panel.py"/>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <location filename="../../app/commands/help_sheet.py"/>
-    <location filename="../../app/settings/kept_sheet.py"/>
-    <location filename="../../app/model_library/model_options.py"/>
-    <location filename="../../app/model_library/models_dialog.py"/>
-    <location filename="../../app/settings/settings_dialog.py"/>
-    <source>Close</source>
-    <translation>关闭</translation>
+    <location filename="../../app/assistant/plan_words.py"/>
+    <source>Fits: {size} of memory with {n} tokens</source>
+    <translation>可运行：{n} 个 token 时占用内存 {size}</translation>
   </message>
   <message>
-    <location filename="../../app/commands/about.py"/>
-    <location filename="../../app/markdown/code_view.py"/>
-    <source>Copy</source>
-    <translation>复制</translation>
+    <location filename="../../app/assistant/plan_words.py"/>
+    <source>Memory: {choices}</source>
+    <translation>内存：{choices}</translation>
   </message>
   <message>
-    <location filename="../../app/commands/about.py"/>
-    <source>Copy versions and licences</source>
-    <translation>复制版本与许可证信息</translation>
+    <location filename="../../app/assistant/plan_words.py"/>
+    <source>Memory: {size} for each 1,000 tokens</source>
+    <translation>内存：每 1,000 个 token 占 {size}</translation>
   </message>
   <message>
-    <location filename="../../app/commands/about.py"/>
-    <source>Made of, with the licences of each</source>
-    <translation>组成部分及其许可证</translation>
+    <location filename="../../app/assistant/plan_words.py"/>
+    <source>Tight: {size} of memory with {n} tokens</source>
+    <translation>勉强可运行：{n} 个 token 时占用内存 {size}</translation>
   </message>
   <message>
-    <location filename="../../app/commands/about.py"/>
-    <source>Private chat on the laptop you already have. No account; nothing you write leaves this computer.</source>
-    <translation>在你现有的笔记本电脑上私密对话。无需账号，你写下的内容不会离开这台电脑。</translation>
+    <location filename="../../app/assistant/plan_words.py"/>
+    <source>Whether it fits is not known.</source>
+    <translation>不确定能否运行。</translation>
   </message>
   <message>
-    <location filename="../../app/commands/about.py"/>
-    <source>The loaded model is computed by {library}, with its kernels for this kind of processor: {kernels}.</source>
-    <translation>已加载的模型由 {library} 计算，使用适合此类处理器的内核：{kernels}。</translation>
+    <location filename="../../app/assistant/plan_words.py"/>
+    <source>Working out whether it fits…</source>
+    <translation>正在判断能否运行…</translation>
   </message>
   <message>
-    <location filename="../../app/commands/about.py"/>
-    <source>The loaded model is computed by {library}.</source>
-    <translation>已加载的模型由 {library} 计算。</translation>
+    <location filename="../../app/assistant/plan_words.py"/>
+    <source>about {size}</source>
+    <translation>约 {size}</translation>
   </message>
   <message>
-    <location filename="../../app/transcript/action_row.py"/>
-    <source>More</source>
-    <translation>更多</translation>
+    <location filename="../../app/assistant/plan_words.py"/>
+    <source>draft model</source>
+    <translation>草稿模型</translation>
   </message>
   <message>
-    <location filename="../../app/transcript/action_row.py"/>
-    <source>Next version (Alt+Right)</source>
-    <translation>下一版本 (Alt+Right)</translation>
+    <location filename="../../app/assistant/plan_words.py"/>
+    <source>keys and values</source>
+    <translation>键值缓存</translation>
   </message>
   <message>
-    <location filename="../../app/transcript/action_row.py"/>
-    <source>Previous version (Alt+Left)</source>
-    <translation>上一版本 (Alt+Left)</translation>
+    <location filename="../../app/assistant/plan_words.py"/>
+    <source>the rest</source>
+    <translation>其余部分</translation>
   </message>
   <message>
-    <location filename="../../app/transcript/action_row.py"/>
-    <source>Version {at} of {of}</source>
-    <translation>第 {at} 个版本，共 {of} 个</translation>
+    <location filename="../../app/assistant/plan_words.py"/>
+    <source>weights</source>
+    <translation>权重</translation>
   </message>
   <message>
-    <location filename="../../app/composer/attaching.py"/>
-    <source>Pasted text</source>
-    <translation>粘贴的文本</translation>
+    <location filename="../../app/assistant/plan_words.py"/>
+    <source>{n} tokens a second, as timed here</source>
+    <translation>每秒 {n} 个 token（本机实测）</translation>
   </message>
   <message>
-    <location filename="../../app/composer/attaching.py"/>
-    <source>Put it into the message</source>
-    <translation>放入消息中</translation>
+    <location filename="../../app/assistant/plan_words.py"/>
+    <source>{size} can be used</source>
+    <translation>可用 {size}</translation>
   </message>
   <message>
-    <location filename="../../app/composer/attaching.py"/>
-    <source>The file has {tokens} tokens, {room} fit beside this chat.</source>
-    <translation>该文件有 {tokens} 个 token，此对话还能容纳 {room} 个。</translation>
+    <location filename="../../app/assistant/problem_notice.py"/>
+    <source>Choose another model</source>
+    <translation>选择其他模型</translation>
   </message>
   <message>
-    <location filename="../../app/composer/attaching.py"/>
-    <source>The files could not be searched, so nothing was sent.</source>
-    <translation>无法检索这些文件，因此没有发送任何内容。</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attaching.py"/>
-    <source>The long text goes along as a file.</source>
-    <translation>较长的文本将作为文件附上。</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attaching.py"/>
-    <source>The parts that match your question best will be sent.</source>
-    <translation>将发送与问题最相关的部分。</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attaching.py"/>
-    <source>The {n} files have {tokens} tokens, {room} fit beside this chat.</source>
-    <translation>这 {n} 个文件共有 {tokens} 个 token，此对话还能容纳 {room} 个。</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attaching.py"/>
-    <source>This chat leaves no room for files. Start a new chat with them, or remove them.</source>
-    <translation>此对话已没有空间放文件。请新建对话，或移除这些文件。</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attaching.py"/>
-    <source>What fits from the beginning will be sent.</source>
-    <translation>将从开头起发送能容纳的部分。</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attaching.py"/>
-    <source>{most} files can go along with one message; the others were left out.</source>
-    <translation>一条消息最多附 {most} 个文件，其余未添加。</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attachment_text.py"/>
-    <source>Text of {name}</source>
-    <translation>{name} 的文本</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attachment_text.py"/>
-    <location filename="../../app/composer/chips.py"/>
-    <source>{n} character</source>
-    <translation>{n} 个字符</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attachment_text.py"/>
-    <location filename="../../app/composer/chips.py"/>
-    <source>{n} characters</source>
-    <translation>{n} 个字符</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attachment_text.py"/>
-    <source>{n} page</source>
-    <translation>{n} 页</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attachment_text.py"/>
-    <source>{n} pages</source>
-    <translation>{n} 页</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attachment_text.py"/>
-    <source>{sent} of {total} parts were sent</source>
-    <translation>已发送 {total} 个部分中的 {sent} 个</translation>
+    <location filename="../../app/assistant/problem_notice.py"/>
+    <source>Start engine again</source>
+    <translation>重新启动引擎</translation>
   </message>
   <message>
     <location filename="../../app/attachments/refusal.py"/>
@@ -270,73 +199,6 @@
     <translation>Chickadee 内部出现错误；详情见日志。</translation>
   </message>
   <message>
-    <location filename="../../app/sidebar/bin_dialog.py"/>
-    <source>Delete all for good…</source>
-    <translation>全部永久删除…</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/bin_dialog.py"/>
-    <location filename="../../app/settings/kept_sheet.py"/>
-    <source>Delete for good</source>
-    <translation>永久删除</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/bin_dialog.py"/>
-    <source>Delete for good…</source>
-    <translation>永久删除…</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/bin_dialog.py"/>
-    <source>Deleted chats</source>
-    <translation>已删除的对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/bin_dialog.py"/>
-    <source>Deleted chats are kept here for 30 days. Then nothing of them is left.</source>
-    <translation>删除的对话在此保留 30 天，之后将彻底清除。</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/bin_dialog.py"/>
-    <location filename="../../app/settings/kept_sheet.py"/>
-    <source>Keep</source>
-    <translation>保留</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/bin_dialog.py"/>
-    <source>Recently deleted</source>
-    <translation>最近删除</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/bin_dialog.py"/>
-    <source>Restore</source>
-    <translation>恢复</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/bin_dialog.py"/>
-    <source>These {n} chats cannot be brought back.</source>
-    <translation>这 {n} 个对话将无法恢复。</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/bin_dialog.py"/>
-    <source>This chat cannot be brought back.</source>
-    <translation>此对话将无法恢复。</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/bin_dialog.py"/>
-    <source>kept for {n} more day</source>
-    <translation>还将保留 {n} 天</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/bin_dialog.py"/>
-    <source>kept for {n} more days</source>
-    <translation>还将保留 {n} 天</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/bin_dialog.py"/>
-    <source>{title} · {when}</source>
-    <translation>{title} · {when}</translation>
-  </message>
-  <message>
     <location filename="../../app/chats/chat.py"/>
     <source>Last 7 days</source>
     <translation>过去 7 天</translation>
@@ -357,6 +219,294 @@
     <translation>昨天</translation>
   </message>
   <message>
+    <location filename="../../app/chats/context_use.py"/>
+    <source>Always kept: the instructions{size}</source>
+    <translation>始终保留：指令{size}</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/context_use.py"/>
+    <source>Left out next, if you agree: “{title}”{size}</source>
+    <translation>下一步将忽略（经你同意）：“{title}”{size}</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/context_use.py"/>
+    <source>Left out, as you chose: {which}{size}</source>
+    <translation>按你的选择已忽略：{which}{size}</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/context_use.py"/>
+    <source>the oldest turn</source>
+    <translation>最早的一轮对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/context_use.py"/>
+    <source>the oldest {n} turns</source>
+    <translation>最早的 {n} 轮对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/context_use.py"/>
+    <location filename="../../app/chats/message_facts.py"/>
+    <location filename="../../app/composer/chips.py"/>
+    <source>{n} token</source>
+    <translation>{n} 个 token</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/context_use.py"/>
+    <location filename="../../app/chats/message_facts.py"/>
+    <location filename="../../app/composer/chips.py"/>
+    <source>{n} tokens</source>
+    <translation>{n} 个 token</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/context_use.py"/>
+    <location filename="../../app/composer/gauge.py"/>
+    <source>{used:,} of {n_ctx:,} tokens of the context are used</source>
+    <translation>上下文已用 {used:,} / {n_ctx:,} 个 token</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/conversation.py"/>
+    <source>The chat goes on, but only until you close the window.</source>
+    <translation>对话可以继续，但关闭窗口后不会保留。</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/examples.py"/>
+    <source>Explain how a heat pump works, then quiz me on it</source>
+    <translation>讲解热泵的工作原理，然后出几道题考考我</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/examples.py"/>
+    <source>Explain in simple words why the sky is blue</source>
+    <translation>用简单的话解释天空为什么是蓝色的</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/examples.py"/>
+    <source>Explain what a race condition is, with a short example</source>
+    <translation>解释什么是竞态条件，并举一个简短的例子</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/examples.py"/>
+    <source>Give me five ideas for a rainy Sunday</source>
+    <translation>给我五个下雨的周日可以做的事</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/examples.py"/>
+    <source>Help me plan a week of simple dinners for two</source>
+    <translation>帮我安排两个人一周的简单晚餐</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/examples.py"/>
+    <source>Turn my notes into a polite e-mail; ask me for the notes</source>
+    <translation>把我的要点写成一封得体的邮件，先问我要点是什么</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/examples.py"/>
+    <source>Write a Python function that finds duplicate lines in a file</source>
+    <translation>写一个 Python 函数，找出文件中重复的行</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/examples.py"/>
+    <source>Write a SQL query for the three latest orders of each customer</source>
+    <translation>写一条 SQL，查询每位客户最近的三笔订单</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/examples.py"/>
+    <source>Write a friendly note to thank a neighbour</source>
+    <translation>给邻居写一张友好的感谢便条</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/message_actions.py"/>
+    <location filename="../../app/markdown/prose_view.py"/>
+    <location filename="../../app/transcript/message_view.py"/>
+    <source>Answer</source>
+    <translation>回答</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/message_actions.py"/>
+    <source>Continue</source>
+    <translation>继续</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/message_actions.py"/>
+    <source>Copy message</source>
+    <translation>复制消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/message_actions.py"/>
+    <source>Delete message</source>
+    <translation>删除消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/message_actions.py"/>
+    <location filename="../../app/notice.py"/>
+    <location filename="../../app/transcript/message_menu.py"/>
+    <source>Details</source>
+    <translation>详情</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/message_actions.py"/>
+    <location filename="../../app/transcript/message_editor.py"/>
+    <source>Edit message</source>
+    <translation>编辑消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/message_actions.py"/>
+    <source>Try again</source>
+    <translation>重新回答</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/message_facts.py"/>
+    <source>{tokens} in {seconds} s, {speed} tok/s</source>
+    <translation>{tokens}，用时 {seconds} 秒，{speed} token/秒</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/message_facts.py"/>
+    <source>{tokens} of the question read, {known} known from before</source>
+    <translation>问题读取了 {tokens}，另有 {known} 此前已读</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/persona.py"/>
+    <source>A persona needs a name.</source>
+    <translation>角色需要一个名称。</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/persona.py"/>
+    <source>Answer with a list of ten different, surprising ideas, one line each.</source>
+    <translation>用列表给出十个不同的、出人意料的想法，每个一行。</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/persona.py"/>
+    <source>Brainstormer</source>
+    <translation>头脑风暴</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/persona.py"/>
+    <source>Code helper</source>
+    <translation>编程助手</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/persona.py"/>
+    <source>Correct spelling, grammar and style. Keep the language and the meaning. Answer with the new text only.</source>
+    <translation>修正拼写、语法和文风。保持原来的语言和意思。只回答修改后的文本。</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/persona.py"/>
+    <source>Editor</source>
+    <translation>编辑</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/persona.py"/>
+    <source>Summarize what the user writes in at most five short points, in its own language. Add nothing to it.</source>
+    <translation>用原文的语言，把用户写的内容概括为最多五个简短要点。不要添加任何内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/persona.py"/>
+    <source>Summarizer</source>
+    <translation>摘要</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/persona.py"/>
+    <source>There is a persona “{name}” already.</source>
+    <translation>已有名为“{name}”的角色。</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/persona.py"/>
+    <source>Translate what the user writes into English. Answer with the translation only.</source>
+    <translation>把用户写的内容翻译成中文。只回答译文。</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/persona.py"/>
+    <source>Translator</source>
+    <translation>翻译</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/persona.py"/>
+    <source>You are a careful programmer. Answer with working code first, then explain it in a few sentences.</source>
+    <translation>你是一位严谨的程序员。先给出可运行的代码，再用几句话解释。</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/persona.py"/>
+    <source>“{name}” comes with Chickadee. Please choose another name.</source>
+    <translation>“{name}”是 Chickadee 自带的。请换一个名称。</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/sources.py"/>
+    <source> (page {pages})</source>
+    <translation>（第 {pages} 页）</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/sources.py"/>
+    <source> (pages {pages})</source>
+    <translation>（第 {pages} 页）</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/sources.py"/>
+    <source>From {name}: part {parts} of {total}</source>
+    <translation>来自 {name}：第 {parts} 部分，共 {total} 部分</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/sources.py"/>
+    <source>From {name}: parts {parts} of {total}</source>
+    <translation>来自 {name}：第 {parts} 部分，共 {total} 部分</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/sources.py"/>
+    <source>Nothing of {name} was sent.</source>
+    <translation>没有发送 {name} 的内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/about.py"/>
+    <location filename="../../app/transcript/welcome.py"/>
+    <source>A chickadee</source>
+    <translation>一只山雀</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/about.py"/>
+    <source>About Chickadee</source>
+    <translation>关于 Chickadee</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/about.py"/>
+    <location filename="../../app/commands/help_sheet.py"/>
+    <location filename="../../app/model_library/model_options.py"/>
+    <location filename="../../app/model_library/models_dialog.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <location filename="../../app/settings/chat_panel.py"/>
+    <location filename="../../app/settings/settings_dialog.py"/>
+    <source>Close</source>
+    <translation>关闭</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/about.py"/>
+    <location filename="../../app/markdown/code_view.py"/>
+    <source>Copy</source>
+    <translation>复制</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/about.py"/>
+    <source>Copy versions and licences</source>
+    <translation>复制版本与许可证信息</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/about.py"/>
+    <source>Made of, with the licences of each</source>
+    <translation>组成部分及其许可证</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/about.py"/>
+    <source>Private chat on the laptop you already have. No account; nothing you write leaves this computer.</source>
+    <translation>在你现有的笔记本电脑上私密对话。无需账号，你写下的内容不会离开这台电脑。</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/about.py"/>
+    <source>The loaded model is computed by {library}, with its kernels for this kind of processor: {kernels}.</source>
+    <translation>已加载的模型由 {library} 计算，使用适合此类处理器的内核：{kernels}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/about.py"/>
+    <source>The loaded model is computed by {library}.</source>
+    <translation>已加载的模型由 {library} 计算。</translation>
+  </message>
+  <message>
     <location filename="../../app/commands/chat_commands.py"/>
     <source>Answer copied.</source>
     <translation>已复制回答。</translation>
@@ -375,286 +525,6 @@
     <location filename="../../app/commands/chat_commands.py"/>
     <source>There is no code in this chat yet.</source>
     <translation>此对话中还没有代码。</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/chat_list.py"/>
-    <location filename="../../app/library/kept_files.py"/>
-    <source>Chats</source>
-    <translation>对话列表</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/chat_list.py"/>
-    <source>Folder {name}, {chats}</source>
-    <translation>文件夹 {name}，{chats}</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/chat_list.py"/>
-    <source>Folder {name}, {chats}, closed</source>
-    <translation>文件夹 {name}，{chats}，已折叠</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/chat_list.py"/>
-    <location filename="../../app/library/recovery.py"/>
-    <source>{n} chat</source>
-    <translation>{n} 个对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/chat_list.py"/>
-    <location filename="../../app/library/recovery.py"/>
-    <source>{n} chats</source>
-    <translation>{n} 个对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/chat_markdown.py"/>
-    <source>*Attached: {name}*</source>
-    <translation>*附件：{name}*</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/chat_markdown.py"/>
-    <source>Assistant</source>
-    <translation>助手</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/chat_markdown.py"/>
-    <location filename="../../app/transcript/message_view.py"/>
-    <source>You</source>
-    <translation>你</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/chat_menu.py"/>
-    <location filename="../../app/settings/chat_panel.py"/>
-    <source>Delete</source>
-    <translation>删除</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/chat_menu.py"/>
-    <source>Delete folder, keep its chats</source>
-    <translation>删除文件夹，保留其中的对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/chat_menu.py"/>
-    <source>Delete {n} chats</source>
-    <translation>删除 {n} 个对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/chat_menu.py"/>
-    <source>Export…</source>
-    <translation>导出…</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/chat_menu.py"/>
-    <source>Move to folder</source>
-    <translation>移动到文件夹</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/chat_menu.py"/>
-    <source>New folder…</source>
-    <translation>新建文件夹…</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/chat_menu.py"/>
-    <source>Pin</source>
-    <translation>置顶</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/chat_menu.py"/>
-    <source>Rename</source>
-    <translation>重命名</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/chat_menu.py"/>
-    <source>Take out of folder</source>
-    <translation>移出文件夹</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/chat_menu.py"/>
-    <source>Unpin</source>
-    <translation>取消置顶</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/chat_options_control.py"/>
-    <source>Changed</source>
-    <translation>已更改</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/chat_panel.py"/>
-    <location filename="../../app/transcript/message_editor.py"/>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Cancel</source>
-    <translation>取消</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/chat_panel.py"/>
-    <source>Delete this persona; chats keep its values</source>
-    <translation>删除此角色；使用它的对话保留其设置</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/chat_panel.py"/>
-    <source>Keep these instructions and values under a name</source>
-    <translation>将这些指令和参数命名保存</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/chat_panel.py"/>
-    <source>Name of the persona</source>
-    <translation>角色名称</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/chat_panel.py"/>
-    <location filename="../../app/model_library/model_settings.py"/>
-    <source>None</source>
-    <translation>无</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/chat_panel.py"/>
-    <source>Persona</source>
-    <translation>角色</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/chat_panel.py"/>
-    <source>Rename this persona</source>
-    <translation>重命名此角色</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/chat_panel.py"/>
-    <source>Rename…</source>
-    <translation>重命名…</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/chat_panel.py"/>
-    <source>Save</source>
-    <translation>保存</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/chat_panel.py"/>
-    <source>Save as persona…</source>
-    <translation>存为角色…</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/chat_panel.py"/>
-    <source>This chat</source>
-    <translation>此对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/chat_rows.py"/>
-    <source>Pinned</source>
-    <translation>置顶</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/chips.py"/>
-    <source>File {name}</source>
-    <translation>文件 {name}</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/chips.py"/>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <location filename="../../app/composer/tray.py"/>
-    <source>Remove</source>
-    <translation>移除</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/chips.py"/>
-    <source>Remove {name}</source>
-    <translation>移除 {name}</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/chips.py"/>
-    <source>Show the text</source>
-    <translation>显示文本</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/chips.py"/>
-    <source>Shows the text. Delete removes the file.</source>
-    <translation>显示文本。按 Delete 键移除文件。</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/chips.py"/>
-    <source>reading…</source>
-    <translation>正在读取…</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/chips.py"/>
-    <location filename="../../app/chats/context_use.py"/>
-    <location filename="../../app/chats/message_facts.py"/>
-    <source>{n} token</source>
-    <translation>{n} 个 token</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/chips.py"/>
-    <location filename="../../app/chats/context_use.py"/>
-    <location filename="../../app/chats/message_facts.py"/>
-    <source>{n} tokens</source>
-    <translation>{n} 个 token</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/choices.py"/>
-    <source>Forget the oldest turn</source>
-    <translation>忽略最早的一轮对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/choices.py"/>
-    <source>Forget the oldest {n} turns</source>
-    <translation>忽略最早的 {n} 轮对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/choices.py"/>
-    <source>The oldest turn is left out from your next message on.</source>
-    <translation>从下一条消息起，将不再包含最早的一轮对话。</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/choices.py"/>
-    <source>The oldest {n} turns are left out from your next message on.</source>
-    <translation>从下一条消息起，将不再包含最早的 {n} 轮对话。</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/choices.py"/>
-    <source>Use a context of {n_ctx:,} tokens</source>
-    <translation>使用 {n_ctx:,} 个 token 的上下文</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/choices.py"/>
-    <source>Use a context of {n_ctx:,} tokens, stored in less memory</source>
-    <translation>使用 {n_ctx:,} 个 token 的上下文（占用更少内存）</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/code_view.py"/>
-    <source>Code</source>
-    <translation>代码</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/code_view.py"/>
-    <source>Copied</source>
-    <translation>已复制</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/code_view.py"/>
-    <location filename="../../app/transcript/message_menu.py"/>
-    <source>Copy code</source>
-    <translation>复制代码</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/code_view.py"/>
-    <source>Show all {lines} lines</source>
-    <translation>显示全部 {lines} 行</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/code_view.py"/>
-    <source>Show less</source>
-    <translation>收起</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/code_view.py"/>
-    <source>Wrap lines</source>
-    <translation>自动换行</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/code_view.py"/>
-    <source>Wrap long lines of code</source>
-    <translation>长代码行自动换行</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/code_view.py"/>
-    <source>code</source>
-    <translation>代码</translation>
   </message>
   <message>
     <location filename="../../app/commands/command_set.py"/>
@@ -893,6 +763,175 @@
     <translation>引擎状态(&amp;G)</translation>
   </message>
   <message>
+    <location filename="../../app/commands/help_sheet.py"/>
+    <source>Keyboard shortcuts</source>
+    <translation>键盘快捷键</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/help_sheet.py"/>
+    <source>Where the focus is</source>
+    <translation>在焦点所在处</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/palette.py"/>
+    <source>Found</source>
+    <translation>搜索结果</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/palette.py"/>
+    <source>Nothing has these words.</source>
+    <translation>没有找到匹配的内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/palette.py"/>
+    <source>Search chats and commands</source>
+    <translation>搜索对话和命令</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/attaching.py"/>
+    <source>Pasted text</source>
+    <translation>粘贴的文本</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/attaching.py"/>
+    <source>Put it into the message</source>
+    <translation>放入消息中</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/attaching.py"/>
+    <source>The file has {tokens} tokens, {room} fit beside this chat.</source>
+    <translation>该文件有 {tokens} 个 token，此对话还能容纳 {room} 个。</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/attaching.py"/>
+    <source>The files could not be searched, so nothing was sent.</source>
+    <translation>无法检索这些文件，因此没有发送任何内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/attaching.py"/>
+    <source>The long text goes along as a file.</source>
+    <translation>较长的文本将作为文件附上。</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/attaching.py"/>
+    <source>The parts that match your question best will be sent.</source>
+    <translation>将发送与问题最相关的部分。</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/attaching.py"/>
+    <source>The {n} files have {tokens} tokens, {room} fit beside this chat.</source>
+    <translation>这 {n} 个文件共有 {tokens} 个 token，此对话还能容纳 {room} 个。</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/attaching.py"/>
+    <source>This chat leaves no room for files. Start a new chat with them, or remove them.</source>
+    <translation>此对话已没有空间放文件。请新建对话，或移除这些文件。</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/attaching.py"/>
+    <source>What fits from the beginning will be sent.</source>
+    <translation>将从开头起发送能容纳的部分。</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/attaching.py"/>
+    <source>{most} files can go along with one message; the others were left out.</source>
+    <translation>一条消息最多附 {most} 个文件，其余未添加。</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/attachment_text.py"/>
+    <source>Text of {name}</source>
+    <translation>{name} 的文本</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/attachment_text.py"/>
+    <location filename="../../app/composer/chips.py"/>
+    <source>{n} character</source>
+    <translation>{n} 个字符</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/attachment_text.py"/>
+    <location filename="../../app/composer/chips.py"/>
+    <source>{n} characters</source>
+    <translation>{n} 个字符</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/attachment_text.py"/>
+    <source>{n} page</source>
+    <translation>{n} 页</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/attachment_text.py"/>
+    <source>{n} pages</source>
+    <translation>{n} 页</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/attachment_text.py"/>
+    <source>{sent} of {total} parts were sent</source>
+    <translation>已发送 {total} 个部分中的 {sent} 个</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/chips.py"/>
+    <source>File {name}</source>
+    <translation>文件 {name}</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/chips.py"/>
+    <location filename="../../app/composer/tray.py"/>
+    <location filename="../../app/model_library/model_rows.py"/>
+    <source>Remove</source>
+    <translation>移除</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/chips.py"/>
+    <source>Remove {name}</source>
+    <translation>移除 {name}</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/chips.py"/>
+    <source>Show the text</source>
+    <translation>显示文本</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/chips.py"/>
+    <source>Shows the text. Delete removes the file.</source>
+    <translation>显示文本。按 Delete 键移除文件。</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/chips.py"/>
+    <source>reading…</source>
+    <translation>正在读取…</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/choices.py"/>
+    <source>Forget the oldest turn</source>
+    <translation>忽略最早的一轮对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/choices.py"/>
+    <source>Forget the oldest {n} turns</source>
+    <translation>忽略最早的 {n} 轮对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/choices.py"/>
+    <source>The oldest turn is left out from your next message on.</source>
+    <translation>从下一条消息起，将不再包含最早的一轮对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/choices.py"/>
+    <source>The oldest {n} turns are left out from your next message on.</source>
+    <translation>从下一条消息起，将不再包含最早的 {n} 轮对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/choices.py"/>
+    <source>Use a context of {n_ctx:,} tokens</source>
+    <translation>使用 {n_ctx:,} 个 token 的上下文</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/choices.py"/>
+    <source>Use a context of {n_ctx:,} tokens, stored in less memory</source>
+    <translation>使用 {n_ctx:,} 个 token 的上下文（占用更少内存）</translation>
+  </message>
+  <message>
     <location filename="../../app/composer/composer.py"/>
     <source>Attach files</source>
     <translation>添加文件</translation>
@@ -936,47 +975,181 @@
   </message>
   <message>
     <location filename="../../app/composer/context_control.py"/>
+    <location filename="../../app/model_library/model_keeper.py"/>
     <location filename="../../app/sidebar/librarian.py"/>
     <location filename="../../app/transcript/message_acts.py"/>
-    <location filename="../../app/model_library/model_keeper.py"/>
     <source>Undo</source>
     <translation>撤销</translation>
   </message>
   <message>
-    <location filename="../../app/chats/context_use.py"/>
-    <source>Always kept: the instructions{size}</source>
-    <translation>始终保留：指令{size}</translation>
+    <location filename="../../app/composer/drop_hint.py"/>
+    <source>Drop the files to attach them</source>
+    <translation>松开即可添加文件</translation>
   </message>
   <message>
-    <location filename="../../app/chats/context_use.py"/>
-    <source>Left out next, if you agree: “{title}”{size}</source>
-    <translation>下一步将忽略（经你同意）：“{title}”{size}</translation>
+    <location filename="../../app/composer/status_line.py"/>
+    <source>Computed by {library} with {n} threads</source>
+    <translation>由 {library} 以 {n} 个线程计算</translation>
   </message>
   <message>
-    <location filename="../../app/chats/context_use.py"/>
-    <source>Left out, as you chose: {which}{size}</source>
-    <translation>按你的选择已忽略：{which}{size}</translation>
+    <location filename="../../app/composer/status_line.py"/>
+    <source>Context used</source>
+    <translation>已用上下文</translation>
   </message>
   <message>
-    <location filename="../../app/chats/context_use.py"/>
-    <source>the oldest turn</source>
-    <translation>最早的一轮对话</translation>
+    <location filename="../../app/composer/status_line.py"/>
+    <source>Context: {used:,} of {n_ctx:,} tokens used</source>
+    <translation>上下文：已用 {used:,} / {n_ctx:,} 个 token</translation>
   </message>
   <message>
-    <location filename="../../app/chats/context_use.py"/>
-    <source>the oldest {n} turns</source>
-    <translation>最早的 {n} 轮对话</translation>
+    <location filename="../../app/composer/status_line.py"/>
+    <source>Last answer: {n:,} tokens in {seconds:.1f} s</source>
+    <translation>上次回答：{n:,} 个 token，用时 {seconds:.1f} 秒</translation>
   </message>
   <message>
-    <location filename="../../app/chats/context_use.py"/>
-    <location filename="../../app/composer/gauge.py"/>
-    <source>{used:,} of {n_ctx:,} tokens of the context are used</source>
-    <translation>上下文已用 {used:,} / {n_ctx:,} 个 token</translation>
+    <location filename="../../app/composer/status_line.py"/>
+    <source>Last question: {read:,} tokens read, {known:,} known from before</source>
+    <translation>上次提问：读取 {read:,} 个 token，另有 {known:,} 个此前已读</translation>
   </message>
   <message>
-    <location filename="../../app/chats/conversation.py"/>
-    <source>The chat goes on, but only until you close the window.</source>
-    <translation>对话可以继续，但关闭窗口后不会保留。</translation>
+    <location filename="../../app/composer/status_line.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Memory</source>
+    <translation>内存</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/status_line.py"/>
+    <source>Memory of the engine: {size}</source>
+    <translation>引擎占用内存：{size}</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/status_line.py"/>
+    <source>Model</source>
+    <translation>模型</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/status_line.py"/>
+    <source>Models…</source>
+    <translation>模型…</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/status_line.py"/>
+    <source>No model</source>
+    <translation>无模型</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/status_line.py"/>
+    <source>No model is loaded</source>
+    <translation>未加载模型</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/status_line.py"/>
+    <source>Open model…</source>
+    <translation>打开模型…</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/status_line.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Speed</source>
+    <translation>速度</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/status_line.py"/>
+    <source>{model} · {millions} million parameters · {size}</source>
+    <translation>{model} · {millions} 百万参数 · {size}</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/status_line.py"/>
+    <source>{n:,.0f} tok/s</source>
+    <translation>{n:,.0f} token/秒</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/tray.py"/>
+    <source>Change</source>
+    <translation>更改</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/tray.py"/>
+    <source>Remove the largest</source>
+    <translation>移除最大的文件</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/tray.py"/>
+    <source>Send the parts that match the question best</source>
+    <translation>发送与问题最相关的部分</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/tray.py"/>
+    <source>Send what fits from the beginning</source>
+    <translation>从开头起发送能容纳的部分</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/waiting.py"/>
+    <source>Another chat is being answered, this one is next</source>
+    <translation>正在回答另一个对话，接下来轮到此对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/waiting.py"/>
+    <source>Loading {model}</source>
+    <translation>正在加载 {model}</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/waiting.py"/>
+    <source>Loading {model}, your message is answered next</source>
+    <translation>正在加载 {model}，随后回答你的消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/waiting.py"/>
+    <source>Reading this chat again…</source>
+    <translation>正在重新读取此对话…</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/waiting.py"/>
+    <source>Reading {done:,} of {total:,} tokens</source>
+    <translation>正在读取：{done:,} / {total:,} 个 token</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/waiting.py"/>
+    <source>Your message is kept and answered as soon as a model is loaded</source>
+    <translation>消息已保留，加载模型后立即回答</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/waiting.py"/>
+    <source>the model</source>
+    <translation>模型</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/waiting.py"/>
+    <source>{line} · {time} left</source>
+    <translation>{line} · 还需 {time}</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/waiting.py"/>
+    <location filename="../../app/transcript/thought_view.py"/>
+    <source>{n} min</source>
+    <translation>{n} 分钟</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/waiting.py"/>
+    <source>{n} s</source>
+    <translation>{n} 秒</translation>
+  </message>
+  <message>
+    <location filename="../../app/library/chat_markdown.py"/>
+    <source>*Attached: {name}*</source>
+    <translation>*附件：{name}*</translation>
+  </message>
+  <message>
+    <location filename="../../app/library/chat_markdown.py"/>
+    <source>Assistant</source>
+    <translation>助手</translation>
+  </message>
+  <message>
+    <location filename="../../app/library/chat_markdown.py"/>
+    <location filename="../../app/transcript/message_view.py"/>
+    <source>You</source>
+    <translation>你</translation>
   </message>
   <message>
     <location filename="../../app/library/database.py"/>
@@ -1004,405 +1177,9 @@
     <translation>无法将对话保存到 {path}：{reason}。</translation>
   </message>
   <message>
-    <location filename="../../app/composer/drop_hint.py"/>
-    <source>Drop the files to attach them</source>
-    <translation>松开即可添加文件</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>About {seconds} s in this chat</source>
-    <translation>此对话约节省 {seconds} 秒</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Engine</source>
-    <translation>引擎</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>Everything else</source>
-    <translation>其他部分</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>Free</source>
-    <translation>空闲</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>In memory</source>
-    <translation>在内存中</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Keys and values</source>
-    <translation>键值缓存</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>Left out</source>
-    <translation>已忽略</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>May grow by</source>
-    <translation>还可增长</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <location filename="../../app/settings/schema.py"/>
-    <location filename="../../app/composer/status_line.py"/>
-    <source>Memory</source>
-    <translation>内存</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>Memory as planned</source>
-    <translation>预计内存</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>Memory now</source>
-    <translation>当前内存</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>Not kept yet</source>
-    <translation>尚未保留</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>Nothing was drafted.</source>
-    <translation>未使用草稿预测。</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>Nothing was written yet.</source>
-    <translation>尚未生成内容。</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>Now</source>
-    <translation>当前</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>On the disk too</source>
-    <translation>磁盘上也有</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>Other programs</source>
-    <translation>其他程序</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>Planned, for a full context</source>
-    <translation>预计（上下文全满时）</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>Reading: {rate} tokens a second</source>
-    <translation>读取：每秒 {rate} 个 token</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>Room</source>
-    <translation>剩余空间</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <location filename="../../app/composer/status_line.py"/>
-    <source>Speed</source>
-    <translation>速度</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>This chat in the cache, in tokens</source>
-    <translation>此对话在缓存中（token）</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>This chat's tokens in the cache</source>
-    <translation>此对话在缓存中的 token</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>Time saved</source>
-    <translation>节省的时间</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>Tokens that came of each step, over the last minute</source>
-    <translation>最近一分钟每步产生的 token</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>Weights</source>
-    <translation>权重</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>What a step costs</source>
-    <translation>每步耗时</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>What steps of several tokens cost</source>
-    <translation>多 token 步骤的耗时</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>What the engine does</source>
-    <translation>引擎状态</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>Writing: {rate} tokens a second</source>
-    <translation>生成：每秒 {rate} 个 token</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>as measured</source>
-    <translation>实测</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>cost</source>
-    <translation>耗时</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>no gain</source>
-    <translation>无增益</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>seconds</source>
-    <translation>秒</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>tokens</source>
-    <translation>token</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>tokens a step</source>
-    <translation>每步 token</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>tokens in a step</source>
-    <translation>一步中的 token 数</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>{name}: {accepted} of {drafted} drafted tokens accepted</source>
-    <translation>{name}：采纳了 {drafted} 个草稿 token 中的 {accepted} 个</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>{n} tokens a step</source>
-    <translation>每步 {n} 个 token</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>{n} turn</source>
-    <translation>{n} 轮</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>{n} turns</source>
-    <translation>{n} 轮</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>{steps}, ×{gain} by drafting</source>
-    <translation>{steps}，草稿预测 ×{gain}</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/examples.py"/>
-    <source>Explain how a heat pump works, then quiz me on it</source>
-    <translation>讲解热泵的工作原理，然后出几道题考考我</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/examples.py"/>
-    <source>Explain in simple words why the sky is blue</source>
-    <translation>用简单的话解释天空为什么是蓝色的</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/examples.py"/>
-    <source>Explain what a race condition is, with a short example</source>
-    <translation>解释什么是竞态条件，并举一个简短的例子</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/examples.py"/>
-    <source>Give me five ideas for a rainy Sunday</source>
-    <translation>给我五个下雨的周日可以做的事</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/examples.py"/>
-    <source>Help me plan a week of simple dinners for two</source>
-    <translation>帮我安排两个人一周的简单晚餐</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/examples.py"/>
-    <source>Turn my notes into a polite e-mail; ask me for the notes</source>
-    <translation>把我的要点写成一封得体的邮件，先问我要点是什么</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/examples.py"/>
-    <source>Write a Python function that finds duplicate lines in a file</source>
-    <translation>写一个 Python 函数，找出文件中重复的行</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/examples.py"/>
-    <source>Write a SQL query for the three latest orders of each customer</source>
-    <translation>写一条 SQL，查询每位客户最近的三笔订单</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/examples.py"/>
-    <source>Write a friendly note to thank a neighbour</source>
-    <translation>给邻居写一张友好的感谢便条</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>All chats of this file were here already.</source>
-    <translation>此文件中的所有对话均已存在。</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>All files (*)</source>
-    <translation>所有文件 (*)</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>Chats (*.json *.zip)</source>
-    <translation>对话 (*.json *.zip)</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>Chickadee chats {date}</source>
-    <translation>Chickadee 对话 {date}</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>Export chats</source>
-    <translation>导出对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>Exporting… {percent} %, {chats} chats</source>
-    <translation>正在导出… {percent} %，{chats} 个对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>Folder of Markdown files, to read (*.md)</source>
-    <translation>Markdown 文件夹，便于阅读 (*.md)</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>Import chats from Chickadee or ChatGPT</source>
-    <translation>从 Chickadee 或 ChatGPT 导入对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>Importing… {percent} %, {chats} chats</source>
-    <translation>正在导入… {percent} %，{chats} 个对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>JSON, can be imported again (*.json)</source>
-    <translation>JSON，可再次导入 (*.json)</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>Markdown, to read (*.md)</source>
-    <translation>Markdown，便于阅读 (*.md)</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>One import or export at a time: the last one still goes on.</source>
-    <translation>一次只能进行一个导入或导出：上一个仍在进行。</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>Stopped. Nothing was changed.</source>
-    <translation>已停止，未做任何更改。</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>There are no chats in this file.</source>
-    <translation>此文件中没有对话。</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>There is no chat to export yet.</source>
-    <translation>还没有可导出的对话。</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>{n} chat has changed.</source>
-    <translation>更新了 {n} 个对话。</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>{n} chat was exported.</source>
-    <translation>已导出 {n} 个对话。</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>{n} chat was imported.</source>
-    <translation>已导入 {n} 个对话。</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>{n} chats have changed.</source>
-    <translation>更新了 {n} 个对话。</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>{n} chats were exported.</source>
-    <translation>已导出 {n} 个对话。</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>{n} chats were imported.</source>
-    <translation>已导入 {n} 个对话。</translation>
-  </message>
-  <message>
     <location filename="../../app/library/exporting.py"/>
     <source>{path} could not be written: {reason}.</source>
     <translation>无法写入 {path}：{reason}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/guard.py"/>
-    <location filename="../../app/markdown/markdown.py"/>
-    <source>image</source>
-    <translation>图片</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/help_sheet.py"/>
-    <source>Keyboard shortcuts</source>
-    <translation>键盘快捷键</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/help_sheet.py"/>
-    <source>Where the focus is</source>
-    <translation>在焦点所在处</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/hit_list.py"/>
-    <source>Search results</source>
-    <translation>搜索结果</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/hit_list.py"/>
-    <source>{title}: {words}</source>
-    <translation>{title}：{words}</translation>
   </message>
   <message>
     <location filename="../../app/library/importing.py"/>
@@ -1440,19 +1217,15 @@
     <translation>{name} 过大。未导入任何内容。</translation>
   </message>
   <message>
-    <location filename="../../app/settings/keeping.py"/>
-    <source>No program shows the folder {folder}.</source>
-    <translation>没有程序能显示文件夹 {folder}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/keeping.py"/>
-    <source>Some files could not be deleted: {files}.</source>
-    <translation>部分文件无法删除：{files}。</translation>
-  </message>
-  <message>
     <location filename="../../app/library/kept_files.py"/>
     <source>All messages and their files, folders, personas, and what was deleted in the last month.</source>
     <translation>所有消息及其文件、文件夹、角色，以及最近一个月删除的内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/library/kept_files.py"/>
+    <location filename="../../app/sidebar/chat_list.py"/>
+    <source>Chats</source>
+    <translation>对话列表</translation>
   </message>
   <message>
     <location filename="../../app/library/kept_files.py"/>
@@ -1529,79 +1302,88 @@
     <translation>你的设置以及窗口位置。</translation>
   </message>
   <message>
-    <location filename="../../app/settings/kept_sheet.py"/>
-    <source>All of it stays on this computer, in files that only you can read.</source>
-    <translation>所有内容都留在这台电脑上，保存在只有你能读取的文件中。</translation>
+    <location filename="../../app/library/recovery.py"/>
+    <source>The damaged file was kept as {path}.</source>
+    <translation>已损坏的文件保留为 {path}。</translation>
   </message>
   <message>
-    <location filename="../../app/settings/kept_sheet.py"/>
-    <source>Delete {kind}</source>
-    <translation>删除{kind}</translation>
+    <location filename="../../app/library/recovery.py"/>
+    <source>The file with your chats was damaged, and no chat in it could be read.</source>
+    <translation>对话文件已损坏，其中的对话均无法读取。</translation>
   </message>
   <message>
-    <location filename="../../app/settings/kept_sheet.py"/>
-    <source>Delete…</source>
-    <translation>删除…</translation>
+    <location filename="../../app/library/recovery.py"/>
+    <source>The file with your chats was damaged. {chats} with {messages} came back.</source>
+    <translation>对话文件曾损坏，已恢复{chats}，共{messages}。</translation>
   </message>
   <message>
-    <location filename="../../app/settings/kept_sheet.py"/>
-    <source>Nothing</source>
-    <translation>无</translation>
+    <location filename="../../app/library/recovery.py"/>
+    <location filename="../../app/sidebar/chat_list.py"/>
+    <source>{n} chat</source>
+    <translation>{n} 个对话</translation>
   </message>
   <message>
-    <location filename="../../app/settings/kept_sheet.py"/>
-    <source>Open folder</source>
-    <translation>打开文件夹</translation>
+    <location filename="../../app/library/recovery.py"/>
+    <location filename="../../app/sidebar/chat_list.py"/>
+    <source>{n} chats</source>
+    <translation>{n} 个对话</translation>
   </message>
   <message>
-    <location filename="../../app/settings/kept_sheet.py"/>
-    <source>Open the folder of {kind}</source>
-    <translation>打开{kind}所在文件夹</translation>
+    <location filename="../../app/library/recovery.py"/>
+    <source>{n} message</source>
+    <translation>{n} 条消息</translation>
   </message>
   <message>
-    <location filename="../../app/settings/kept_sheet.py"/>
-    <source>What is kept on this computer</source>
-    <translation>本机保存的内容</translation>
+    <location filename="../../app/library/recovery.py"/>
+    <source>{n} messages</source>
+    <translation>{n} 条消息</translation>
   </message>
   <message>
-    <location filename="../../app/settings/kept_sheet.py"/>
-    <source>{files}, {size}</source>
-    <translation>{files}，{size}</translation>
+    <location filename="../../app/markdown/code_view.py"/>
+    <source>Code</source>
+    <translation>代码</translation>
   </message>
   <message>
-    <location filename="../../app/settings/kept_sheet.py"/>
-    <source>{n} file</source>
-    <translation>{n} 个文件</translation>
+    <location filename="../../app/markdown/code_view.py"/>
+    <source>Copied</source>
+    <translation>已复制</translation>
   </message>
   <message>
-    <location filename="../../app/settings/kept_sheet.py"/>
-    <source>{n} files</source>
-    <translation>{n} 个文件</translation>
+    <location filename="../../app/markdown/code_view.py"/>
+    <location filename="../../app/transcript/message_menu.py"/>
+    <source>Copy code</source>
+    <translation>复制代码</translation>
   </message>
   <message>
-    <location filename="../../app/sidebar/librarian.py"/>
-    <source>New folder</source>
-    <translation>新建文件夹</translation>
+    <location filename="../../app/markdown/code_view.py"/>
+    <source>Show all {lines} lines</source>
+    <translation>显示全部 {lines} 行</translation>
   </message>
   <message>
-    <location filename="../../app/sidebar/librarian.py"/>
-    <source>The folder “{name}” was deleted. Its chats are still here.</source>
-    <translation>已删除文件夹“{name}”，其中的对话仍然保留。</translation>
+    <location filename="../../app/markdown/code_view.py"/>
+    <source>Show less</source>
+    <translation>收起</translation>
   </message>
   <message>
-    <location filename="../../app/sidebar/librarian.py"/>
-    <source>{n} chat was deleted.</source>
-    <translation>已删除 {n} 个对话。</translation>
+    <location filename="../../app/markdown/code_view.py"/>
+    <source>Wrap lines</source>
+    <translation>自动换行</translation>
   </message>
   <message>
-    <location filename="../../app/sidebar/librarian.py"/>
-    <source>{n} chats were deleted.</source>
-    <translation>已删除 {n} 个对话。</translation>
+    <location filename="../../app/markdown/code_view.py"/>
+    <source>Wrap long lines of code</source>
+    <translation>长代码行自动换行</translation>
   </message>
   <message>
-    <location filename="../../app/sidebar/librarian.py"/>
-    <source>“{title}” was deleted.</source>
-    <translation>已删除“{title}”。</translation>
+    <location filename="../../app/markdown/code_view.py"/>
+    <source>code</source>
+    <translation>代码</translation>
+  </message>
+  <message>
+    <location filename="../../app/markdown/guard.py"/>
+    <location filename="../../app/markdown/markdown.py"/>
+    <source>image</source>
+    <translation>图片</translation>
   </message>
   <message>
     <location filename="../../app/markdown/markdown.py"/>
@@ -1609,181 +1391,86 @@
     <translation>[图片：{name}]</translation>
   </message>
   <message>
-    <location filename="../../app/chats/message_actions.py"/>
-    <location filename="../../app/transcript/message_view.py"/>
     <location filename="../../app/markdown/prose_view.py"/>
-    <source>Answer</source>
-    <translation>回答</translation>
+    <source>Your message</source>
+    <translation>你的消息</translation>
   </message>
   <message>
-    <location filename="../../app/chats/message_actions.py"/>
-    <source>Continue</source>
-    <translation>继续</translation>
+    <location filename="../../app/markdown/table_view.py"/>
+    <source>Table</source>
+    <translation>表格</translation>
   </message>
   <message>
-    <location filename="../../app/chats/message_actions.py"/>
-    <source>Copy message</source>
-    <translation>复制消息</translation>
+    <location filename="../../app/markdown/web_links.py"/>
+    <source>Open in browser</source>
+    <translation>在浏览器中打开</translation>
   </message>
   <message>
-    <location filename="../../app/chats/message_actions.py"/>
-    <source>Delete message</source>
-    <translation>删除消息</translation>
+    <location filename="../../app/markdown/web_links.py"/>
+    <source>That is this computer or one in your own network.</source>
+    <translation>这是本机或你所在网络中的电脑。</translation>
   </message>
   <message>
-    <location filename="../../app/chats/message_actions.py"/>
-    <location filename="../../app/transcript/message_menu.py"/>
-    <location filename="../../app/notice.py"/>
-    <source>Details</source>
-    <translation>详情</translation>
+    <location filename="../../app/markdown/web_links.py"/>
+    <source>This link does not lead to a web page, so it stays closed: {address}</source>
+    <translation>此链接不是网页，未打开：{address}</translation>
   </message>
   <message>
-    <location filename="../../app/chats/message_actions.py"/>
-    <location filename="../../app/transcript/message_editor.py"/>
-    <source>Edit message</source>
-    <translation>编辑消息</translation>
+    <location filename="../../app/markdown/web_links.py"/>
+    <source>This link is a file in disguise, not a web page, so it stays closed: {address}</source>
+    <translation>此链接是伪装的文件而非网页，未打开：{address}</translation>
   </message>
   <message>
-    <location filename="../../app/chats/message_actions.py"/>
-    <source>Try again</source>
-    <translation>重新回答</translation>
+    <location filename="../../app/markdown/web_links.py"/>
+    <source>This link is a program, not a web page, so it stays closed: {address}</source>
+    <translation>此链接是程序而非网页，未打开：{address}</translation>
   </message>
   <message>
-    <location filename="../../app/transcript/message_acts.py"/>
-    <source>An answer is being written: stop it first, or wait for its end.</source>
-    <translation>正在生成回答：请先停止，或等待其结束。</translation>
+    <location filename="../../app/markdown/web_links.py"/>
+    <source>This link leads out of Chickadee, to {host}: {address}</source>
+    <translation>此链接将离开 Chickadee，前往 {host}：{address}</translation>
   </message>
   <message>
-    <location filename="../../app/transcript/message_acts.py"/>
-    <source>Bring back</source>
-    <translation>恢复</translation>
+    <location filename="../../app/markdown/web_links.py"/>
+    <source>This link leads to a file on a computer, not to a web page, so it stays closed: {address}</source>
+    <translation>此链接指向电脑上的文件而非网页，未打开：{address}</translation>
   </message>
   <message>
-    <location filename="../../app/transcript/message_acts.py"/>
-    <source>The messages of this chat were deleted.</source>
-    <translation>此对话的消息已被删除。</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/message_acts.py"/>
-    <source>Your changes were put aside.</source>
-    <translation>已放弃你的修改。</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/message_acts.py"/>
-    <source>{n} message was deleted.</source>
-    <translation>已删除 {n} 条消息。</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/message_acts.py"/>
-    <source>{n} messages were deleted.</source>
-    <translation>已删除 {n} 条消息。</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/message_editor.py"/>
-    <source>Leave the message as it is (Esc)</source>
-    <translation>保持消息不变 (Esc)</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/message_editor.py"/>
-    <source>Send the new wording; the old one stays beside it (Enter)</source>
-    <translation>发送修改后的消息，原消息会保留 (Enter)</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/message_facts.py"/>
-    <source>{tokens} in {seconds} s, {speed} tok/s</source>
-    <translation>{tokens}，用时 {seconds} 秒，{speed} token/秒</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/message_facts.py"/>
-    <source>{tokens} of the question read, {known} known from before</source>
-    <translation>问题读取了 {tokens}，另有 {known} 此前已读</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/message_menu.py"/>
-    <source>Bring back what was deleted below</source>
-    <translation>恢复下方已删除的消息</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/message_menu.py"/>
-    <source>Copy address of the link</source>
-    <translation>复制链接地址</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/message_menu.py"/>
-    <source>Copy selection</source>
-    <translation>复制所选内容</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/message_menu.py"/>
-    <source>Next version</source>
-    <translation>下一版本</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/message_menu.py"/>
-    <source>Previous version</source>
-    <translation>上一版本</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/message_view.py"/>
-    <source>Stopped.</source>
-    <translation>已停止。</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/message_view.py"/>
-    <source>The answer reached its length limit.</source>
-    <translation>回答已达到长度上限。</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/message_view.py"/>
-    <source>The context is full, so the answer ends here.</source>
-    <translation>上下文已满，回答到此结束。</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/message_view.py"/>
-    <source>The engine stopped here.</source>
-    <translation>引擎在此处停止。</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/message_view.py"/>
-    <source>This answer was interrupted when the window closed.</source>
-    <translation>窗口关闭时，此回答被中断。</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_keeper.py"/>
+    <location filename="../../app/model_library/bringing.py"/>
     <location filename="../../app/model_library/models_dialog.py"/>
     <source>Add file…</source>
     <translation>添加文件…</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_keeper.py"/>
+    <location filename="../../app/model_library/bringing.py"/>
     <location filename="../../app/model_library/models_dialog.py"/>
     <source>Add folder…</source>
     <translation>添加文件夹…</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_keeper.py"/>
+    <location filename="../../app/model_library/bringing.py"/>
     <source>Models (*.gguf)</source>
     <translation>模型 (*.gguf)</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_library/bringing.py"/>
+    <source>{folder} is no longer looked into; its files stay.</source>
+    <translation>不再在 {folder} 中查找模型；其中的文件仍保留。</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_library/bringing.py"/>
+    <source>{model} is no longer listed; its file stays.</source>
+    <translation>已从列表移除 {model}，其文件保留。</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_library/bringing.py"/>
+    <source>{model} was deleted.</source>
+    <translation>已删除 {model}。</translation>
   </message>
   <message>
     <location filename="../../app/model_library/model_keeper.py"/>
     <source>huggingface.co has no model of this kind with these words.</source>
     <translation>huggingface.co 上没有匹配的此类模型。</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_keeper.py"/>
-    <source>{folder} is no longer looked into; its files stay.</source>
-    <translation>不再在 {folder} 中查找模型；其中的文件仍保留。</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_keeper.py"/>
-    <source>{model} is no longer listed; its file stays.</source>
-    <translation>已从列表移除 {model}，其文件保留。</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_keeper.py"/>
-    <source>{model} was deleted.</source>
-    <translation>已删除 {model}。</translation>
   </message>
   <message>
     <location filename="../../app/model_library/model_options.py"/>
@@ -1800,31 +1487,6 @@
     <location filename="../../app/model_library/model_options.py"/>
     <source>Options of {model}</source>
     <translation>{model} 的选项</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_options.py"/>
-    <source>draft model</source>
-    <translation>草稿模型</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_options.py"/>
-    <source>keys and values</source>
-    <translation>键值缓存</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_options.py"/>
-    <source>the rest</source>
-    <translation>其余部分</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_options.py"/>
-    <source>weights</source>
-    <translation>权重</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_options.py"/>
-    <source>{size} can be used</source>
-    <translation>可用 {size}</translation>
   </message>
   <message>
     <location filename="../../app/model_library/model_page.py"/>
@@ -1858,6 +1520,13 @@
   </message>
   <message>
     <location filename="../../app/model_library/model_rows.py"/>
+    <location filename="../../app/settings/chat_panel.py"/>
+    <location filename="../../app/transcript/message_editor.py"/>
+    <source>Cancel</source>
+    <translation>取消</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_library/model_rows.py"/>
     <source>Cancelled</source>
     <translation>已取消</translation>
   </message>
@@ -1873,16 +1542,6 @@
   </message>
   <message>
     <location filename="../../app/model_library/model_rows.py"/>
-    <source>Does not fit: it needs {size} of memory</source>
-    <translation>无法运行：需要 {size} 内存</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Does not fit: {size}; a context of {n} tokens would</source>
-    <translation>无法运行：需要 {size}；{n} 个 token 的上下文则可以</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
     <source>Done</source>
     <translation>完成</translation>
   </message>
@@ -1895,11 +1554,6 @@
     <location filename="../../app/model_library/model_rows.py"/>
     <source>Downloading</source>
     <translation>正在下载</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Fits: {size} of memory with {n} tokens</source>
-    <translation>可运行：{n} 个 token 时占用内存 {size}</translation>
   </message>
   <message>
     <location filename="../../app/model_library/model_rows.py"/>
@@ -1953,11 +1607,6 @@
   </message>
   <message>
     <location filename="../../app/model_library/model_rows.py"/>
-    <source>Tight: {size} of memory with {n} tokens</source>
-    <translation>勉强可运行：{n} 个 token 时占用内存 {size}</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
     <source>Unload</source>
     <translation>卸载</translation>
   </message>
@@ -1965,21 +1614,6 @@
     <location filename="../../app/model_library/model_rows.py"/>
     <source>Waiting</source>
     <translation>等待中</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Whether it fits is not known.</source>
-    <translation>不确定能否运行。</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Working out whether it fits…</source>
-    <translation>正在判断能否运行…</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>about {size}</source>
-    <translation>约 {size}</translation>
   </message>
   <message>
     <location filename="../../app/model_library/model_rows.py"/>
@@ -2088,6 +1722,12 @@
   </message>
   <message>
     <location filename="../../app/model_library/model_settings.py"/>
+    <location filename="../../app/settings/chat_panel.py"/>
+    <source>None</source>
+    <translation>无</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_library/model_settings.py"/>
     <source>Threads of the processor that compute this model; automatic: as in the settings.</source>
     <translation>计算此模型所用的处理器线程数；自动：按设置。</translation>
   </message>
@@ -2127,84 +1767,334 @@
     <translation>关闭提示</translation>
   </message>
   <message>
-    <location filename="../../app/commands/palette.py"/>
-    <source>Found</source>
-    <translation>搜索结果</translation>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>About {seconds} s in this chat</source>
+    <translation>此对话约节省 {seconds} 秒</translation>
   </message>
   <message>
-    <location filename="../../app/commands/palette.py"/>
-    <source>Nothing has these words.</source>
-    <translation>没有找到匹配的内容。</translation>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Engine</source>
+    <translation>引擎</translation>
   </message>
   <message>
-    <location filename="../../app/commands/palette.py"/>
-    <source>Search chats and commands</source>
-    <translation>搜索对话和命令</translation>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Everything else</source>
+    <translation>其他部分</translation>
   </message>
   <message>
-    <location filename="../../app/chats/persona.py"/>
-    <source>A persona needs a name.</source>
-    <translation>角色需要一个名称。</translation>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Free</source>
+    <translation>空闲</translation>
   </message>
   <message>
-    <location filename="../../app/chats/persona.py"/>
-    <source>Answer with a list of ten different, surprising ideas, one line each.</source>
-    <translation>用列表给出十个不同的、出人意料的想法，每个一行。</translation>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>In memory</source>
+    <translation>在内存中</translation>
   </message>
   <message>
-    <location filename="../../app/chats/persona.py"/>
-    <source>Brainstormer</source>
-    <translation>头脑风暴</translation>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Keys and values</source>
+    <translation>键值缓存</translation>
   </message>
   <message>
-    <location filename="../../app/chats/persona.py"/>
-    <source>Code helper</source>
-    <translation>编程助手</translation>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Left out</source>
+    <translation>已忽略</translation>
   </message>
   <message>
-    <location filename="../../app/chats/persona.py"/>
-    <source>Correct spelling, grammar and style. Keep the language and the meaning. Answer with the new text only.</source>
-    <translation>修正拼写、语法和文风。保持原来的语言和意思。只回答修改后的文本。</translation>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>May grow by</source>
+    <translation>还可增长</translation>
   </message>
   <message>
-    <location filename="../../app/chats/persona.py"/>
-    <source>Editor</source>
-    <translation>编辑</translation>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Memory as planned</source>
+    <translation>预计内存</translation>
   </message>
   <message>
-    <location filename="../../app/chats/persona.py"/>
-    <source>Summarize what the user writes in at most five short points, in its own language. Add nothing to it.</source>
-    <translation>用原文的语言，把用户写的内容概括为最多五个简短要点。不要添加任何内容。</translation>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Memory now</source>
+    <translation>当前内存</translation>
   </message>
   <message>
-    <location filename="../../app/chats/persona.py"/>
-    <source>Summarizer</source>
-    <translation>摘要</translation>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Not kept yet</source>
+    <translation>尚未保留</translation>
   </message>
   <message>
-    <location filename="../../app/chats/persona.py"/>
-    <source>There is a persona “{name}” already.</source>
-    <translation>已有名为“{name}”的角色。</translation>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Nothing was drafted.</source>
+    <translation>未使用草稿预测。</translation>
   </message>
   <message>
-    <location filename="../../app/chats/persona.py"/>
-    <source>Translate what the user writes into English. Answer with the translation only.</source>
-    <translation>把用户写的内容翻译成中文。只回答译文。</translation>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Nothing was written yet.</source>
+    <translation>尚未生成内容。</translation>
   </message>
   <message>
-    <location filename="../../app/chats/persona.py"/>
-    <source>Translator</source>
-    <translation>翻译</translation>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Now</source>
+    <translation>当前</translation>
   </message>
   <message>
-    <location filename="../../app/chats/persona.py"/>
-    <source>You are a careful programmer. Answer with working code first, then explain it in a few sentences.</source>
-    <translation>你是一位严谨的程序员。先给出可运行的代码，再用几句话解释。</translation>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>On the disk too</source>
+    <translation>磁盘上也有</translation>
   </message>
   <message>
-    <location filename="../../app/chats/persona.py"/>
-    <source>“{name}” comes with Chickadee. Please choose another name.</source>
-    <translation>“{name}”是 Chickadee 自带的。请换一个名称。</translation>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Other programs</source>
+    <translation>其他程序</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Planned, for a full context</source>
+    <translation>预计（上下文全满时）</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Reading: {rate} tokens a second</source>
+    <translation>读取：每秒 {rate} 个 token</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Room</source>
+    <translation>剩余空间</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>This chat in the cache, in tokens</source>
+    <translation>此对话在缓存中（token）</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>This chat's tokens in the cache</source>
+    <translation>此对话在缓存中的 token</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Time saved</source>
+    <translation>节省的时间</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Tokens that came of each step, over the last minute</source>
+    <translation>最近一分钟每步产生的 token</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Weights</source>
+    <translation>权重</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>What a step costs</source>
+    <translation>每步耗时</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>What steps of several tokens cost</source>
+    <translation>多 token 步骤的耗时</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>What the engine does</source>
+    <translation>引擎状态</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Writing: {rate} tokens a second</source>
+    <translation>生成：每秒 {rate} 个 token</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>as measured</source>
+    <translation>实测</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>cost</source>
+    <translation>耗时</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>no gain</source>
+    <translation>无增益</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>seconds</source>
+    <translation>秒</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>tokens</source>
+    <translation>token</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>tokens a step</source>
+    <translation>每步 token</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>tokens in a step</source>
+    <translation>一步中的 token 数</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>{name}: {accepted} of {drafted} drafted tokens accepted</source>
+    <translation>{name}：采纳了 {drafted} 个草稿 token 中的 {accepted} 个</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>{n} tokens a step</source>
+    <translation>每步 {n} 个 token</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>{n} turn</source>
+    <translation>{n} 轮</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>{n} turns</source>
+    <translation>{n} 轮</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>{steps}, ×{gain} by drafting</source>
+    <translation>{steps}，草稿预测 ×{gain}</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/chat_options_control.py"/>
+    <source>Changed</source>
+    <translation>已更改</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/chat_panel.py"/>
+    <location filename="../../app/sidebar/chat_menu.py"/>
+    <source>Delete</source>
+    <translation>删除</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/chat_panel.py"/>
+    <source>Delete this persona; chats keep its values</source>
+    <translation>删除此角色；使用它的对话保留其设置</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/chat_panel.py"/>
+    <source>Keep these instructions and values under a name</source>
+    <translation>将这些指令和参数命名保存</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/chat_panel.py"/>
+    <source>Name of the persona</source>
+    <translation>角色名称</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/chat_panel.py"/>
+    <source>Persona</source>
+    <translation>角色</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/chat_panel.py"/>
+    <source>Rename this persona</source>
+    <translation>重命名此角色</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/chat_panel.py"/>
+    <source>Rename…</source>
+    <translation>重命名…</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/chat_panel.py"/>
+    <source>Save</source>
+    <translation>保存</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/chat_panel.py"/>
+    <source>Save as persona…</source>
+    <translation>存为角色…</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/chat_panel.py"/>
+    <source>This chat</source>
+    <translation>此对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/keeping.py"/>
+    <source>No program shows the folder {folder}.</source>
+    <translation>没有程序能显示文件夹 {folder}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/keeping.py"/>
+    <source>Some files could not be deleted: {files}.</source>
+    <translation>部分文件无法删除：{files}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/keeping.py"/>
+    <source>What is kept on this computer</source>
+    <translation>本机保存的内容</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/kept_page.py"/>
+    <source>All of it stays on this computer, in files that only you can read.</source>
+    <translation>所有内容都留在这台电脑上，保存在只有你能读取的文件中。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/kept_page.py"/>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
+    <source>Delete for good</source>
+    <translation>永久删除</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/kept_page.py"/>
+    <source>Delete {kind}</source>
+    <translation>删除{kind}</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/kept_page.py"/>
+    <source>Delete…</source>
+    <translation>删除…</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/kept_page.py"/>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
+    <source>Keep</source>
+    <translation>保留</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/kept_page.py"/>
+    <source>Nothing</source>
+    <translation>无</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/kept_page.py"/>
+    <source>Open folder</source>
+    <translation>打开文件夹</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/kept_page.py"/>
+    <source>Open the folder of {kind}</source>
+    <translation>打开{kind}所在文件夹</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/kept_page.py"/>
+    <source>{files}, {size}</source>
+    <translation>{files}，{size}</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/kept_page.py"/>
+    <source>{n} file</source>
+    <translation>{n} 个文件</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/kept_page.py"/>
+    <source>{n} files</source>
+    <translation>{n} 个文件</translation>
   </message>
   <message>
     <location filename="../../app/settings/preferences.py"/>
@@ -2215,51 +2105,6 @@
     <location filename="../../app/settings/preferences.py"/>
     <source>Open settings</source>
     <translation>打开设置</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/problem_notice.py"/>
-    <source>Choose another model</source>
-    <translation>选择其他模型</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/problem_notice.py"/>
-    <source>Start engine again</source>
-    <translation>重新启动引擎</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/prose_view.py"/>
-    <source>Your message</source>
-    <translation>你的消息</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/recovery.py"/>
-    <source>The damaged file was kept as {path}.</source>
-    <translation>已损坏的文件保留为 {path}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/recovery.py"/>
-    <source>The file with your chats was damaged, and no chat in it could be read.</source>
-    <translation>对话文件已损坏，其中的对话均无法读取。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/recovery.py"/>
-    <source>The file with your chats was damaged. {chats} with {messages} came back.</source>
-    <translation>对话文件曾损坏，已恢复{chats}，共{messages}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/recovery.py"/>
-    <source>{n} message</source>
-    <translation>{n} 条消息</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/recovery.py"/>
-    <source>{n} messages</source>
-    <translation>{n} 条消息</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/row_delegate.py"/>
-    <source>New name</source>
-    <translation>新名称</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -2303,6 +2148,11 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <source>Any</source>
+    <translation>任意</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
     <source>As measured here</source>
     <translation>按本机测量</translation>
   </message>
@@ -2318,9 +2168,29 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <source>Attention without a table of all scores: less memory, and what keys and values in 8 or 4 bits need. Off is for comparing.</source>
+    <translation>不保存完整分数表的注意力计算：占用内存更少，8 位或 4 位键值缓存也需要它。关闭仅供比较。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
     <location filename="../../app/settings/setting_controls.py"/>
     <source>Automatic</source>
     <translation>自动</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Automatic (on)</source>
+    <translation>自动（开启）</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>By a draft model, as published</source>
+    <translation>由草稿模型，按论文方式</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>By a draft model, where it pays</source>
+    <translation>由草稿模型，划算时使用</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -2354,13 +2224,28 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <source>Flash attention</source>
+    <translation>快速注意力 (flash attention)</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
     <source>For chats that are saved so that they open fast; 0 saves none and deletes those that were saved.</source>
     <translation>用于保存对话缓存，使其能快速打开；0 表示不保存，并删除已保存的缓存。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Guesses the next words from the chat's own text, where measurements promise that it is faster.</source>
-    <translation>根据对话中已有的文字预测后续词语，仅在测量表明更快时使用。</translation>
+    <source>From the text, as published</source>
+    <translation>取自文本，按论文方式</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>From the text, where it pays</source>
+    <translation>取自文本，划算时使用</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Guesses the next words, from the chat's own text or by a draft model, which one chooses in a model's options; without one, those that need it are as the first.</source>
+    <translation>根据对话自身的文本或由草稿模型猜测后续词语；草稿模型在模型选项中选择，没有草稿模型时，需要它的选项等同于第一项。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -2369,13 +2254,23 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>How exactly the model remembers what it has read: fewer bits make room for a longer context.</source>
-    <translation>模型记忆已读内容的精度：位数越少，可容纳的上下文越长。</translation>
+    <source>How exactly the model remembers what it has read: fewer bits make room for a longer context, and need flash attention.</source>
+    <translation>模型记住已读内容的精确程度：位数越少，可容纳的上下文越长，但需要 flash attention。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
     <source>How freely words are chosen: 0 always takes the likeliest one, more is livelier.</source>
     <translation>选词的自由度：0 总是选最可能的词，数值越大越活泼。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>How many earlier places are tried at once, of drafting from the text as published; with the tokens of each at most 64 tokens in all.</source>
+    <translation>按论文方式取自文本时，一次尝试多少个先前位置；连同每处的 token，总共最多 64 个 token。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>How many last tokens must have come before, of drafting from the text as published.</source>
+    <translation>按论文方式取自文本时，最后多少个 token 必须在前文出现过。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -2391,6 +2286,11 @@
     <location filename="../../app/settings/schema.py"/>
     <source>How many tokens of a chat the model can see at once; automatic: what fits into memory.</source>
     <translation>模型一次能看到的对话 token 数；自动：取内存能容纳的最大值。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>How many tokens of each place are tried, of drafting from the text as published.</source>
+    <translation>按论文方式取自文本时，每个位置尝试多少个 token。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -2459,6 +2359,11 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <source>On</source>
+    <translation>开启</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
     <source>Only so many of the likeliest tokens are chosen from; 0 switches this off.</source>
     <translation>只从最可能的这么多个 token 中选择；0 表示关闭。</translation>
   </message>
@@ -2474,6 +2379,26 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <source>Published: match</source>
+    <translation>论文方式：匹配</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Published: places</source>
+    <translation>论文方式：位置数</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Published: tokens</source>
+    <translation>论文方式：token 数</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Published: which places</source>
+    <translation>论文方式：选哪些位置</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
     <source>Repeat penalty</source>
     <translation>重复惩罚</translation>
   </message>
@@ -2481,6 +2406,11 @@
     <location filename="../../app/settings/schema.py"/>
     <source>Saved chats</source>
     <translation>对话缓存</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Seed</source>
+    <translation>随机种子</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -2509,8 +2439,18 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <source>The latest</source>
+    <translation>最近的</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
     <source>The most memory the engine may take, like 4GiB; automatic: what is free, less a reserve.</source>
     <translation>引擎最多可占用的内存，例如 4GiB；自动：可用内存减去预留部分。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>The same seed gives the same answer to the same chat; automatic: another one each time.</source>
+    <translation>相同的种子对相同的对话给出相同的回答；自动：每次不同。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -2556,6 +2496,11 @@
     <location filename="../../app/settings/schema.py"/>
     <source>Which library computes; automatic: the faster one for the model, once both were timed in idle time.</source>
     <translation>由哪个库计算；自动：空闲时对两者计时后，选择对该模型更快的一个。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Which of the earlier places are tried, of drafting from the text as published.</source>
+    <translation>按论文方式取自文本时，尝试哪些先前位置。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -2654,6 +2599,11 @@
   </message>
   <message>
     <location filename="../../app/settings/settings_dialog.py"/>
+    <source>Go to: {section}</source>
+    <translation>转到：{section}</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/settings_dialog.py"/>
     <source>No setting has these words.</source>
     <translation>没有匹配的设置。</translation>
   </message>
@@ -2698,6 +2648,266 @@
     <translation>{file} 不是 TOML 格式：{why}。已使用默认值。</translation>
   </message>
   <message>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
+    <source>Delete all for good…</source>
+    <translation>全部永久删除…</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
+    <source>Delete for good…</source>
+    <translation>永久删除…</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
+    <source>Deleted chats</source>
+    <translation>已删除的对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
+    <source>Deleted chats are kept here for 30 days. Then nothing of them is left.</source>
+    <translation>删除的对话在此保留 30 天，之后将彻底清除。</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
+    <source>Recently deleted</source>
+    <translation>最近删除</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
+    <source>Restore</source>
+    <translation>恢复</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
+    <source>These {n} chats cannot be brought back.</source>
+    <translation>这 {n} 个对话将无法恢复。</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
+    <source>This chat cannot be brought back.</source>
+    <translation>此对话将无法恢复。</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
+    <source>kept for {n} more day</source>
+    <translation>还将保留 {n} 天</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
+    <source>kept for {n} more days</source>
+    <translation>还将保留 {n} 天</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
+    <source>{title} · {when}</source>
+    <translation>{title} · {when}</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_list.py"/>
+    <source>Folder {name}, {chats}</source>
+    <translation>文件夹 {name}，{chats}</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_list.py"/>
+    <source>Folder {name}, {chats}, closed</source>
+    <translation>文件夹 {name}，{chats}，已折叠</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_menu.py"/>
+    <source>Delete folder, keep its chats</source>
+    <translation>删除文件夹，保留其中的对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_menu.py"/>
+    <source>Delete {n} chats</source>
+    <translation>删除 {n} 个对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_menu.py"/>
+    <source>Export…</source>
+    <translation>导出…</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_menu.py"/>
+    <source>Move to folder</source>
+    <translation>移动到文件夹</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_menu.py"/>
+    <source>New folder…</source>
+    <translation>新建文件夹…</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_menu.py"/>
+    <source>Pin</source>
+    <translation>置顶</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_menu.py"/>
+    <source>Rename</source>
+    <translation>重命名</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_menu.py"/>
+    <source>Take out of folder</source>
+    <translation>移出文件夹</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_menu.py"/>
+    <source>Unpin</source>
+    <translation>取消置顶</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_rows.py"/>
+    <source>Pinned</source>
+    <translation>置顶</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/exchange.py"/>
+    <source>All chats of this file were here already.</source>
+    <translation>此文件中的所有对话均已存在。</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/exchange.py"/>
+    <source>All files (*)</source>
+    <translation>所有文件 (*)</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/exchange.py"/>
+    <source>Chats (*.json *.zip)</source>
+    <translation>对话 (*.json *.zip)</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/exchange.py"/>
+    <source>Chickadee chats {date}</source>
+    <translation>Chickadee 对话 {date}</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/exchange.py"/>
+    <source>Export chats</source>
+    <translation>导出对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/exchange.py"/>
+    <source>Exporting… {percent} %, {chats} chats</source>
+    <translation>正在导出… {percent} %，{chats} 个对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/exchange.py"/>
+    <source>Folder of Markdown files, to read (*.md)</source>
+    <translation>Markdown 文件夹，便于阅读 (*.md)</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/exchange.py"/>
+    <source>Import chats from Chickadee or ChatGPT</source>
+    <translation>从 Chickadee 或 ChatGPT 导入对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/exchange.py"/>
+    <source>Importing… {percent} %, {chats} chats</source>
+    <translation>正在导入… {percent} %，{chats} 个对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/exchange.py"/>
+    <source>JSON, can be imported again (*.json)</source>
+    <translation>JSON，可再次导入 (*.json)</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/exchange.py"/>
+    <source>Markdown, to read (*.md)</source>
+    <translation>Markdown，便于阅读 (*.md)</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/exchange.py"/>
+    <source>One import or export at a time: the last one still goes on.</source>
+    <translation>一次只能进行一个导入或导出：上一个仍在进行。</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/exchange.py"/>
+    <source>Stopped. Nothing was changed.</source>
+    <translation>已停止，未做任何更改。</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/exchange.py"/>
+    <source>There are no chats in this file.</source>
+    <translation>此文件中没有对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/exchange.py"/>
+    <source>There is no chat to export yet.</source>
+    <translation>还没有可导出的对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/exchange.py"/>
+    <source>{n} chat has changed.</source>
+    <translation>更新了 {n} 个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/exchange.py"/>
+    <source>{n} chat was exported.</source>
+    <translation>已导出 {n} 个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/exchange.py"/>
+    <source>{n} chat was imported.</source>
+    <translation>已导入 {n} 个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/exchange.py"/>
+    <source>{n} chats have changed.</source>
+    <translation>更新了 {n} 个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/exchange.py"/>
+    <source>{n} chats were exported.</source>
+    <translation>已导出 {n} 个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/exchange.py"/>
+    <source>{n} chats were imported.</source>
+    <translation>已导入 {n} 个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/hit_list.py"/>
+    <source>Search results</source>
+    <translation>搜索结果</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/hit_list.py"/>
+    <source>{title}: {words}</source>
+    <translation>{title}：{words}</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/librarian.py"/>
+    <source>New folder</source>
+    <translation>新建文件夹</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/librarian.py"/>
+    <source>The folder “{name}” was deleted. Its chats are still here.</source>
+    <translation>已删除文件夹“{name}”，其中的对话仍然保留。</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/librarian.py"/>
+    <source>{n} chat was deleted.</source>
+    <translation>已删除 {n} 个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/librarian.py"/>
+    <source>{n} chats were deleted.</source>
+    <translation>已删除 {n} 个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/librarian.py"/>
+    <source>“{title}” was deleted.</source>
+    <translation>已删除“{title}”。</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/row_delegate.py"/>
+    <source>New name</source>
+    <translation>新名称</translation>
+  </message>
+  <message>
     <location filename="../../app/sidebar/sidebar.py"/>
     <source>Leave the search</source>
     <translation>退出搜索</translation>
@@ -2729,99 +2939,114 @@
     <translation>你的对话会列在这里。</translation>
   </message>
   <message>
-    <location filename="../../app/chats/sources.py"/>
-    <source> (page {pages})</source>
-    <translation>（第 {pages} 页）</translation>
+    <location filename="../../app/transcript/action_row.py"/>
+    <source>More</source>
+    <translation>更多</translation>
   </message>
   <message>
-    <location filename="../../app/chats/sources.py"/>
-    <source> (pages {pages})</source>
-    <translation>（第 {pages} 页）</translation>
+    <location filename="../../app/transcript/action_row.py"/>
+    <source>Next version (Alt+Right)</source>
+    <translation>下一版本 (Alt+Right)</translation>
   </message>
   <message>
-    <location filename="../../app/chats/sources.py"/>
-    <source>From {name}: part {parts} of {total}</source>
-    <translation>来自 {name}：第 {parts} 部分，共 {total} 部分</translation>
+    <location filename="../../app/transcript/action_row.py"/>
+    <source>Previous version (Alt+Left)</source>
+    <translation>上一版本 (Alt+Left)</translation>
   </message>
   <message>
-    <location filename="../../app/chats/sources.py"/>
-    <source>From {name}: parts {parts} of {total}</source>
-    <translation>来自 {name}：第 {parts} 部分，共 {total} 部分</translation>
+    <location filename="../../app/transcript/action_row.py"/>
+    <source>Version {at} of {of}</source>
+    <translation>第 {at} 个版本，共 {of} 个</translation>
   </message>
   <message>
-    <location filename="../../app/chats/sources.py"/>
-    <source>Nothing of {name} was sent.</source>
-    <translation>没有发送 {name} 的内容。</translation>
+    <location filename="../../app/transcript/message_acts.py"/>
+    <source>An answer is being written: stop it first, or wait for its end.</source>
+    <translation>正在生成回答：请先停止，或等待其结束。</translation>
   </message>
   <message>
-    <location filename="../../app/composer/status_line.py"/>
-    <source>Computed by {library} with {n} threads</source>
-    <translation>由 {library} 以 {n} 个线程计算</translation>
+    <location filename="../../app/transcript/message_acts.py"/>
+    <source>Bring back</source>
+    <translation>恢复</translation>
   </message>
   <message>
-    <location filename="../../app/composer/status_line.py"/>
-    <source>Context used</source>
-    <translation>已用上下文</translation>
+    <location filename="../../app/transcript/message_acts.py"/>
+    <source>The messages of this chat were deleted.</source>
+    <translation>此对话的消息已被删除。</translation>
   </message>
   <message>
-    <location filename="../../app/composer/status_line.py"/>
-    <source>Context: {used:,} of {n_ctx:,} tokens used</source>
-    <translation>上下文：已用 {used:,} / {n_ctx:,} 个 token</translation>
+    <location filename="../../app/transcript/message_acts.py"/>
+    <source>Your changes were put aside.</source>
+    <translation>已放弃你的修改。</translation>
   </message>
   <message>
-    <location filename="../../app/composer/status_line.py"/>
-    <source>Last answer: {n:,} tokens in {seconds:.1f} s</source>
-    <translation>上次回答：{n:,} 个 token，用时 {seconds:.1f} 秒</translation>
+    <location filename="../../app/transcript/message_acts.py"/>
+    <source>{n} message was deleted.</source>
+    <translation>已删除 {n} 条消息。</translation>
   </message>
   <message>
-    <location filename="../../app/composer/status_line.py"/>
-    <source>Last question: {read:,} tokens read, {known:,} known from before</source>
-    <translation>上次提问：读取 {read:,} 个 token，另有 {known:,} 个此前已读</translation>
+    <location filename="../../app/transcript/message_acts.py"/>
+    <source>{n} messages were deleted.</source>
+    <translation>已删除 {n} 条消息。</translation>
   </message>
   <message>
-    <location filename="../../app/composer/status_line.py"/>
-    <source>Memory of the engine: {size}</source>
-    <translation>引擎占用内存：{size}</translation>
+    <location filename="../../app/transcript/message_editor.py"/>
+    <source>Leave the message as it is (Esc)</source>
+    <translation>保持消息不变 (Esc)</translation>
   </message>
   <message>
-    <location filename="../../app/composer/status_line.py"/>
-    <source>Model</source>
-    <translation>模型</translation>
+    <location filename="../../app/transcript/message_editor.py"/>
+    <source>Send the new wording; the old one stays beside it (Enter)</source>
+    <translation>发送修改后的消息，原消息会保留 (Enter)</translation>
   </message>
   <message>
-    <location filename="../../app/composer/status_line.py"/>
-    <source>Models…</source>
-    <translation>模型…</translation>
+    <location filename="../../app/transcript/message_menu.py"/>
+    <source>Bring back what was deleted below</source>
+    <translation>恢复下方已删除的消息</translation>
   </message>
   <message>
-    <location filename="../../app/composer/status_line.py"/>
-    <source>No model</source>
-    <translation>无模型</translation>
+    <location filename="../../app/transcript/message_menu.py"/>
+    <source>Copy address of the link</source>
+    <translation>复制链接地址</translation>
   </message>
   <message>
-    <location filename="../../app/composer/status_line.py"/>
-    <source>No model is loaded</source>
-    <translation>未加载模型</translation>
+    <location filename="../../app/transcript/message_menu.py"/>
+    <source>Copy selection</source>
+    <translation>复制所选内容</translation>
   </message>
   <message>
-    <location filename="../../app/composer/status_line.py"/>
-    <source>Open model…</source>
-    <translation>打开模型…</translation>
+    <location filename="../../app/transcript/message_menu.py"/>
+    <source>Next version</source>
+    <translation>下一版本</translation>
   </message>
   <message>
-    <location filename="../../app/composer/status_line.py"/>
-    <source>{model} · {millions} million parameters · {size}</source>
-    <translation>{model} · {millions} 百万参数 · {size}</translation>
+    <location filename="../../app/transcript/message_menu.py"/>
+    <source>Previous version</source>
+    <translation>上一版本</translation>
   </message>
   <message>
-    <location filename="../../app/composer/status_line.py"/>
-    <source>{n:,.0f} tok/s</source>
-    <translation>{n:,.0f} token/秒</translation>
+    <location filename="../../app/transcript/message_view.py"/>
+    <source>Stopped.</source>
+    <translation>已停止。</translation>
   </message>
   <message>
-    <location filename="../../app/markdown/table_view.py"/>
-    <source>Table</source>
-    <translation>表格</translation>
+    <location filename="../../app/transcript/message_view.py"/>
+    <source>The answer reached its length limit.</source>
+    <translation>回答已达到长度上限。</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/message_view.py"/>
+    <source>The context is full, so the answer ends here.</source>
+    <translation>上下文已满，回答到此结束。</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/message_view.py"/>
+    <source>The engine stopped here.</source>
+    <translation>引擎在此处停止。</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/message_view.py"/>
+    <source>This answer was interrupted when the window closed.</source>
+    <translation>窗口关闭时，此回答被中断。</translation>
   </message>
   <message>
     <location filename="../../app/transcript/thought_view.py"/>
@@ -2860,12 +3085,6 @@
   </message>
   <message>
     <location filename="../../app/transcript/thought_view.py"/>
-    <location filename="../../app/composer/waiting.py"/>
-    <source>{n} min</source>
-    <translation>{n} 分钟</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/thought_view.py"/>
     <source>{seconds} s</source>
     <translation>{seconds} 秒</translation>
   </message>
@@ -2878,106 +3097,6 @@
     <location filename="../../app/transcript/transcript.py"/>
     <source>To the end</source>
     <translation>到末尾</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/tray.py"/>
-    <source>Change</source>
-    <translation>更改</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/tray.py"/>
-    <source>Remove the largest</source>
-    <translation>移除最大的文件</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/tray.py"/>
-    <source>Send the parts that match the question best</source>
-    <translation>发送与问题最相关的部分</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/tray.py"/>
-    <source>Send what fits from the beginning</source>
-    <translation>从开头起发送能容纳的部分</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/waiting.py"/>
-    <source>Another chat is being answered, this one is next</source>
-    <translation>正在回答另一个对话，接下来轮到此对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/waiting.py"/>
-    <source>Loading {model}</source>
-    <translation>正在加载 {model}</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/waiting.py"/>
-    <source>Loading {model}, your message is answered next</source>
-    <translation>正在加载 {model}，随后回答你的消息</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/waiting.py"/>
-    <source>Reading this chat again…</source>
-    <translation>正在重新读取此对话…</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/waiting.py"/>
-    <source>Reading {done:,} of {total:,} tokens</source>
-    <translation>正在读取：{done:,} / {total:,} 个 token</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/waiting.py"/>
-    <source>Your message is kept and answered as soon as a model is loaded</source>
-    <translation>消息已保留，加载模型后立即回答</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/waiting.py"/>
-    <source>the model</source>
-    <translation>模型</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/waiting.py"/>
-    <source>{line} · {time} left</source>
-    <translation>{line} · 还需 {time}</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/waiting.py"/>
-    <source>{n} s</source>
-    <translation>{n} 秒</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/web_links.py"/>
-    <source>Open in browser</source>
-    <translation>在浏览器中打开</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/web_links.py"/>
-    <source>That is this computer or one in your own network.</source>
-    <translation>这是本机或你所在网络中的电脑。</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/web_links.py"/>
-    <source>This link does not lead to a web page, so it stays closed: {address}</source>
-    <translation>此链接不是网页，未打开：{address}</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/web_links.py"/>
-    <source>This link is a file in disguise, not a web page, so it stays closed: {address}</source>
-    <translation>此链接是伪装的文件而非网页，未打开：{address}</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/web_links.py"/>
-    <source>This link is a program, not a web page, so it stays closed: {address}</source>
-    <translation>此链接是程序而非网页，未打开：{address}</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/web_links.py"/>
-    <source>This link leads out of Chickadee, to {host}: {address}</source>
-    <translation>此链接将离开 Chickadee，前往 {host}：{address}</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/web_links.py"/>
-    <source>This link leads to a file on a computer, not to a web page, so it stays closed: {address}</source>
-    <translation>此链接指向电脑上的文件而非网页，未打开：{address}</translation>
   </message>
   <message>
     <location filename="../../app/transcript/welcome.py"/>
@@ -3328,6 +3447,11 @@
     <translation>此对话需要 {1} 个 token，上下文只能容纳 {2} 个。</translation>
   </message>
   <message>
+    <location filename="../../engine/flash_attention.py"/>
+    <source>Keys and values stored as {1} need flash attention: leave it on, or store them as f16.</source>
+    <translation>以 {1} 保存的键值缓存需要 flash attention：请保持开启，或改用 f16。</translation>
+  </message>
+  <message>
     <location filename="../../engine/graph/dimensions.py"/>
     <source>This model's header contradicts itself: it cannot be loaded.</source>
     <translation>此模型的文件头自相矛盾，无法加载。</translation>
@@ -3346,6 +3470,11 @@
     <location filename="../../engine/graph/dimensions.py"/>
     <source>{1} has keys and values of sizes that do not go together.</source>
     <translation>{1} 的键和值大小不匹配。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/graph/dry.py"/>
+    <source>Chickadee's own graph computes with flash attention only: leave it on, or choose llama.cpp.</source>
+    <translation>Chickadee 自有计算图只能使用 flash attention：请保持开启，或选择 llama.cpp。</translation>
   </message>
   <message>
     <location filename="../../engine/graph/modes.py"/>

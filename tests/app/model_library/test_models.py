@@ -16,11 +16,12 @@ from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.assistant.options import Options
+from app.assistant.plan_words import parts_words, verdict_words
 from app.assistant.planner import Planner
 from app.background import Background
-from app.model_library.model_options import ModelOptions, parts_words
+from app.model_library.model_options import ModelOptions
 from app.model_library.model_page import ModelPage
-from app.model_library.model_rows import Action, duration, job_row, parameters, verdict_words
+from app.model_library.model_rows import Action, duration, job_row, parameters
 from app.model_library.model_settings import ModelSettings, settings_for
 from app.model_library.models_dialog import ModelsDialog
 from app.settings.setting_controls import Choice, Line
@@ -194,8 +195,8 @@ def test_the_setting_forbids_too_and_pauses_what_is_under_way(
         return go_on.wait(30)
 
     server.fault = stall
-    hub = chickadee.models._hub
-    chickadee.models._queue(wanted(hub.model("a/b"), hub))
+    hub = chickadee.models.fetching.hub
+    chickadee.models.fetching.queue(wanted(hub.model("a/b"), hub))
     qtbot.waitUntil(lambda: any(job.progress.done == 50_000 for job in chickadee.models.page.jobs), timeout=SECONDS)
     chickadee.preferences.settings.change({"models.network": "forbidden"})
     qtbot.waitUntil(lambda: [job.state for job in chickadee.models.page.jobs] == ["paused"], timeout=SECONDS)
@@ -407,15 +408,28 @@ def test_the_plan_follows_the_options(open_models: ModelsDialog, chickadee: Chic
     press(qtbot, open_models, BUILT_IN, "options")
     dialog = options_of(chickadee)
     pick(dialog, "backend", "llama")
-    qtbot.waitUntil(lambda: "8,192 tokens" in dialog.verdict.text(), timeout=SECONDS)
-    assert "keys and values 180 MiB" in dialog.parts.text()
+    qtbot.waitUntil(lambda: "8,192 tokens" in dialog.plan.verdict.text(), timeout=SECONDS)
+    assert "keys and values 180 MiB" in dialog.plan.parts.text()
     enter(dialog, qtbot, "context", "1024")
-    qtbot.waitUntil(lambda: "1,024 tokens" in dialog.verdict.text(), timeout=SECONDS)
-    assert "keys and values 22 MiB" in dialog.parts.text()
+    qtbot.waitUntil(lambda: "1,024 tokens" in dialog.plan.verdict.text(), timeout=SECONDS)
+    assert "keys and values 22 MiB" in dialog.plan.parts.text()
     pick(dialog, "kv_type", "q8_0")
-    qtbot.waitUntil(lambda: "keys and values 12 MiB" in dialog.parts.text(), timeout=SECONDS)
+    qtbot.waitUntil(lambda: "keys and values 12 MiB" in dialog.plan.parts.text(), timeout=SECONDS)
     row = open_models.rows[BUILT_IN]
     qtbot.waitUntil(lambda: "1,024 tokens" in row.verdict.text(), timeout=SECONDS)
+
+
+def test_options_close_with_the_dialog_they_lie_on_and_what_was_typed_counts(
+    open_models: ModelsDialog, chickadee: Chickadee, qtbot: QtBot
+) -> None:
+    press(qtbot, open_models, BUILT_IN, "options")
+    dialog = options_of(chickadee)
+    control = dialog.rows["context"].control
+    assert isinstance(control, Line)
+    qtbot.keyClicks(control, "2048")
+    open_models.accept()
+    assert chickadee.models.options.dialog is None
+    assert chickadee.models.settings.values(default_model())["context"] == 2048
 
 
 def test_what_people_write_by_hand_is_read(tmp_path: Path) -> None:

@@ -7,11 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import Qt, QUrl
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.folders import Folders
 from app.library.kept_files import delete_files, kinds, measured
-from app.settings.kept_sheet import KeptSheet
+from app.settings.kept_page import KeptPage
 from app.wiring import Chickadee
 from models.folders import CACHE_DIR_VARIABLE
 
@@ -28,12 +31,12 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return cache
 
 
-def opened(chickadee: Chickadee, qtbot: QtBot) -> KeptSheet:
+def opened(chickadee: Chickadee, qtbot: QtBot) -> KeptPage:
     chickadee.window.commands.run("kept")
-    sheet = chickadee.keeping.sheet
-    assert sheet is not None
-    qtbot.waitUntil(lambda: "," in sheet.rows["chats"].total.text())
-    return sheet
+    page = chickadee.keeping.page
+    assert page is not None
+    qtbot.waitUntil(lambda: "," in page.rows["chats"].total.text())
+    return page
 
 
 def test_every_kind_has_its_files_and_nothing_is_counted_twice(folders: Folders, cache: Path) -> None:
@@ -66,6 +69,47 @@ def test_what_cannot_be_deleted_is_named(folders: Folders, cache: Path, monkeypa
     monkeypatch.setattr(Path, "unlink", refuses)
     measurements = next(kind for kind in kinds(folders, cache) if kind.name == "measurements")
     assert delete_files(measurements) == [str(cache / "profile.json")]
+
+
+def test_it_is_a_page_of_the_settings_which_a_search_finds_too(
+    cache: Path, chickadee: Chickadee, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page, dialog = opened(chickadee, qtbot), chickadee.preferences.dialog
+    assert dialog
+    assert dialog.headings["kept"].isVisible()
+    assert dialog.headings["kept"].visibleRegion().boundingRect().height() > 0  # scrolled to
+    assert dialog.ways["kept"].hasFocus()
+    qtbot.keyClicks(dialog.search, "learned of models")
+    assert [name for name, row in page.rows.items() if row.isVisible()] == ["measurements"]
+    assert not any(row.isVisible() for row in dialog.rows.values())
+    folders: list[str] = []
+
+    def show(url: QUrl) -> bool:
+        folders.append(url.toLocalFile())
+        return True
+
+    monkeypatch.setattr(QDesktopServices, "openUrl", show)
+    qtbot.mouseClick(page.rows["measurements"].open_button, Qt.MouseButton.LeftButton)
+    assert folders == [str(cache)]
+    dialog.accept()
+    assert chickadee.keeping.page is None
+    chickadee.preferences.open()
+    assert chickadee.keeping.page is not None
+
+
+def test_tab_goes_from_the_settings_through_the_page_to_the_buttons_below(
+    cache: Path, chickadee: Chickadee, qtbot: QtBot
+) -> None:
+    page, dialog = opened(chickadee, qtbot), chickadee.preferences.dialog
+    assert dialog
+    dialog.rows["models.network"].control.setFocus()
+    seen: list[QWidget | None] = []
+    while dialog.close_button not in seen:
+        qtbot.keyClick(dialog.focusWidget(), Qt.Key.Key_Tab)
+        seen.append(dialog.focusWidget())
+        assert len(seen) < 50
+    buttons = [button for row in page.rows.values() for button in row.findChildren(QPushButton) if button.isVisible()]
+    assert [widget for widget in seen if widget in buttons] == [button for button in buttons if button.isEnabled()]
 
 
 def test_deleting_asks_first(cache: Path, chickadee: Chickadee, qtbot: QtBot) -> None:

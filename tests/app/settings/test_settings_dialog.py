@@ -222,7 +222,7 @@ def test_the_search_filters_rows_and_sections(dialog: SettingsDialog, qtbot: QtB
     assert len(shown(dialog)) == len(dialog.rows)
     qtbot.keyClicks(dialog.search, "disk SAVED")
     assert shown(dialog) == ["cache.saved_chats"]
-    headings = [heading.text() for heading in dialog._headings.values() if heading.isVisible()]
+    headings = [heading.text() for heading in dialog.headings.values() if heading.isVisible()]
     assert headings == ["Saved chats"]
     dialog.search.setText("no such thing")
     assert shown(dialog) == []

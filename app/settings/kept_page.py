@@ -1,15 +1,16 @@
-"""The page that lists what is kept on this computer, with sizes, a way to the folder and a way to delete it."""
+"""The page of the settings that lists what is kept on this computer, with sizes and a way to delete it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from app.byte_words import in_bytes
 from app.library.kept_files import Kind
 from app.look.theme import SIZES
+from app.settings.page import Section, button, label
 from app.words import tr, tr_n
 
 
@@ -24,27 +25,14 @@ class KeptRow(QFrame):
         self.setObjectName("settingRow")
         self.kind = kind
         self._asking = False
-        self.title, self.help, self.total, self.path = (QLabel(self) for _ in range(4))
-        for label, name in (
-            (self.title, "settingTitle"),
-            (self.help, "settingHelp"),
-            (self.path, "settingHelp"),
-            (self.total, "settingHelp"),
-        ):
-            label.setObjectName(name)
-        for label in (self.help, self.path):
-            label.setWordWrap(True)
-        for label in (self.title, self.help, self.total, self.path):
-            label.setTextFormat(Qt.TextFormat.PlainText)
+        self.title = label("settingTitle", self)
+        self.help, self.total, self.path = (label("settingHelp", self) for _ in range(3))
+        self.total.setWordWrap(False)
         self.path.setText(str(kind.folder))
         self.path.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.open_button, self.delete_button, self.keep_button = (QPushButton(self) for _ in range(3))
-        for button in (self.open_button, self.delete_button, self.keep_button):
-            button.setProperty("kind", "step")
-            button.setAutoDefault(False)
-        self.open_button.clicked.connect(lambda: self.opened.emit(kind.name))
-        self.delete_button.clicked.connect(self._delete)
-        self.keep_button.clicked.connect(lambda: self._ask(False))
+        self.open_button = button(self, lambda: self.opened.emit(kind.name))
+        self.keep_button = button(self, lambda: self._ask(False))
+        self.delete_button = button(self, self._delete)
         self._layout()
         self.retranslate()
 
@@ -60,6 +48,11 @@ class KeptRow(QFrame):
         self.open_button.setAccessibleName(tr("Open the folder of {kind}", kind=title))
         self.keep_button.setText(tr("Keep"))
         self._ask(self._asking)
+
+    @property
+    def said(self) -> str:
+        """What a search looks through."""
+        return " ".join((self.title.text(), tr(self.kind.help), self.path.text()))
 
     def _delete(self) -> None:
         if self._asking:
@@ -79,7 +72,8 @@ class KeptRow(QFrame):
             self.keep_button.setFocus()
 
     def _layout(self) -> None:
-        words = QVBoxLayout()
+        words = QVBoxLayout(self)
+        words.setContentsMargins(0, SIZES.gap_m, 0, SIZES.gap_m)
         words.setSpacing(SIZES.gap_s)
         top = QHBoxLayout()
         top.addWidget(self.title, 1)
@@ -89,14 +83,12 @@ class KeptRow(QFrame):
         below = QHBoxLayout()
         below.setSpacing(SIZES.gap)
         below.addWidget(self.path, 1)
-        for button in (self.open_button, self.keep_button, self.delete_button):
-            below.addWidget(button)
+        for made in (self.open_button, self.keep_button, self.delete_button):
+            below.addWidget(made)
         words.addLayout(below)
-        words.setContentsMargins(0, SIZES.gap_m, 0, SIZES.gap_m)
-        self.setLayout(words)
 
 
-class KeptSheet(QDialog):
+class KeptPage(Section):
     """`opened` and `deleted` carry a kind's name."""
 
     opened = Signal(str)
@@ -104,19 +96,10 @@ class KeptSheet(QDialog):
 
     def __init__(self, kinds: Iterable[Kind], parent: QWidget) -> None:
         super().__init__(parent)
-        self.setObjectName("settings")
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.rows = {kind.name: KeptRow(kind, self) for kind in kinds}
-        self.line, self.note = QLabel(self), QLabel(self)
-        for label in (self.line, self.note):
-            label.setObjectName("settingHelp")
-            label.setWordWrap(True)
-            label.setTextFormat(Qt.TextFormat.PlainText)
-        self.close_button = QPushButton(self)
-        self.close_button.setProperty("kind", "step")
-        self.close_button.clicked.connect(self.accept)
+        self.line, self.note = label("settingHelp", self), label("settingHelp", self)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(SIZES.gap_xl, SIZES.gap_l, SIZES.gap_xl, SIZES.gap_m)
+        layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self.line)
         layout.addSpacing(SIZES.gap_m)
@@ -125,11 +108,8 @@ class KeptSheet(QDialog):
             row.deleted.connect(self.deleted)
             layout.addWidget(row)
         layout.addWidget(self.note)
-        layout.addStretch(1)
-        layout.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignRight)
+        self.tell("")
         self.retranslate()
-        self.restyle()
-        self.close_button.setFocus()
 
     def show_sizes(self, sizes: Mapping[str, tuple[int, int]]) -> None:
         for name, row in self.rows.items():
@@ -139,12 +119,15 @@ class KeptSheet(QDialog):
         self.note.setText(sentence)
         self.note.setVisible(bool(sentence))
 
+    def search(self, words: str, section: str) -> bool:
+        """Show the rows that have all of `words`; is there one?"""
+        wanted = words.casefold().split()
+        for row in self.rows.values():
+            said = f"{section} {row.said}".casefold()
+            row.setVisible(all(word in said for word in wanted))
+        return any(not row.isHidden() for row in self.rows.values())
+
     def retranslate(self) -> None:
-        self.setWindowTitle(tr("What is kept on this computer"))
         self.line.setText(tr("All of it stays on this computer, in files that only you can read."))
-        self.close_button.setText(tr("Close"))
         for row in self.rows.values():
             row.retranslate()
-
-    def restyle(self) -> None:
-        self.setMinimumWidth(min(SIZES.dialog, self.screen().availableSize().width()))
