@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, QProcess, Signal
 
 from app.assistant.engine_end import EngineEnd
 from app.assistant.line_buffer import LineBuffer
+from app.processes import end_process
 from engine import protocol
 
 log = logging.getLogger(__name__)
@@ -78,16 +79,8 @@ class EngineClient(QObject):
         process, self._process = self._process, None
         if process is None:
             return
-        process.finished.disconnect()
-        process.errorOccurred.disconnect()
-        process.closeWriteChannel()
-        if not process.waitForFinished(GRACE_MS):
+        if not end_process(process, GRACE_MS, terminate=True):
             log.warning("the engine did not end by itself")
-            process.terminate()
-            if not process.waitForFinished(GRACE_MS):
-                process.kill()
-                process.waitForFinished(GRACE_MS)
-        process.deleteLater()
 
     def _read(self) -> None:
         if self._process is None:

@@ -11,6 +11,7 @@ import msgspec
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
 from app.assistant.line_buffer import LineBuffer
+from app.processes import end_process
 from engine.protocol import Load
 from models.verdict import CHECKOUT, Ask, Verdict, planner_command
 
@@ -71,10 +72,7 @@ class Planner(QObject):
         self._asked = None
         process, self._process = self._process, None
         if process is not None:
-            process.blockSignals(True)
-            process.kill()
-            process.waitForFinished(1000)
-            process.deleteLater()
+            end_process(process)
 
     def _next(self) -> None:
         if self._asked is not None or not self._waiting:

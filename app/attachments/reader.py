@@ -16,6 +16,7 @@ from app.attachments import READ_FILE
 from app.attachments.attachment import Attachment, clean_name
 from app.attachments.child import MOST_SECONDS, Reply
 from app.attachments.refusal import sentence
+from app.processes import end_process
 
 log = logging.getLogger(__name__)
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -47,8 +48,7 @@ class FileReader(QObject):
         self._waiting.clear()
         running, self._running = list(self._running), {}
         for process in running:
-            process.kill()
-            process.waitForFinished(1000)
+            end_process(process)
 
     def _go_on(self) -> None:
         while self._waiting and len(self._running) < AT_ONCE:

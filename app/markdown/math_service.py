@@ -12,6 +12,7 @@ from PySide6.QtCore import QCoreApplication, QObject, QProcess, QTimer, Signal
 
 from app.assistant.line_buffer import LineBuffer
 from app.markdown.math_worker import LONGEST_TEX, Drawing, Task
+from app.processes import end_process
 
 log = logging.getLogger(__name__)
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -21,7 +22,7 @@ START_MS = 15_000  # the first one waits for Python and the fonts: 0.3 s, on a b
 IDLE_MS = 60_000
 BATCH_MS = 50
 FAILURES = 3  # of the process to start; then formulas stay as they are written
-STOP_MS = 1_000
+GRACE_MS = 50
 
 
 def worker_command() -> list[str]:
@@ -71,13 +72,7 @@ class MathService(QObject):
         process, self._process = self._process, None
         if process is None:
             return
-        process.finished.disconnect()
-        process.errorOccurred.disconnect()
-        process.closeWriteChannel()
-        if not process.waitForFinished(0 if self._waiting else 50):
-            process.kill()
-            process.waitForFinished(STOP_MS)
-        process.deleteLater()
+        end_process(process, 0 if self._waiting else GRACE_MS)
 
     def _timer(self, work: object) -> QTimer:
         timer = QTimer(self)

@@ -1,0 +1,30 @@
+"""Ends a child process for certain: Qt complains of one that still runs when its QProcess is destroyed."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QProcess
+
+KILLED_MS = 30_000  # a killed process is gone at once, unless the machine has no time for it
+
+
+def end_process(process: QProcess, grace_ms: int = 0, terminate: bool = False) -> bool:
+    """Close its stdin, kill it if it goes on for `grace_ms`, and let go of it; its signals are heard no more.
+
+    `terminate`: it is asked by a signal and given as long again before it is killed. Did it end by itself?"""
+    process.blockSignals(True)
+    process.closeWriteChannel()
+    willing = _ended(process, grace_ms)
+    if not willing and terminate:
+        process.terminate()
+        _ended(process, grace_ms)
+    if not _ended(process, 0):
+        process.kill()
+        _ended(process, KILLED_MS)
+    process.deleteLater()
+    return willing
+
+
+def _ended(process: QProcess, within_ms: int) -> bool:
+    if process.state() != QProcess.ProcessState.NotRunning:
+        process.waitForFinished(within_ms)
+    return process.state() == QProcess.ProcessState.NotRunning
