@@ -19,7 +19,10 @@ def open_database(path: Path) -> sqlite3.Connection:
 
     Raises OSError and sqlite3.Error: `failures` turns them into what the user reads.
     """
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    # Never opened and closed beside SQLite where it is open: on POSIX that would drop the locks of all this process's
+    # connections, and another program that then closes the file would take the write-ahead log away under them.
+    if not path.exists():
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     db = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None)
     try:
         db.execute("PRAGMA journal_mode = WAL")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sqlite3
@@ -12,11 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from app.folders import Folders, open_folders
-from app.single_instance import SingleInstance
 from app.wiring import Chickadee
 from models.default import default_model
 from models.failures import Failure
@@ -74,43 +74,6 @@ def test_folders_are_private(tmp_path: Path) -> None:
     folders = open_folders(tmp_path / "data")
     assert folders.data.stat().st_mode & 0o777 == 0o700
     assert folders.logs.stat().st_mode & 0o777 == 0o700
-
-
-def test_a_second_start_raises_the_first_window(
-    chickadee: Chickadee, folders: Folders, qtbot: QtBot, tmp_path: Path
-) -> None:
-    first = SingleInstance(folders.data)
-    assert first.claim()
-    first.raised.connect(chickadee.raise_window)
-    chickadee.window.showMinimized()
-    wish = subprocess.Popen(
-        [sys.executable, "-m", "app", "--data-dir", str(folders.data), "--model", str(default_model())],
-        cwd=CHECKOUT, env=os.environ | {"QT_QPA_PLATFORM": "offscreen"}, stdout=subprocess.PIPE,
-    )  # fmt: skip
-    with qtbot.waitSignal(first.raised, timeout=SECONDS) as heard:
-        pass
-    assert heard.args == [str(default_model())]
-    output, _ = wish.communicate(timeout=30)
-    assert wish.returncode == 0
-    assert output == b"Chickadee is already open; its window is in front now.\n"
-    assert not chickadee.window.isMinimized()
-    assert chickadee.assistant.standing.path == default_model()
-    first.release()
-
-
-def test_a_killed_windows_socket_is_no_obstacle(tmp_path: Path, qapp: QObject) -> None:
-    script = (
-        "import os, sys; from pathlib import Path; from PySide6.QtCore import QCoreApplication;"
-        "from app.single_instance import SingleInstance; app = QCoreApplication([]);"
-        "one = SingleInstance(Path(sys.argv[1])); print(one.claim(), flush=True); os.kill(os.getpid(), 9)"
-    )
-    killed = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path)], cwd=CHECKOUT, capture_output=True, timeout=60
-    )
-    assert killed.stdout == b"True\n"
-    instance = SingleInstance(tmp_path)
-    assert instance.claim()
-    instance.release()
 
 
 def test_the_self_test_passes() -> None:
@@ -171,7 +134,7 @@ def test_an_interrupt_closes_the_window_and_all_files_are_private(tmp_path: Path
         [sys.executable, "-m", "app", "--data-dir", str(data)],
         cwd=CHECKOUT, env=os.environ | {"QT_QPA_PLATFORM": "offscreen"}, stderr=subprocess.PIPE,
     )  # fmt: skip
-    while process.poll() is None and not ((data / "library.sqlite3").exists() and _loaded(data)):
+    while process.poll() is None and not loaded(data):
         time.sleep(0.05)
     files = [path for path in data.rglob("*") if path.is_file()]
     assert {oct(path.stat().st_mode & 0o777) for path in files} == {"0o600"}
@@ -181,9 +144,9 @@ def test_an_interrupt_closes_the_window_and_all_files_are_private(tmp_path: Path
     assert (data / "window.ini").stat().st_mode & 0o777 == 0o600
 
 
-def _loaded(data: Path) -> bool:
-    db = sqlite3.connect(data / "library.sqlite3", timeout=5)
-    try:
-        return bool(db.execute("SELECT count(*) FROM recent_models").fetchone()[0])
-    finally:
-        db.close()
+def loaded(data: Path) -> list[str]:
+    """The models that a window with this folder has loaded, the latest first."""
+    if not (data / "library.sqlite3").exists():
+        return []
+    with contextlib.closing(sqlite3.connect(data / "library.sqlite3", timeout=5)) as db:
+        return [path for (path,) in db.execute("SELECT path FROM recent_models ORDER BY opened_at DESC")]
