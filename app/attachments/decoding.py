@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 
+from app.attachments.encodings import encoding_of
 from app.attachments.refusal import Refused
 
 BOMS = (
@@ -48,9 +49,7 @@ def _decoded(raw: bytes) -> str:
         return wide
     if b"\0" in raw[:SAMPLE]:
         raise Refused("binary")
-    if (chinese := _chinese(raw)) is not None:
-        return chinese
-    return raw.decode("cp1252", "replace")
+    return raw.decode(encoding_of(raw), "replace")
 
 
 def _wide(raw: bytes) -> str | None:
@@ -61,15 +60,3 @@ def _wide(raw: bytes) -> str | None:
         if len(sample) > 3 and high.count(0) > 0.4 * len(high) and low.count(0) < 0.05 * len(low):
             return raw.decode(name, "replace")
     return None
-
-
-def _chinese(raw: bytes) -> str | None:
-    """GB18030, where most of it is punctuation and the common characters; Western bytes read so are rare ones."""
-    try:
-        text = raw.decode("gb18030")
-    except UnicodeDecodeError:
-        return None
-    foreign = [char for char in text[:SAMPLE] if char > "\x7f"]
-    leads = [code[0] for char in foreign if len(code := char.encode("gb2312", "ignore")) == 2]
-    common = sum(0xA1 <= lead <= 0xA3 or 0xB0 <= lead <= 0xD7 for lead in leads)
-    return text if common >= 0.7 * len(foreign) else None

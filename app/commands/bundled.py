@@ -14,8 +14,8 @@ from models.header import read_header
 NAME, VERSION, LICENCE = "Chickadee", "0.1.0", "MIT"
 # What the project asks for (a test compares this with pyproject.toml); what these ask for is found from them.
 ROOTS = (
-    "PySide6-Essentials", "llama-cpp-python", "ik-llama-cpp-python", "gguf", "msgspec", "numpy", "platformdirs",
-    "psutil", "Pygments", "pypdf", "pyqtgraph", "python-docx", "requests", "tomlkit", "ziamath",
+    "PySide6-Essentials", "llama-cpp-python", "ik-llama-cpp-python", "charset-normalizer", "gguf", "msgspec", "numpy",
+    "platformdirs", "psutil", "Pygments", "pypdf", "pyqtgraph", "python-docx", "requests", "tomlkit", "ziamath",
 )  # fmt: skip
 INSIDE = {  # what lies in a package besides the package: its name, and the licence it has
     "pyside6-essentials": ("Qt", "LGPL-3.0-only"),

@@ -180,6 +180,17 @@ def test_a_click_shows_the_text(chickadee: Chickadee, qtbot: QtBot, tmp_path: Pa
     dialog.close()
 
 
+def test_a_text_from_before_unicode_is_read_and_shown_right(chickadee: Chickadee, qtbot: QtBot, tmp_path: Path) -> None:
+    path, text = tmp_path / "письмо.txt", "Добрый день! Пишу вам по поводу вчерашней встречи."
+    path.write_bytes(text.encode("koi8-r"))
+    attach(chickadee, qtbot, path)
+    qtbot.mouseClick(chips(chickadee)[0].face, Qt.MouseButton.LeftButton)
+    dialog = chickadee.window.findChild(AttachmentText)
+    assert dialog
+    assert dialog.text.toPlainText() == text
+    dialog.close()
+
+
 BOOK = "\n\n".join(f"Chapter {n}. The bird number {n} sang. " + "It was quiet. " * 40 for n in range(120))
 
 

@@ -20,6 +20,7 @@ from pypdf import PdfReader, PdfWriter
 
 from app.attachments import reading
 from app.attachments.child import Reply
+from app.attachments.decoding import decode
 from app.attachments.parts import PART, UNIT, estimated_tokens, parts_of
 from app.attachments.reading import read_file
 from app.attachments.refusal import SENTENCES, Refused, sentence
@@ -45,6 +46,7 @@ def refusal(path: Path) -> str:
         ("wide, no mark".encode("utf-16-le"), "wide, no mark"),
         ("wide, no mark".encode("utf-16-be"), "wide, no mark"),
         ("这是一个简单的测试文件，用来检查编码。".encode("gb18030"), "这是一个简单的测试文件，用来检查编码。"),
+        ("你好，世界".encode("gb18030"), "你好，世界"),
         ("Café déjà vu, élève".encode("cp1252"), "Café déjà vu, élève"),
         (b"a\x08b" + b"c" * 200, "ab" + "c" * 200),
     ],
@@ -53,6 +55,45 @@ def test_encodings(tmp_path: Path, raw: bytes, text: str) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(raw)
     assert read_file(path).text == text
+
+
+RUSSIAN = "Привет, мир! Это простой текст о погоде.\nЗавтра будет дождь, а потом выглянет солнце."
+JAPANESE = "これは日本語のテキストです。明日は雨が降るそうですが、傘を持って出かけましょう。カタカナも少し。"
+
+
+@pytest.mark.parametrize("header", ["", "id;name;price\n" * 3000], ids=["alone", "behind ASCII"])
+@pytest.mark.parametrize(
+    ("codec", "text"),
+    [
+        ("cp1251", RUSSIAN),
+        ("koi8-r", RUSSIAN),
+        ("cp866", RUSSIAN),
+        ("cp1251", "1;Хлеб;30\n2;Молоко;50\n3;Сыр;120"),
+        ("koi8-r", "Список покупок: хлеб, молоко"),
+        ("koi8-u", "Привіт, світе! Це їжак. Ґанок, єдність і щастя."),
+        ("shift_jis", JAPANESE),
+        ("euc-jp", JAPANESE),
+        ("shift_jis", "会議は明日です。"),
+        ("big5", "這是一個簡單的測試檔案，用來檢查編碼。今天天氣很好，我們去公園散步吧。"),
+        ("euc-kr", "안녕하세요. 이것은 간단한 시험 파일입니다. 오늘은 날씨가 좋습니다."),
+        ("cp1253", "Καλημέρα κόσμε. Αυτό είναι ένα απλό κείμενο για τον καιρό."),
+        ("cp1250", "Zażółć gęślą jaźń. To jest zwykły tekst po polsku, który ma kilka znaków."),
+        ("cp1254", "Şu köşe yaz köşesi, şu köşe kış köşesi. Güneşli bir gün için teşekkürler."),
+        ("cp1252", "Die Größe der Straße überrascht. Schöne Grüße aus München."),
+        ("utf-16", RUSSIAN),
+        ("utf-16", JAPANESE),
+    ],
+)
+def test_encodings_from_before_unicode_are_told_from_their_bytes(codec: str, text: str, header: str) -> None:
+    assert decode((header + text).encode(codec)) == header + text
+
+
+def test_noise_is_no_text_in_any_encoding() -> None:
+    dice = random.Random(11)
+    for low in (1, 32):  # with control characters, and without
+        for _ in range(20):
+            with pytest.raises(Refused):
+                decode(bytes(dice.randrange(low, 256) for _ in range(2000)))
 
 
 @pytest.mark.parametrize(
