@@ -1,8 +1,9 @@
-"""How long the library takes with many chats: search, listing, and filling the index of an older file.
+"""How long the library takes with many chats: search, listing, filling the index of an older file, deleting for good.
 
-    python -m benchmarks.library [--chats N] [--messages N] [--json]
+    python -m benchmarks.library [--chats N] [--messages N] [--files N] [--json]
 
-The library is a new one in a temporary folder: chats of random words, a tenth of the messages in Chinese. Every query
+The library is a new one in a temporary folder: chats of random words, a tenth of the messages in Chinese, and files of
+10,000 words beside some of the questions. Every query
 is timed from the text to the marked snippets; the worst of its kind is what counts.
 """
 
@@ -17,10 +18,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from app.attachments.attachment import Attachment
 from app.chats.chat import Chat, ChatMessage
 from app.library.library import Library
 from app.library.migrations import index_messages
 from app.library.search import Search
+from app.library.upkeep import keep_up
 
 WORDS = 20_000
 TARGET_MS = 100
@@ -41,28 +44,37 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.library", description=__doc__.splitlines()[0])
     parser.add_argument("--chats", type=int, default=1000)
     parser.add_argument("--messages", type=int, default=20_000)
+    parser.add_argument("--files", type=int, default=200)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        rows = measure(Path(folder) / "library.sqlite3", options.chats, options.messages)
+        rows = measure(Path(folder) / "library.sqlite3", options.chats, options.messages, options.files)
     if options.json:
         print(json.dumps(rows))
         return
-    print(f"{options.chats:,} chats, {options.messages:,} messages; milliseconds\n")
+    print(f"{options.chats:,} chats, {options.messages:,} messages, {options.files:,} files; milliseconds\n")
     for name, milliseconds in rows.items():
         print(f"{name:36}{milliseconds:9.1f}")
 
 
-def measure(path: Path, chats: int, messages: int) -> dict[str, float]:
+def measure(path: Path, chats: int, messages: int, files: int) -> dict[str, float]:
     library = Library(path)
     rows = {"store (per message)": timed(lambda: fill(library, chats, messages)) / messages}
+    before = size_of(library)
+    rows["store (per file)"] = timed(lambda: attach(library, files)) / max(files, 1)
+    stored = size_of(library)
+    rows["index (per file, in idle time)"] = timed(lambda: keep_up(path)) / max(files, 1)
     rows["list all chats"] = timed(library.chats)
     search = Search(path)
     search.search("warm")
     for name, query in QUERIES.items():
         rows[f"search: {name}"] = max(timed(lambda query=query: search.search(query)) for _ in range(5))  # type: ignore[misc]
     rows["index all messages anew"] = timed(lambda: library.using(index_messages))
-    rows["MB"] = path.stat().st_size / 1e6
+    rows |= {"MB of messages": before, "MB of files": stored - before, "MB of their index": size_of(library) - stored}
+    gone = library.chats()[: chats // 10]
+    library.delete(*(chat.id for chat in gone))
+    rows[f"delete {len(gone)} chats for good"] = timed(lambda: library.delete_for_good(*(chat.id for chat in gone)))
+    rows["take them out of the file (in idle time)"] = timed(lambda: keep_up(path))
     search.close()
     library.close()
     return rows
@@ -79,6 +91,21 @@ def fill(library: Library, chats: int, messages: int) -> None:
             parent = message.id
             branch.append(message)
         library.save(replace(chat, leaf_id=parent), branch)
+
+
+def attach(library: Library, files: int) -> None:
+    """Beside the first question of the latest chats."""
+    dice = random.Random(7)
+    for chat in library.chats()[:files]:
+        text = " ".join(word(dice) for _ in range(10_000))
+        question = library.messages(chat)[0]
+        library.save(chat, [replace(question, attachments=(Attachment("notes.txt", "text", len(text), text),))])
+
+
+def size_of(library: Library) -> float:
+    """MB, with all that is still in the write-ahead log."""
+    library.using(lambda db: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone())
+    return library.path.stat().st_size / 1e6
 
 
 def word(dice: random.Random) -> str:

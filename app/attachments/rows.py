@@ -14,7 +14,9 @@ FIELDS = "name, kind, size, text, parts, pages, sent"
 
 
 def write(db: sqlite3.Connection, message_id: str, attachments: Sequence[Attachment]) -> None:
-    """What the message had before is replaced."""
+    """What the message had before is replaced; the same again costs nothing but a look."""
+    if _of(db, "= ?", message_id).get(message_id) == tuple(attachments):
+        return
     db.execute("DELETE FROM attachments WHERE message_id = ?", (message_id,))
     for position, a in enumerate(attachments):
         packed = [msgspec.json.encode(value).decode() for value in (a.parts, a.pages, a.sent)]
@@ -26,10 +28,12 @@ def write(db: sqlite3.Connection, message_id: str, attachments: Sequence[Attachm
 
 def read(db: sqlite3.Connection, chat_id: str) -> dict[str, tuple[Attachment, ...]]:
     """All attachments of a chat by the message's id."""
+    return _of(db, "IN (SELECT id FROM messages WHERE chat_id = ?)", chat_id)
+
+
+def _of(db: sqlite3.Connection, which: str, id: str) -> dict[str, tuple[Attachment, ...]]:
     rows = db.execute(
-        f"SELECT message_id, {FIELDS} FROM attachments"
-        " WHERE message_id IN (SELECT id FROM messages WHERE chat_id = ?) ORDER BY message_id, position",
-        (chat_id,),
+        f"SELECT message_id, {FIELDS} FROM attachments WHERE message_id {which} ORDER BY message_id, position", (id,)
     )
     found: dict[str, list[Attachment]] = defaultdict(list)
     for message_id, *row in rows:

@@ -19,7 +19,10 @@ KEEP_DELETED_SECONDS = 30 * 86_400
 CHAT_FIELDS = ", ".join(field.name for field in fields(Chat))
 MESSAGE_FIELDS = ", ".join(field.name for field in fields(ChatMessage) if field.name != "attachments")
 FOLDER_FIELDS = ", ".join(field.name for field in fields(Folder))
-FORGET_UNSENT = "DELETE FROM unsent WHERE chat_id <> '' AND chat_id NOT IN (SELECT id FROM chats)"
+DOOMED = 0  # when a chat was "deleted" that app.library.upkeep takes out of the file
+DOOM_OLD = f"UPDATE chats SET deleted_at = {DOOMED} WHERE deleted_at > {DOOMED} AND deleted_at < ?"
+FORGET_UNSENT = f"""DELETE FROM unsent WHERE chat_id <> ''
+    AND chat_id NOT IN (SELECT id FROM chats WHERE deleted_at IS NULL OR deleted_at <> {DOOMED})"""
 P = ParamSpec("P")
 R = TypeVar("R")
 LibraryMethod = Callable[Concatenate["Library", P], R]
@@ -45,8 +48,8 @@ class Library:
             try:
                 migrate(self._db)
                 # A chat "deleted" before 1970 is half of an import that was killed.
-                for table in ("chats", "messages"):
-                    self._db.execute(f"DELETE FROM {table} WHERE deleted_at < ?", (time.time() - KEEP_DELETED_SECONDS,))
+                self._db.execute("DELETE FROM chats WHERE deleted_at < 0")
+                self._db.execute(DOOM_OLD, (time.time() - KEEP_DELETED_SECONDS,))
                 self._db.execute(FORGET_UNSENT)
             except BaseException:
                 self._db.close()
@@ -110,13 +113,13 @@ class Library:
 
     @_guarded
     def delete_for_good(self, *chat_ids: str) -> None:
-        """Nothing of these chats stays in the file; only deleted ones go."""
+        """They never come back: the next upkeep takes all of them out of the file. Only deleted ones go."""
         with transaction(self._db):
             self._db.executemany(
-                "DELETE FROM chats WHERE id = ? AND deleted_at IS NOT NULL", [(chat_id,) for chat_id in chat_ids]
+                f"UPDATE chats SET deleted_at = {DOOMED} WHERE id = ? AND deleted_at IS NOT NULL",
+                [(chat_id,) for chat_id in chat_ids],
             )
             self._db.execute(FORGET_UNSENT)
-        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # or it would stay readable in the write-ahead log
 
     @_guarded
     def delete_all(self) -> None:
@@ -124,8 +127,10 @@ class Library:
         with transaction(self._db):
             for table in ("unsent", "chats"):
                 self._db.execute(f"DELETE FROM {table}")
-            # What was taken out word by word stays in the index until its parts are merged.
-            self._db.execute("INSERT INTO message_index (message_index) VALUES ('delete-all')")
+            # What was taken out word by word stays in an index until its parts are merged.
+            for index in ("message_index", "attachment_index"):
+                self._db.execute(f"INSERT INTO {index} ({index}) VALUES ('delete-all')")
+            self._db.execute("DELETE FROM unmerged")
         self._db.execute("VACUUM")  # or the words would stay readable in pages that are free
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -163,7 +168,8 @@ class Library:
     def _mark_deleted(self, moment: float | None, chat_ids: Iterable[str]) -> None:
         with transaction(self._db):
             self._db.executemany(
-                "UPDATE chats SET deleted_at = ? WHERE id = ?", [(moment, chat_id) for chat_id in chat_ids]
+                f"UPDATE chats SET deleted_at = ? WHERE id = ? AND deleted_at IS NOT {DOOMED}",
+                [(moment, chat_id) for chat_id in chat_ids],
             )
 
 

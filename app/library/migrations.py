@@ -123,6 +123,43 @@ def index_deleted_messages(db: sqlite3.Connection) -> None:
     db.execute("CREATE INDEX deleted_messages ON messages(deleted_at) WHERE deleted_at IS NOT NULL")
 
 
+def create_attachment_index(db: sqlite3.Connection) -> None:
+    """The words of files, in pieces, which app.library.upkeep takes in when there is time; nothing is `indexed` yet.
+
+    `unmerged` counts what was deleted since it last merged the indexes, where words of it would stay."""
+    know_spaced(db)
+    db.execute(
+        """CREATE TABLE attachment_pieces (
+            number INTEGER PRIMARY KEY, message_id TEXT NOT NULL, position INTEGER NOT NULL,
+            start INTEGER NOT NULL, length INTEGER NOT NULL, indexed INTEGER NOT NULL DEFAULT 0) STRICT"""
+    )
+    db.execute("CREATE INDEX pieces_of_attachment ON attachment_pieces(message_id, position)")
+    db.execute("CREATE INDEX pieces_to_index ON attachment_pieces(indexed) WHERE indexed = 0")
+    db.execute(
+        """CREATE VIRTUAL TABLE attachment_index USING fts5(
+            words, content = '', columnsize = 0, prefix = '1 2 3', tokenize = 'unicode61 remove_diacritics 2')"""
+    )
+    db.execute("CREATE TABLE unmerged (number INTEGER PRIMARY KEY, deletions INTEGER NOT NULL) STRICT")
+    one_more = "INSERT INTO unmerged VALUES (1, 1) ON CONFLICT (number) DO UPDATE SET deletions = deletions + 1;"
+    db.execute(f"CREATE TRIGGER words_stay AFTER DELETE ON messages BEGIN {one_more} END")
+    db.execute(
+        f"""CREATE TRIGGER attachment_gone BEFORE DELETE ON attachments BEGIN
+            INSERT INTO attachment_index (attachment_index, rowid, words)
+                SELECT 'delete', number, spaced(old.name || char(10) || substr(old.text, start + 1, length))
+                FROM attachment_pieces
+                WHERE message_id = old.message_id AND position = old.position AND indexed = 1;
+            DELETE FROM attachment_pieces WHERE message_id = old.message_id AND position = old.position;
+            {one_more} END"""
+    )
+
+
+def index_anew(db: sqlite3.Connection) -> None:
+    """Fill the index of messages anew, and have that of files filled when there is time."""
+    index_messages(db)
+    db.execute("INSERT INTO attachment_index (attachment_index) VALUES ('delete-all')")
+    db.execute("DELETE FROM attachment_pieces")
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     create_chats_and_messages,
     create_recent_models,
@@ -135,6 +172,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     create_message_index,
     measure_thoughts,
     index_deleted_messages,
+    create_attachment_index,
 )
 
 

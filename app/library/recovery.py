@@ -21,7 +21,7 @@ from pathlib import Path
 
 from app.library.database import beside, damage_mark, failures, open_for_reading
 from app.library.library import Library
-from app.library.migrations import index_messages
+from app.library.migrations import index_anew
 from app.library.pages import MAGIC, Pages
 from app.library.salvage import salvage
 from app.words import tr, tr_n
@@ -89,7 +89,7 @@ def _opened(path: Path) -> Library | None:
         library.chats()
         library.folders()
         if damage_mark(path).exists():  # the file itself is sound: it was the index of its words
-            library.using(index_messages)
+            library.using(index_anew)
             damage_mark(path).unlink()
         return library
     except Failure as failure:

@@ -79,7 +79,8 @@ def salvage(pages: Pages, db: sqlite3.Connection) -> tuple[int, int]:
 def _tables(db: sqlite3.Connection) -> list[Table]:
     names = db.execute(
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-        " AND name NOT LIKE 'message_index%'"
+        " AND name NOT LIKE 'message_index%' AND name NOT LIKE 'attachment_index%'"
+        " AND name NOT IN ('attachment_pieces', 'unmerged')"
     )
     return [Table(name, _columns(db, name)) for (name,) in names.fetchall()]
 

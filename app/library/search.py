@@ -13,6 +13,7 @@ from app.library.database import failures, open_for_reading
 from app.library.search_words import Term, folded, marks_in, pattern_of, terms_of
 
 MOST_TITLES = 20
+MOST_FILES = 30  # messages found by a file: each costs reading it
 BEFORE, SNIPPET = 32, 160  # characters of a snippet before the first mark, and in all
 MOST_ORDERED = 3_000  # messages stored last are ordered by time: what was imported is older than its place says
 LONGEST_READ = 200_000  # characters of one message that are looked through for its marks
@@ -51,7 +52,10 @@ class Search:
             if self._db is None:
                 self._db = open_for_reading(self._path)
             hits = self._titles(terms)[: min(limit, MOST_TITLES)]
-            return hits + self._messages(terms, limit - len(hits))
+            found = self._messages(terms, limit) + self._files(terms, limit)
+            ids = [hit.message_id for hit in found]
+            once = [hit for at, hit in enumerate(found) if hit.message_id not in ids[:at]]
+            return hits + sorted(once, key=lambda hit: hit.created_at, reverse=True)[: limit - len(hits)]
 
     def interrupt(self) -> None:
         """End the search under way in another thread; it raises Failure."""
@@ -88,6 +92,34 @@ class Search:
             Hit(chat_id, message_id, title, *snippet_of(content, terms), role, moment)
             for chat_id, message_id, title, content, role, moment in rows
         ]
+
+    def _files(self, terms: Sequence[Term], limit: int) -> list[Hit]:
+        """Messages with a file in which the words stand near each other; each once."""
+        rows = self._connection.execute(
+            """SELECT messages.id, min(found.rowid) FROM
+            (SELECT rowid FROM attachment_index WHERE attachment_index MATCH ? ORDER BY rowid DESC LIMIT ?) AS found
+            JOIN attachment_pieces ON attachment_pieces.number = found.rowid
+            JOIN messages ON messages.id = attachment_pieces.message_id JOIN chats ON chats.id = messages.chat_id
+            WHERE chats.deleted_at IS NULL AND messages.deleted_at IS NULL
+            GROUP BY messages.id ORDER BY messages.created_at DESC LIMIT ?""",
+            (" AND ".join(term.match for term in terms), MOST_ORDERED, min(limit, MOST_FILES)),
+        )
+        return [self._file(number, terms) for _, number in rows.fetchall()]
+
+    def _file(self, number: int, terms: Sequence[Term]) -> Hit:
+        chat_id, message_id, title, name, text, role, moment = self._connection.execute(
+            """SELECT messages.chat_id, messages.id, chats.title, attachments.name,
+                substr(attachments.text, start + 1, length), messages.role, messages.created_at
+            FROM attachment_pieces JOIN messages ON messages.id = attachment_pieces.message_id
+            JOIN chats ON chats.id = messages.chat_id
+            JOIN attachments ON attachments.message_id = messages.id
+                AND attachments.position = attachment_pieces.position
+            WHERE attachment_pieces.number = ?""",
+            (number,),
+        ).fetchone()
+        line, _ = snippet_of(text, terms)
+        line = f"{name}: {line}"
+        return Hit(chat_id, message_id, title, line, tuple(marks_in(line, list(terms))), role, moment)
 
     @property
     def _connection(self) -> sqlite3.Connection:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from PySide6.QtCore import QObject
 
 from app.assistant.assistant import Assistant
+from app.chats.chat import Chat
+from app.chats.conversation import Change, Conversation
 from app.chats.shelf import Shelf
 from app.library.search import Hit, Search
 from app.look.throttle import Throttle
@@ -18,6 +20,7 @@ from app.sidebar.bin_dialog import BinDialog
 from app.sidebar.chat_rows import Row, rows_of
 from app.sidebar.exchange import Exchange
 from app.sidebar.finding import Finding
+from app.sidebar.tidying import Tidying
 from app.window import Window
 from app.words import tr, tr_n
 from models.failures import Failure
@@ -44,6 +47,7 @@ class Librarian(QObject):
         self.search = Search(shelf.library.path)
         self._finding = Finding(self.search, self)
         self._listing = Throttle(self.list_now, LISTING_MS, self)
+        self._tidying = Tidying(shelf.library.path, self)
         self._bin: BinDialog | None = None
         self.exchange = Exchange(shelf, window, self._imported, complain)
         self._connect()
@@ -51,6 +55,7 @@ class Librarian(QObject):
     def close(self) -> None:
         self._listing.cancel()
         self._finding.close()
+        self._tidying.close()
         self.exchange.close()
 
     # --- the list ---------------------------------------------------------------------------------------------------
@@ -102,9 +107,7 @@ class Librarian(QObject):
         self._count_bin()
         if was_current in [chat.id for chat in gone]:
             self._show_current()
-        one = tr("“{title}” was deleted.", title=gone[0].title)
-        sentence = one if len(gone) == 1 else tr_n("{n} chat was deleted.", "{n} chats were deleted.", len(gone))
-        self._window.notice.tell(sentence, tr("Undo"), undo, milliseconds=UNDO_MS)
+        self._window.notice.tell(lambda: _gone(gone), lambda: tr("Undo"), undo, milliseconds=UNDO_MS)
 
     def delete_all(self) -> None:
         """Delete all chats for good. Raises Failure."""
@@ -142,8 +145,10 @@ class Librarian(QObject):
         def undo() -> None:
             self._do(lambda: self._shelf.restore_folder(folder, inside))
 
-        sentence = tr("The folder “{name}” was deleted. Its chats are still here.", name=folder.name)
-        self._window.notice.tell(sentence, tr("Undo"), undo, milliseconds=UNDO_MS)
+        def sentence() -> str:
+            return tr("The folder “{name}” was deleted. Its chats are still here.", name=folder.name)
+
+        self._window.notice.tell(sentence, lambda: tr("Undo"), undo, milliseconds=UNDO_MS)
 
     # --- search -----------------------------------------------------------------------------------------------------
 
@@ -186,6 +191,7 @@ class Librarian(QObject):
 
     def _delete_for_good(self, ids: list[str]) -> None:
         self._do(lambda: self._shelf.library.delete_for_good(*ids))
+        self._tidying.now()
         self._count_bin()
 
     def _count_bin(self) -> None:
@@ -195,6 +201,7 @@ class Librarian(QObject):
             self._bin.show_chats(deleted)
 
     def _imported(self) -> None:
+        self._tidying.soon()
         self._count_bin()
         self._show_current()
 
@@ -228,7 +235,13 @@ class Librarian(QObject):
         sidebar.bin.connect(self.open_bin)
         self._finding.found.connect(sidebar.show_hits)
         self._finding.failed.connect(self._complain)
+        self._shelf.listeners.append(self._changed)
+        self._tidying.soon()
         self._count_bin()
+
+    def _changed(self, _conversation: Conversation, change: Change) -> None:
+        if change.kind == "added" and change.message and change.message.attachments:
+            self._tidying.soon()
 
     def _renamed(self, row: Row, name: str) -> None:
         if row.kind == "folder":
@@ -251,3 +264,9 @@ class Librarian(QObject):
         }
         if what in work:
             work[what]()
+
+
+def _gone(chats: Sequence[Chat]) -> str:
+    if len(chats) == 1:
+        return tr("“{title}” was deleted.", title=chats[0].title)
+    return tr_n("{n} chat was deleted.", "{n} chats were deleted.", len(chats))

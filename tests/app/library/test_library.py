@@ -15,6 +15,7 @@ from app.attachments.attachment import Attachment
 from app.chats.chat import Chat, ChatMessage
 from app.library.library import Library
 from app.library.migrations import MIGRATIONS, migrate
+from app.library.upkeep import keep_up
 from models.failures import Failure
 
 
@@ -76,8 +77,7 @@ def test_deleted_messages_are_kept_for_a_month(path: Path) -> None:
     older, newer = (replace(answer, id=str(days), deleted_at=now - days * 86_400) for days in (31, 29))
     library = Library(path)
     library.save(chat, [question, answer, older, newer])
-    library.close()
-    library = Library(path)
+    keep_up(path)
     assert library.messages(chat) == [question, answer, newer]
     library.close()
 
@@ -103,8 +103,12 @@ def test_deleted_chats_are_hidden_restored_and_in_the_end_gone(path: Path) -> No
     db = sqlite3.connect(path)
     db.execute("UPDATE chats SET deleted_at = ?", (time.time() - 31 * 86_400,))
     db.commit()
-    Library(path).close()
+    library = Library(path)
+    library.restore(chat.id)
+    assert (library.chats(), library.deleted_chats()) == ([], [])
+    keep_up(path)
     assert db.execute("SELECT count(*) FROM messages").fetchone() == (0,)
+    library.close()
     db.close()
 
 

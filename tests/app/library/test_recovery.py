@@ -21,6 +21,7 @@ from app.library.migrations import MIGRATIONS
 from app.library.pages import Pages
 from app.library.recovery import Recovery, check, open_library
 from app.library.search import Search
+from app.library.upkeep import keep_up
 from models.failures import Failure
 from tests.app.conftest import Opener
 
@@ -52,6 +53,7 @@ def fill(path: Path) -> None:
     library.remember_model(Path("a model"))
     library.delete("chat0")
     library.delete_for_good("chat0")
+    keep_up(path)
     library.close()
 
 

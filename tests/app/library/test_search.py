@@ -16,6 +16,7 @@ from app.library.library import Library
 from app.library.migrations import MIGRATIONS
 from app.library.search import Hit, Search, snippet_of
 from app.library.search_words import folded, marks_in, terms_of
+from app.library.upkeep import keep_up
 
 
 @pytest.fixture
@@ -126,6 +127,8 @@ def test_the_index_follows_every_change(library: Library, search: Search) -> Non
     library.delete(chat.id)
     library.delete_for_good(chat.id)
     library.restore(chat.id)
+    assert search.search("alpha") == []
+    keep_up(library.path)
     assert search.search("alpha") == []
     library._db.execute("INSERT INTO message_index (message_index) VALUES ('integrity-check')")
 

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
 from app.folders import Folders
+from app.library.upkeep import keep_up
 from app.sidebar.exchange import IMPORTING
 from app.wiring import Chickadee
 from tests.app.conftest import Opener
@@ -29,6 +30,7 @@ def test_all_chats_go_out_and_come_back(filled: Chickadee, qtbot: QtBot, tmp_pat
     assert len(json.loads(file.read_bytes())["chats"]) == 6
     filled.librarian.delete(["0", "1"])
     filled.shelf.library.delete_for_good("0")
+    keep_up(folders.library)
     filled.librarian.exchange.import_file(str(file))
     qtbot.waitUntil(lambda: told(filled) == "1 chat was imported. 1 chat has changed.")
     assert len(filled.window.sidebar.titles()) == 6

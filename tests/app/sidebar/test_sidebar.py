@@ -224,9 +224,13 @@ def test_deleted_chats_come_back_or_go_for_good(filled: Chickadee, qtbot: QtBot,
     assert sidebar.bin_button.isHidden()
     assert restored in [chat.id for chat in filled.shelf.chats()]
     gone = {"1", "2", "3"} - {restored}
-    data = b"".join(path.read_bytes() for path in folders.data.glob("library.sqlite3*"))
-    assert f"question {restored}".encode() in data
-    assert not [number for number in gone if f"question {number}".encode() in data]
+
+    def stands(number: str) -> bool:
+        data = b"".join(path.read_bytes() for path in folders.data.glob("library.sqlite3*"))
+        return f"question {number}".encode() in data
+
+    qtbot.waitUntil(lambda: not any(map(stands, gone)))
+    assert stands(restored)
 
 
 def test_the_menus_offer_what_fits(filled: Chickadee, qtbot: QtBot) -> None:

@@ -1,0 +1,57 @@
+"""Has the library's upkeep done in the background, a while after the last change that may ask for it."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QTimer
+
+from app.background import Background, ignore
+from app.library.upkeep import keep_up
+from models.failures import Failure
+
+log = logging.getLogger(__name__)
+PAUSE_MS = 3_000
+CLOSING_SECONDS = 2.0  # nobody sees a window that is closed wait so long
+
+
+class Tidying(QObject):
+    """`soon` asks for it, `now` for what is to be out of the file at once. What `close` cuts off goes on next time."""
+
+    def __init__(self, library: Path, parent: QObject) -> None:
+        super().__init__(parent)
+        self._library = library
+        self._background = Background(self)
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.timeout.connect(self._begin)
+        self._until = math.inf
+
+    def soon(self) -> None:
+        self._pause.start(PAUSE_MS)
+
+    def now(self) -> None:
+        self._pause.start(0)
+
+    def close(self) -> None:
+        if self._pause.isActive() and not self._pause.interval():  # it was asked for just now
+            self._begin()
+        self._pause.stop()
+        self._until = time.monotonic() + CLOSING_SECONDS
+        self._background.wait()
+
+    def _begin(self) -> None:
+        if self._background.running:
+            self.soon()
+        else:
+            self._background.run(lambda: keep_up(self._library, self._wanted), ignore, self._put_off)
+
+    def _wanted(self) -> bool:
+        return time.monotonic() < self._until
+
+    def _put_off(self, failure: Failure) -> None:
+        """Nobody waits for it; what stands in the way is told when something is to be stored."""
+        log.warning("the library's upkeep waits: %s (%s)", failure, failure.detail)
