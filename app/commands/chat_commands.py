@@ -11,7 +11,7 @@ from PySide6.QtGui import QGuiApplication
 from app.chats.last_code import last_code
 from app.chats.shelf import Shelf
 from app.window import Window
-from app.words import tr
+from app.words import mark, tr
 
 TOLD_MS = 4000
 
@@ -56,7 +56,7 @@ class ChatCommands(QObject):
 
     def step(self, by: int) -> None:
         """Open the chat below (1) or above (-1) in the order of the list; from a new chat the first or last one."""
-        ids = [chat.id for chat in self._shelf.chats()]
+        ids = self._window.sidebar.ids() or [chat.id for chat in self._shelf.chats()]
         if not ids:
             return
         here = ids.index(self._shelf.current.chat.id) if self._shelf.current.chat.id in ids else min(-by, 0)
@@ -64,11 +64,13 @@ class ChatCommands(QObject):
 
     def copy_answer(self) -> None:
         answers = self._answers()
-        self._copy(answers[-1] if answers else None, tr("There is no answer to copy yet."), tr("Answer copied."))
+        answer = answers[-1] if answers else None
+        self._copy(answer, mark("There is no answer to copy yet."), mark("Answer copied."))
 
     def copy_code(self) -> None:
         codes = [code for code in map(last_code, self._answers()) if code is not None]
-        self._copy(codes[-1] if codes else None, tr("There is no code in this chat yet."), tr("Code copied."))
+        code = codes[-1] if codes else None
+        self._copy(code, mark("There is no code in this chat yet."), mark("Code copied."))
 
     def _answers(self) -> list[str]:
         messages = self._shelf.current.messages
@@ -77,4 +79,4 @@ class ChatCommands(QObject):
     def _copy(self, text: str | None, nothing: str, done: str) -> None:
         if text is not None:
             QGuiApplication.clipboard().setText(text)
-        self._window.notice.tell(nothing if text is None else done, milliseconds=TOLD_MS)
+        self._window.notice.tell(lambda: tr(nothing if text is None else done), milliseconds=TOLD_MS)

@@ -73,14 +73,45 @@ COMMANDS = (
     Command("help", "help", mark("&Keyboard shortcuts"), ("F1", "Ctrl+/")),
     Command("help", "about", mark("&About Chickadee"), ()),
 )
-# Keys that mean something only where the focus is; the widgets there know them.
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceKey:
+    """Keys that mean something only where the focus is: in a `place`, a key of PLACES. `name`: what the widget does."""
+
+    place: str
+    name: str
+    title: str
+    keys: tuple[str, ...]
+
+
+PLACES = {
+    "writing": mark("While writing"),
+    "message": mark("On a message"),
+    "list": mark("In the list of chats"),
+    "file": mark("On an attached file"),
+    "anywhere": mark("Everywhere"),
+}
 IN_PLACE = (
-    (mark("Send the message"), ("Return",)),
-    (mark("New line in the message"), ("Shift+Return",)),
-    (mark("Another version of the message"), ("Alt+Left", "Alt+Right")),
-    (mark("Rename the chat in the list"), ("F2",)),
-    (mark("Delete the chat in the list"), ("Del",)),
-    (mark("What can be done with it: its menu"), ("Menu", "Shift+F10")),
+    PlaceKey("writing", "send", mark("Send the message"), ("Return",)),
+    PlaceKey("writing", "line", mark("New line in the message"), ("Shift+Return",)),
+    PlaceKey("message", "up", mark("The message before"), ("Up",)),
+    PlaceKey("message", "down", mark("The message behind"), ("Down",)),
+    PlaceKey("message", "previous", mark("The version before"), ("Alt+Left",)),
+    PlaceKey("message", "next", mark("The version behind"), ("Alt+Right",)),
+    PlaceKey("message", "edit", mark("Edit your message"), ("F2",)),
+    PlaceKey("message", "copy", mark("Copy the message"), ("Ctrl+C",)),
+    PlaceKey("message", "delete", mark("Delete the message"), ("Del",)),
+    PlaceKey("list", "open", mark("Open the chat, fold the folder"), ("Return",)),
+    PlaceKey("list", "fold", mark("Fold the folder"), ("Left",)),
+    PlaceKey("list", "unfold", mark("Unfold the folder"), ("Right",)),
+    PlaceKey("list", "rename", mark("Rename the chat or folder"), ("F2",)),
+    PlaceKey("list", "delete", mark("Delete the chats"), ("Del",)),
+    PlaceKey("list", "all", mark("Choose all chats"), ("Ctrl+A",)),
+    PlaceKey("file", "show", mark("Show the file's text"), ("Return",)),
+    PlaceKey("file", "remove", mark("Remove the file"), ("Del", "Backspace")),
+    PlaceKey("anywhere", "step", mark("To the next control, or the one before"), ("Tab", "Shift+Tab")),
+    PlaceKey("anywhere", "menu", mark("What can be done with it: its menu"), ("Menu", "Shift+F10")),
 )
 BY_NAME = {command.name: command for command in COMMANDS if command.name}
 

@@ -7,7 +7,7 @@ from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QDialog, QFrame, QGridLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from app.commands.command_set import keys_of, title_of
-from app.commands.commands import COMMANDS, IN_PLACE, MENUS, plain
+from app.commands.commands import COMMANDS, IN_PLACE, MENUS, PLACES, plain
 from app.look.theme import SIZES
 from app.words import tr
 
@@ -61,10 +61,12 @@ class HelpSheet(QDialog):
             for command in COMMANDS:
                 if command.menu == menu and command.name:
                     self._line(grid, title_of(command.name), keys_of(command.name))
-        self._heading(grid, tr("Where the focus is"))
-        for words, keys in IN_PLACE:
-            native = QKeySequence.SequenceFormat.NativeText
-            self._line(grid, tr(words), [QKeySequence(key).toString(native) for key in keys])
+        native = QKeySequence.SequenceFormat.NativeText
+        for place, title in PLACES.items():
+            self._heading(grid, tr(title))
+            for key in IN_PLACE:
+                if key.place == place:
+                    self._line(grid, tr(key.title), [QKeySequence(keys).toString(native) for keys in key.keys])
         grid.setRowStretch(grid.rowCount(), 1)
         self._area.setWidget(sheet)
 

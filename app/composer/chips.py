@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QToolButton, QWi
 
 from app.attachments.attachment import Attachment
 from app.chats.unsent import Item
+from app.commands.place_keys import meant
 from app.composer.attachment_text import show_attachment
 from app.look.icons import icon
 from app.look.theme import SIZES, theme
@@ -74,9 +75,10 @@ class _Face(QPushButton):
         self.setProperty("kind", "chip")
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
+        name = meant(event, "file")
+        if name == "remove":
             self.delete.emit()
-        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+        elif name == "show":
             self.click()
         else:
             super().keyPressEvent(event)

@@ -19,6 +19,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QFont, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QAbstractItemDelegate, QAbstractItemView, QApplication, QFrame, QListView, QWidget
 
+from app.commands.place_keys import meant
 from app.look.icons import icon
 from app.look.theme import SIZES, theme
 from app.sidebar.chat_rows import Row
@@ -29,7 +30,6 @@ MIME = "application/x-chickadee-chats"
 INDENT = Qt.ItemDataRole.UserRole + 1
 Index = QModelIndex | QPersistentModelIndex
 Flag = Qt.ItemFlag
-ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
 
 class ChatModel(QAbstractListModel):
@@ -194,15 +194,15 @@ class ChatList(QListView):
                 return
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        row, key = self.current_row(), event.key()
+        row, name = self.current_row(), meant(event, "list")
         folder = row is not None and row.kind == "folder"
-        if key == Qt.Key.Key_Delete:
+        if name == "delete":
             self.delete.emit()
-        elif row is not None and folder and key in (*ENTER, Qt.Key.Key_Space):
+        elif row is not None and folder and (name == "open" or event.key() == Qt.Key.Key_Space):
             self.fold.emit(row.id, not row.folded)
-        elif row is not None and folder and key in (Qt.Key.Key_Left, Qt.Key.Key_Right):
-            self.fold.emit(row.id, key == Qt.Key.Key_Left)
-        elif row is not None and key in ENTER:
+        elif row is not None and folder and name in ("fold", "unfold"):
+            self.fold.emit(row.id, name == "fold")
+        elif row is not None and name == "open":
             self.opened.emit(row.id)
         else:
             super().keyPressEvent(event)

@@ -65,7 +65,7 @@ class Exchange(QObject):
         """For a file to write these chats to; None: all of them."""
         chats = [chat for chat in self._shelf.chats() if chat_ids is None or chat.id in chat_ids]
         if not chats:
-            self._window.notice.tell(tr("There is no chat to export yet."), milliseconds=TOLD_MS)
+            self._window.notice.tell(lambda: tr("There is no chat to export yet."), milliseconds=TOLD_MS)
             return
         many = tr("Chickadee chats {date}", date=date.today().isoformat())
         name = file_name(chats[0].title if len(chats) == 1 else many)
@@ -95,7 +95,7 @@ class Exchange(QObject):
 
     def _begin(self, doing: str, work: Callable[[Progress], object], done: Callable[..., object]) -> None:
         if self._background.running:
-            self._window.notice.tell(tr("One import or export at a time: the last one still goes on."))
+            self._window.notice.tell(lambda: tr("One import or export at a time: the last one still goes on."))
             return
         self._doing, progress = doing, Progress()
         self._progress = progress
@@ -113,7 +113,7 @@ class Exchange(QObject):
     def _end(self, done: Callable[..., object], result: object) -> None:
         self._quiet()
         if result is None:
-            self._window.notice.tell(tr("Stopped. Nothing was changed."), milliseconds=TOLD_MS)
+            self._window.notice.tell(lambda: tr("Stopped. Nothing was changed."), milliseconds=TOLD_MS)
         else:
             done(result)
 
@@ -124,11 +124,12 @@ class Exchange(QObject):
     def _imported(self, imported: Imported) -> None:
         self._shelf.reload(imported.touched)
         self._changed()
-        self._window.notice.tell(_told(imported), milliseconds=TOLD_MS)
+        self._window.notice.tell(lambda: _told(imported), milliseconds=TOLD_MS)
 
     def _exported(self, count: int) -> None:
-        sentence = tr_n("{n} chat was exported.", "{n} chats were exported.", count)
-        self._window.notice.tell(sentence, milliseconds=TOLD_MS)
+        self._window.notice.tell(
+            lambda: tr_n("{n} chat was exported.", "{n} chats were exported.", count), milliseconds=TOLD_MS
+        )
 
     def _tell(self) -> None:
         progress = self._progress

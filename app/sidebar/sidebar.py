@@ -117,6 +117,10 @@ class Sidebar(QFrame):
         """What the list shows, without days and folders."""
         return [row.text for row in self.list.rows.rows if row.kind == "chat"]
 
+    def ids(self) -> list[str]:
+        """The chats of `titles`, without those in folded folders."""
+        return [row.id for row in self.list.rows.rows if row.kind == "chat"]
+
     # --- what the user does -----------------------------------------------------------------------------------------
 
     def focus_search(self) -> None:

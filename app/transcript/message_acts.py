@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import QObject, QPoint
 
 from app.assistant.assistant import Assistant
@@ -11,7 +13,7 @@ from app.composer.choices import forgotten_line
 from app.notice import UNDO_MS, Notice
 from app.transcript.message_menu import MessageMenu
 from app.transcript.transcript import Transcript
-from app.words import tr, tr_n
+from app.words import Saying, tr, tr_n
 from engine.protocol import Remedy
 
 
@@ -97,7 +99,8 @@ class MessageActs(QObject):
         if remedy.kind == "forget_turns":
             conversation.forget_oldest(remedy.turns)
             if last.stop_reason == "context":  # there is an answer, and room to continue it or for the next one
-                self._notice.tell(forgotten_line(conversation.chat.forget_turns), milliseconds=UNDO_MS)
+                turns = conversation.chat.forget_turns
+                self._tell(lambda: forgotten_line(turns))
                 return
         elif path is not None:
             self._assistant.use_model(path, remedy.n_ctx, remedy.kv_type if remedy.kind == "smaller_kv" else None)
@@ -146,7 +149,7 @@ class MessageActs(QObject):
                 self._transcript.show_message(id)
                 self.edit(id)
 
-        self._notice.tell(tr("Your changes were put aside."), tr("Bring back"), bring_back, milliseconds=UNDO_MS)
+        self._tell(lambda: tr("Your changes were put aside."), lambda: tr("Bring back"), bring_back)
 
     def delete(self, id: str) -> None:
         """Take the message and what hangs below it away, with a way back."""
@@ -156,9 +159,11 @@ class MessageActs(QObject):
             return
         deleted = conversation.delete(id)
         if deleted is not None:
-            said = tr_n("{n} message was deleted.", "{n} messages were deleted.", len(deleted.ids))
-            undo = tr("Undo")
-            self._notice.tell(said, undo, lambda: self._undo(conversation, deleted), milliseconds=UNDO_MS)
+            self._tell(
+                lambda: tr_n("{n} message was deleted.", "{n} messages were deleted.", len(deleted.ids)),
+                lambda: tr("Undo"),
+                lambda: self._undo(conversation, deleted),
+            )
 
     def _undo(self, conversation: Conversation, deleted: Deleted) -> None:
         conversation.restore(deleted)
@@ -175,12 +180,18 @@ class MessageActs(QObject):
         conversation = self._conversation
         deleted = [] if conversation.messages else conversation.tree.deleted_with(None)
         if deleted:
-            said = tr("The messages of this chat were deleted.")
-            self._notice.tell(said, tr("Bring back"), lambda: self._bring_back(deleted), milliseconds=UNDO_MS)
+            self._tell(
+                lambda: tr("The messages of this chat were deleted."),
+                lambda: tr("Bring back"),
+                lambda: self._bring_back(deleted),
+            )
 
     def _bring_back(self, ids: list[str]) -> None:
         if ids:
             self._conversation.restore(Deleted(tuple(ids), ids[0]))
 
     def _tell_busy(self) -> None:
-        self._notice.tell(tr("An answer is being written: stop it first, or wait for its end."), milliseconds=UNDO_MS)
+        self._tell(lambda: tr("An answer is being written: stop it first, or wait for its end."))
+
+    def _tell(self, sentence: Saying, step: Saying = "", work: Callable[[], None] | None = None) -> None:
+        self._notice.tell(sentence, step, work, milliseconds=UNDO_MS)

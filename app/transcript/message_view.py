@@ -12,7 +12,6 @@ from PySide6.QtGui import (
     QFocusEvent,
     QGuiApplication,
     QKeyEvent,
-    QKeySequence,
     QPainter,
     QPaintEvent,
 )
@@ -22,6 +21,7 @@ from app.chats.chat import ChatMessage
 from app.chats.message_actions import Place, actions_of
 from app.chats.message_facts import facts_of
 from app.chats.sources import sources_line
+from app.commands.place_keys import meant
 from app.composer.chips import SentFiles
 from app.composer.choices import Choices
 from app.look.theme import SIZES, theme
@@ -334,14 +334,12 @@ class MessageView(QWidget):
         return QPoint(SIZES.gap_xl, seen.top() + SIZES.gap_xl)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        steps = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}
-        names = {Qt.Key.Key_F2: "edit", Qt.Key.Key_Delete: "delete"}
-        key = Qt.Key(event.key())
-        if self.hasFocus() and key in steps and not event.modifiers():
-            self.moved.emit(steps[key])
-        elif self.hasFocus() and key in names and not event.modifiers():
-            self._ask(names[key])
-        elif self.hasFocus() and event.matches(QKeySequence.StandardKey.Copy):
+        name = meant(event, "message") if self.hasFocus() else ""
+        if name in ("up", "down"):
+            self.moved.emit(-1 if name == "up" else 1)
+        elif name in ("edit", "delete"):
+            self._ask(name)
+        elif name == "copy":
             self.copy()
         else:
             super().keyPressEvent(event)

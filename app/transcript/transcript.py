@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QApplication, QPushButton, QScrollArea, QWidget
 from app.chats.chat import ChatMessage
 from app.chats.conversation import Change, Conversation
 from app.chats.message_actions import Place
+from app.commands.commands import IN_PLACE
 from app.look.icons import icon
 from app.look.tab_stops import step_inside
 from app.look.theme import SIZES, theme
@@ -57,8 +58,9 @@ class Transcript(QScrollArea):
         self._builder.setSingleShot(True)
         self._builder.timeout.connect(self._build_ahead)
         self.verticalScrollBar().valueChanged.connect(self._scrolled)
-        for keys, name in (("Alt+Left", "previous"), ("Alt+Right", "next")):
-            self._shortcut(keys, name)
+        for key in IN_PLACE:
+            if key.place == "message" and key.name in ("previous", "next"):  # in the message's own texts too
+                self._shortcut(key.keys[0], key.name)
         application = QApplication.instance()
         assert isinstance(application, QApplication)
         application.focusChanged.connect(self._focus_moved)

@@ -15,7 +15,7 @@ from app.chats.examples import CODE, LARGE, SMALL, examples_for
 from app.chats.last_code import last_code
 from app.commands.bundled import ROOTS, components
 from app.commands.command_set import keys_of, title_of
-from app.commands.commands import BY_NAME, COMMANDS, plain
+from app.commands.commands import BY_NAME, COMMANDS, IN_PLACE, PLACES, plain
 from app.commands.finder import Entry, command_entries, matching
 from app.wiring import Chickadee
 
@@ -28,6 +28,13 @@ def test_no_key_means_two_things() -> None:
     assert len(keys) == len(set(keys))
     names = [command.name for command in COMMANDS if command.name]
     assert len(names) == len(set(names))
+
+
+def test_no_key_means_two_things_in_one_place() -> None:
+    assert {key.place for key in IN_PLACE} == set(PLACES)
+    for place in PLACES:
+        keys = [key for one in IN_PLACE if one.place == place for key in one.keys]
+        assert len(keys) == len(set(keys)), place
 
 
 def test_letters_of_a_menu_choose_one_entry_each() -> None:
@@ -111,6 +118,7 @@ def test_the_help_sheet_lists_every_command(chickadee: Chickadee) -> None:
     lines = dict(sheet.lines)
     for name in BY_NAME:
         assert lines[title_of(name)] == ", ".join(keys_of(name))
+    assert (lines["Edit your message"], lines["The version before"]) == ("F2", "Alt+Left")
     chickadee.window.commands.run("help")
     assert chickadee.sheets.help is sheet
     sheet.close()
@@ -158,6 +166,23 @@ def test_the_next_chat_is_the_one_below(chickadee: Chickadee, qtbot: QtBot, ask:
     run("new_chat")
     run("next_chat")
     assert title() == "three"
+
+
+def test_the_next_chat_is_the_one_below_in_the_list_whatever_its_time(
+    chickadee: Chickadee, qtbot: QtBot, ask: Ask
+) -> None:
+    for text in ("one", "two", "three"):
+        chickadee.window.commands.run("new_chat")
+        ask(chickadee, text)
+        qtbot.waitUntil(lambda: not chickadee.shelf.current.busy)
+    chickadee.open_chat(next(chat.id for chat in chickadee.shelf.chats() if chat.title == "one"))
+    chickadee.window.commands.run("pin_chat")
+    qtbot.waitUntil(lambda: chickadee.window.sidebar.titles() == ["one", "three", "two"])
+    seen = []
+    for _ in range(3):
+        chickadee.window.commands.run("next_chat")
+        seen.append(chickadee.shelf.current.chat.title)
+    assert seen == ["three", "two", "one"]
 
 
 def test_the_last_code_of_an_answer() -> None:
