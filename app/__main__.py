@@ -125,12 +125,16 @@ def _open(application: QApplication, data: Path | None, model: Path | None) -> i
 
 
 def _say(sentence: str) -> None:
+    from app.system_language import in_system_language
+
     if sys.stdout is not None:  # a window's program on Windows has none
-        sys.stdout.write(sentence + "\n")
+        sys.stdout.write(in_system_language(sentence) + "\n")
 
 
 def _fail(sentence: str, code: int = 1) -> int:
-    tell(sentence)
+    from app.system_language import in_system_language
+
+    tell(in_system_language(sentence))
     return code
 
 

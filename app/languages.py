@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
 
 from PySide6.QtCore import QLibraryInfo, QLocale, QObject, QTranslator
 from PySide6.QtWidgets import QApplication
@@ -12,11 +11,10 @@ from app import words
 from app.catalogue import read_catalogue
 from app.resources import asset
 from app.settings.setting import AUTO
+from app.system_language import ENGLISH, best_of
 
 log = logging.getLogger(__name__)
-ENGLISH = "en"
 NAMES = {ENGLISH: "English", "zh_CN": "简体中文"}  # each as its speakers write it
-TRADITIONAL = ("Hant", "TW", "HK", "MO")
 
 
 class Languages(QObject):
@@ -59,14 +57,3 @@ class Languages(QObject):
             self._qt = translator
         else:
             log.warning("Qt has no words in %s here; its own dialogs stay English", wanted)
-
-
-def best_of(preferred: Iterable[str]) -> str:
-    """The first of the user's languages (like zh-Hans-CN) that there is; English if there is none."""
-    for name in preferred:
-        language, *parts = name.replace("_", "-").split("-")
-        if language == "en":
-            return ENGLISH
-        if language == "zh" and not any(part in TRADITIONAL for part in parts):
-            return "zh_CN"
-    return ENGLISH

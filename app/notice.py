@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolBut
 
 from app.look.icons import icon
 from app.look.theme import SIZES, theme
-from app.words import tr
+from app.words import Saying, said, tr
 
 UNDO_MS = 10_000
 
@@ -40,6 +40,7 @@ class Notice(QFrame):
         self.close_button.clicked.connect(self.dismiss)
         self._layout()
         self._step: Callable[[], object] | None = None
+        self._said: tuple[Saying, Saying, str] = ("", "", "")
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self.dismiss)
@@ -50,8 +51,8 @@ class Notice(QFrame):
 
     def tell(
         self,
-        sentence: str,
-        step: str = "",
+        sentence: Saying,
+        step: Saying = "",
         work: Callable[[], object] | None = None,
         kind: Literal["problem", "note"] = "note",
         detail: str = "",
@@ -60,15 +61,13 @@ class Notice(QFrame):
     ) -> None:
         """Show `sentence` and a button labelled `step` that does `work`; `milliseconds` 0 keeps it until dismissed.
 
-        `strong` is the part of the sentence to look at."""
+        `strong` is the part of the sentence to look at. What can be said anew follows the language."""
         self.setProperty("kind", kind)
         self.style().unpolish(self)
         self.style().polish(self)
         self.text.setTextFormat(Qt.TextFormat.RichText if strong else Qt.TextFormat.PlainText)
-        self.text.setText(
-            escape(sentence).replace(escape(strong), f"<b>{escape(strong)}</b>", 1) if strong else sentence
-        )
-        self.button.setText(step)
+        self._said = (sentence, step, strong)
+        self._say()
         self.button.setVisible(bool(step))
         self.details.setText(detail[-2000:])
         self.details.hide()
@@ -88,10 +87,17 @@ class Notice(QFrame):
         self.close_button.setIcon(icon("close", theme().soft))
 
     def retranslate(self) -> None:
-        """What is told stays as it was told: it is gone in a moment."""
+        self._say()
         self.fold.setText(tr("Details"))
         self.close_button.setAccessibleName(tr("Dismiss"))
         self.close_button.setToolTip(tr("Dismiss"))
+
+    def _say(self) -> None:
+        sentence, step, strong = said(self._said[0]), said(self._said[1]), self._said[2]
+        self.text.setText(
+            escape(sentence).replace(escape(strong), f"<b>{escape(strong)}</b>", 1) if strong else sentence
+        )
+        self.button.setText(step)
 
     def _go(self) -> None:
         step = self._step

@@ -27,6 +27,7 @@ PACKAGES = {
     "libxkbcommon-x11.so.0": "libxkbcommon-x11-0",
     "libxkbcommon.so.0": "libxkbcommon0",
 }
+HOW = "Your system's package manager has it."
 
 
 def require_platform() -> None:
@@ -72,8 +73,8 @@ def lacking(said: str) -> Failure:
     """The sentence for what the dynamic linker or Python's import said."""
     missing = re.match(r"(lib\S+): cannot open shared object file", said)
     if not missing:
-        return Failure("qt", "The window's libraries cannot be loaded; the system says: " + said, said)
+        return Failure("qt", f"The window's libraries cannot be loaded; the system says: {said}.", said)
     package = PACKAGES.get(missing[1])
-    how = f"On Debian and Ubuntu: sudo apt install {package}" if package else "Your system's package manager has it."
-    sentence = f"The window cannot open because a system library is missing: {missing[1]}. {how}"
-    return Failure("missing_library", sentence, said)
+    sentence = f"The window cannot open because a system library is missing: {missing[1]}."
+    debian = f"`sudo apt install {package}` installs it on Debian and Ubuntu."
+    return Failure("missing_library", sentence + " " + (debian if package else HOW), said)

@@ -98,7 +98,7 @@ class Chickadee(QObject):
         """Load the model; the window may be shown before or after."""
         self.preferences.tell_problems()
         if self._recovery is not None:
-            self.window.notice.tell(str(self._recovery), kind="problem")
+            self.window.notice.tell(self._recovery.__str__, kind="problem")
         try:
             self.window.status.show_models(self.library.recent_models())
             self.assistant.use_model(self._first_model or default_model())
@@ -186,7 +186,7 @@ class Chickadee(QObject):
         self.settings_plan = SettingsPlan(self.preferences, self.models.planner, self.models.options.question)
         self.assistant.listeners.append(self.settings_plan.stands)
         bind("kept", self.keeping.open)
-        self.appearance.shown += [self._problems, self.models, self.librarian, self.keeping, self]
+        self.appearance.shown += [self.models, self.librarian, self.keeping, self]
 
     # --- what the user does -----------------------------------------------------------------------------------------
 

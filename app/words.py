@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 Translate = Callable[[str], str]
+Saying = str | Callable[[], str]  # words, or how to say them in the language of the moment
 
 
 def _as_it_is(text: str) -> str:
@@ -45,6 +46,11 @@ def tr(text: str, /, **values: object) -> str:
 def tr_n(one: str, many: str, n: int, /, **values: object) -> str:
     """`one` for n = 1, else `many`; `{n}` in them is the number, with thousands separated."""
     return tr(one if n == 1 else many, n=f"{n:,}", **values)
+
+
+def said(saying: Saying) -> str:
+    """The words now."""
+    return saying if isinstance(saying, str) else saying()
 
 
 def told(sentence: str) -> str:

@@ -29,7 +29,10 @@ PIECED = {
     ("engine/engine.py", "_too_long"), ("engine/plan.py", "_finish"), ("engine/plan.py", "_refuse"),
     ("engine/reasons.py", "usable"), ("engine/reasons.py", "more_context"),
 }  # fmt: skip
-STORED = ("app/assistant/engine_end.py",)  # the window's own sentences that are kept with a message, so in English too
+# The window's own sentences that are kept with a message, or said before there is a window: made in English.
+STORED = (
+    "app/assistant/engine_end.py", "app/__main__.py", "app/folders.py", "app/qt_libraries.py", "app/single_instance.py",
+)  # fmt: skip
 SUGGESTED = "assets/catalogue.toml"  # what it says of each model is shown
 Found = dict[str, set[str]]  # texts, each with the files it is in
 

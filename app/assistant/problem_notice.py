@@ -8,7 +8,7 @@ from typing import Literal
 
 from app.assistant.standing import Problem
 from app.notice import Notice
-from app.words import mark, told, tr
+from app.words import Saying, mark, told, tr
 from models.failures import Failure
 
 log = logging.getLogger(__name__)
@@ -33,20 +33,9 @@ class ProblemNotice:
             return
         work = self._choose if problem.step == "choose" else self._restart
         kind: Literal["problem", "note"] = "note" if problem.step == "none" else "problem"
-        step = tr(STEPS[problem.step]) if problem.step in STEPS else ""
-        self._notice.tell(told(problem.sentence), step, work, kind, detail=problem.detail)
-
-    def retranslate(self) -> None:
-        """Tell it again, in the other language."""
-        problem, self._told = self._told, None
-        if problem is not None and not self._notice.isHidden():
-            self.show(problem)
-        else:
-            self._told = problem
-
-    def restyle(self) -> None:
-        """There is nothing to paint."""
+        step: Saying = (lambda: tr(STEPS[problem.step])) if problem.step in STEPS else ""
+        self._notice.tell(lambda: told(problem.sentence), step, work, kind, detail=problem.detail)
 
     def complain(self, failure: Failure) -> None:
         log.warning("%s (%s)", failure, failure.detail)
-        self._notice.tell(told(str(failure)), kind="problem", detail=failure.detail)
+        self._notice.tell(lambda: told(str(failure)), kind="problem", detail=failure.detail)

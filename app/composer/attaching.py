@@ -26,7 +26,7 @@ from app.background import Background
 from app.chats.conversation import Change, Conversation
 from app.chats.unsent import NEW, Item, Unsent, UnsentStore
 from app.window import Window
-from app.words import tr, tr_n
+from app.words import Saying, said, told, tr, tr_n
 from engine.protocol import Counted as CountedEvent
 from engine.protocol import ModelInfo
 from models.failures import Failure
@@ -53,7 +53,7 @@ class Attaching(QObject):
         self._conversation: Conversation | None = None
         self._matching = self._hurry = False
         self._model: ModelInfo | None = None
-        self._refused: list[str] = []
+        self._refused: list[Saying] = []
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
         self._pause.setInterval(PAUSE_MS)
@@ -108,7 +108,7 @@ class Attaching(QObject):
         for path in paths:
             if len(unsent.items) >= MOST_FILES:
                 self._refuse(
-                    tr("{most} files can go along with one message; the others were left out.", most=MOST_FILES)
+                    lambda: tr("{most} files can go along with one message; the others were left out.", most=MOST_FILES)
                 )
                 break
             item = Item(path.name)
@@ -134,7 +134,9 @@ class Attaching(QObject):
 
         self._background.run(operation, lambda result: self._read(conversation, item, result))
         self._fit(conversation)
-        self._notice.tell(tr("The long text goes along as a file."), tr("Put it into the message"), insert)
+        self._notice.tell(
+            lambda: tr("The long text goes along as a file."), lambda: tr("Put it into the message"), insert
+        )
 
     def remove(self, item: Item) -> None:
         unsent = self._unsent(self._current())
@@ -194,7 +196,7 @@ class Attaching(QObject):
 
         def failed(_failure: Failure) -> None:
             over()
-            self._notice.tell(tr("The files could not be searched, so nothing was sent."), kind="problem")
+            self._notice.tell(lambda: tr("The files could not be searched, so nothing was sent."), kind="problem")
 
         self._background.run(
             lambda: best_matching(files, text, room) if best else from_the_beginning(files, room), found, failed
@@ -228,9 +230,10 @@ class Attaching(QObject):
         self._fit(conversation)
         self._keep(conversation=conversation)
 
-    def _refuse(self, words: str) -> None:
+    def _refuse(self, words: Saying) -> None:
         self._refused.append(words)
-        self._notice.tell("\n".join(self._refused), kind="problem")
+        refused = list(self._refused)
+        self._notice.tell(lambda: "\n".join(map(said, refused)), kind="problem")
 
     def _fit(self, conversation: Conversation) -> None:
         """Have counted what is not, and say whether it fits."""
@@ -267,7 +270,7 @@ class Attaching(QObject):
 
     def _show(self) -> None:
         unsent = self._unsent(self._current())
-        self._composer.tray.show_unsent(unsent, question_of(unsent))
+        self._composer.tray.show_unsent(unsent, lambda: question_of(unsent))
         self._composer.refresh()
 
     def _typed(self) -> None:
@@ -304,7 +307,8 @@ class Attaching(QObject):
         try:
             work()
         except Failure as failure:
-            self._notice.tell(str(failure), kind="problem", detail=failure.detail)
+            sentence = str(failure)
+            self._notice.tell(lambda: told(sentence), kind="problem", detail=failure.detail)
 
 
 def question_of(unsent: Unsent) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QMimeData, QObject, QRectF, QSize, Qt, Signal
@@ -93,14 +92,14 @@ class ComposerText(QPlainTextEdit):
 class Composer(QFrame):
     """`sent` carries the text; `stopped` asks to stop the answer. `set_busy` swaps Send for Stop.
 
-    `files` carries paths to attach, `long_text` a text that is too long for the message, `refused` a sentence about
-    what cannot be attached. `tray` shows the files."""
+    `files` carries paths to attach, `long_text` a text that is too long for the message, `refused` a sentence (a
+    Saying) about what cannot be attached. `tray` shows the files."""
 
     sent = Signal(str)
     stopped = Signal()
     files = Signal(list)
     long_text = Signal(str)
-    refused = Signal(str)
+    refused = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -133,17 +132,14 @@ class Composer(QFrame):
         self.text.files.connect(self.files)
         self.text.long_text.connect(self.long_text)
         self.text.picture.connect(
-            lambda: self.refused.emit(tr("This model reads text only, so images cannot be attached."))
+            lambda: self.refused.emit(lambda: tr("This model reads text only, so images cannot be attached."))
         )
         self.text.textChanged.connect(self._update)
         self.button.clicked.connect(self._clicked)
         self.text.installEventFilter(self)
+        self.setFocusProxy(self.text)
         self.restyle()
         self.retranslate()
-
-    def setFocus(self, reason: Qt.FocusReason = Qt.FocusReason.OtherFocusReason) -> None:
-        """To the text. A focus proxy would do the same, but Tab would go past what stands before it in here."""
-        self.text.setFocus(reason)
 
     def set_busy(self, busy: bool) -> None:
         if busy != self.busy:
@@ -180,12 +176,6 @@ class Composer(QFrame):
     def refresh(self) -> None:
         """The files have changed: a message may consist of them alone."""
         self._update()
-        before = self.attach_button.previousInFocusChain()
-        while before is not None and self.isAncestorOf(before):
-            before = before.previousInFocusChain()
-        stops = [*self.tray.stops(), self.attach_button]
-        for one, other in pairwise([before, *stops] if before else stops):
-            self.setTabOrder(one, other)
 
     def restyle(self) -> None:
         self.button.setIconSize(QSize(SIZES.icon, SIZES.icon))

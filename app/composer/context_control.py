@@ -61,9 +61,15 @@ class ContextControl(QObject):
         conversation, before = self._shelf.current, self._turns()
         conversation.forget_oldest(turns)
         now = self._turns()
-        said = forgotten_line(now) if now else tr("The model reads the whole chat again with your next message.")
-        undo = tr("Undo")
-        self._notice.tell(said, undo, lambda: conversation.forget_oldest(before - now), milliseconds=UNDO_MS)
+
+        def sentence() -> str:
+            whole = tr("The model reads the whole chat again with your next message.")
+            return forgotten_line(now) if now else whole
+
+        def undo() -> None:
+            conversation.forget_oldest(before - now)
+
+        self._notice.tell(sentence, lambda: tr("Undo"), undo, milliseconds=UNDO_MS)
 
     def _closed(self) -> None:
         if self.menu is not None:

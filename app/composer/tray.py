@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 from app.chats.unsent import Item, Unsent
 from app.composer.chips import Chip, Flow
 from app.look.theme import SIZES
-from app.words import mark, tr
+from app.words import Saying, mark, said, tr
 
 CHOICES = {
     "best": mark("Send the parts that match the question best"),
@@ -34,6 +34,7 @@ class Tray(QWidget):
         self.question.setWordWrap(True)
         self.choices = Flow(self)
         self._unsent = Unsent()
+        self._question: Saying = ""
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SIZES.gap_s)
@@ -45,23 +46,12 @@ class Tray(QWidget):
     def empty(self) -> bool:
         return not self._unsent.items
 
-    def show_unsent(self, unsent: Unsent, question: str) -> None:
+    def show_unsent(self, unsent: Unsent, question: Saying) -> None:
         """The files and, where it is not empty, the sentence about them with what can be chosen."""
-        self._unsent = unsent
+        self._unsent, self._question = unsent, question
         self._show_chips()
-        self.question.setText(question)
-        self.question.setVisible(bool(question))
-        offered = ONLY_REMOVE if unsent.no_room else CHOICES if unsent.fit == "too_much" else AGAIN
-        if len(unsent.items) > 1 and "remove" in offered:
-            offered = offered | {"remove": REMOVE_OF_MANY}
-        self.choices.put([self._button(key, words) for key, words in offered.items()] if question else [])
-        self.choices.setVisible(bool(question))
+        self._ask()
         self.setVisible(bool(unsent.items))
-
-    def stops(self) -> list[QWidget]:
-        """What takes the focus, in the order in which it stands."""
-        chips = [chip for chip in self.chips.widgets if isinstance(chip, Chip)]
-        return [*(stop for chip in chips for stop in (chip.face, chip.close_button)), *self.choices.widgets]
 
     def ask_now(self) -> None:
         """The user wants to send: the choice comes first."""
@@ -78,6 +68,17 @@ class Tray(QWidget):
             if isinstance(chip, Chip):
                 chip.retranslate()
         self.chips.arrange()
+        self._ask()
+
+    def _ask(self) -> None:
+        unsent, question = self._unsent, said(self._question)
+        self.question.setText(question)
+        self.question.setVisible(bool(question))
+        offered = ONLY_REMOVE if unsent.no_room else CHOICES if unsent.fit == "too_much" else AGAIN
+        if len(unsent.items) > 1 and "remove" in offered:
+            offered = offered | {"remove": REMOVE_OF_MANY}
+        self.choices.put([self._button(key, words) for key, words in offered.items()] if question else [])
+        self.choices.setVisible(bool(question))
 
     def _show_chips(self) -> None:
         """Chips that are there stay, so that the focus does."""

@@ -26,13 +26,15 @@ def ask_about_link(notice: Notice, address: str) -> None:
     """Say where `address` leads; opening it takes another click, and only a web page can be opened."""
     url = QUrl(address)
     if not url.isValid() or url.scheme() not in ("http", "https") or not url.host():
-        notice.tell(tr(CLOSED.get(url.scheme(), OTHER), address=_printable(address)))
+        notice.tell(lambda: tr(CLOSED.get(url.scheme(), OTHER), address=_printable(address)))
         return
     host = host_of(url)
+    notice.tell(lambda: _leaves(url, host), lambda: tr("Open in browser"), lambda: _open(url), strong=host)
+
+
+def _leaves(url: QUrl, host: str) -> str:
     sentence = tr("This link leads out of Chickadee, to {host}: {address}", host=host, address=_printable(full(url)))
-    if _is_near(host):
-        sentence += " " + tr("That is this computer or one in your own network.")
-    notice.tell(sentence, tr("Open in browser"), lambda: _open(url), strong=host)
+    return f"{sentence} {tr('That is this computer or one in your own network.')}" if _is_near(host) else sentence
 
 
 def full(url: QUrl) -> str:

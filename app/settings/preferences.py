@@ -82,10 +82,12 @@ class Preferences(QObject):
         try:
             self.settings.make_file()
         except Failure as failure:
-            self._notice.tell(told(str(failure)), kind="problem", detail=failure.detail)
+            sentence = str(failure)
+            self._notice.tell(lambda: told(sentence), kind="problem", detail=failure.detail)
             return
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.settings.path))):
-            self._notice.tell(tr("No program opens {file}; any text editor will do.", file=self.settings.path))
+            path = self.settings.path
+            self._notice.tell(lambda: tr("No program opens {file}; any text editor will do.", file=path))
 
     def tell_problems(self) -> None:
         """Say what of the file is not used, once for each state of it."""
@@ -94,7 +96,7 @@ class Preferences(QObject):
             return
         if problems:
             others = "\n".join(problems[1:])
-            self._notice.tell(problems[0], tr("Open settings"), self.open, kind="problem", detail=others)
+            self._notice.tell(problems[0], lambda: tr("Open settings"), self.open, kind="problem", detail=others)
         elif self._notice.text.text() in before:
             self._notice.dismiss()
 

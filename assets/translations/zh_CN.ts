@@ -684,8 +684,8 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <source>Another version of the message</source>
-    <translation>切换消息的其他版本</translation>
+    <source>Choose all chats</source>
+    <translation>选择全部对话</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -699,13 +699,43 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <source>Delete the chat in the list</source>
-    <translation>删除列表中的对话</translation>
+    <source>Copy the message</source>
+    <translation>复制消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>Delete the chats</source>
+    <translation>删除对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>Delete the message</source>
+    <translation>删除消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>Edit your message</source>
+    <translation>编辑你的消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>Everywhere</source>
+    <translation>任何位置</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
     <source>Export a&amp;ll chats…</source>
     <translation>导出全部对话(&amp;L)…</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>Fold the folder</source>
+    <translation>折叠文件夹</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>In the list of chats</source>
+    <translation>在对话列表中</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -719,6 +749,21 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <source>On a message</source>
+    <translation>在消息上</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>On an attached file</source>
+    <translation>在附件上</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>Open the chat, fold the folder</source>
+    <translation>打开对话、折叠文件夹</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>Pin chat, &amp;or unpin it</source>
     <translation>置顶或取消置顶对话(&amp;O)</translation>
   </message>
@@ -729,13 +774,43 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <source>Rename the chat in the list</source>
-    <translation>重命名列表中的对话</translation>
+    <source>Remove the file</source>
+    <translation>移除文件</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>Rename the chat or folder</source>
+    <translation>重命名对话或文件夹</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
     <source>Send the message</source>
     <translation>发送消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>Show the file's text</source>
+    <translation>显示文件的文字</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>The message before</source>
+    <translation>上一条消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>The message behind</source>
+    <translation>下一条消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>The version before</source>
+    <translation>上一个版本</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>The version behind</source>
+    <translation>下一个版本</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -746,6 +821,16 @@
     <location filename="../../app/commands/commands.py"/>
     <source>To the &amp;end</source>
     <translation>到末尾(&amp;E)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>To the next control, or the one before</source>
+    <translation>到下一个或上一个控件</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>Unfold the folder</source>
+    <translation>展开文件夹</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -763,14 +848,14 @@
     <translation>引擎状态(&amp;G)</translation>
   </message>
   <message>
-    <location filename="../../app/commands/help_sheet.py"/>
-    <source>Keyboard shortcuts</source>
-    <translation>键盘快捷键</translation>
+    <location filename="../../app/commands/commands.py"/>
+    <source>While writing</source>
+    <translation>输入时</translation>
   </message>
   <message>
     <location filename="../../app/commands/help_sheet.py"/>
-    <source>Where the focus is</source>
-    <translation>在焦点所在处</translation>
+    <source>Keyboard shortcuts</source>
+    <translation>键盘快捷键</translation>
   </message>
   <message>
     <location filename="../../app/commands/palette.py"/>
@@ -3232,6 +3317,21 @@
 <context>
   <name>Engine</name>
   <message>
+    <location filename="../../app/__main__.py"/>
+    <source>Chickadee is already open; its window is in front now.</source>
+    <translation>Chickadee 已经打开，它的窗口现在在最前面。</translation>
+  </message>
+  <message>
+    <location filename="../../app/__main__.py"/>
+    <source>Private chat on the laptop you already have.</source>
+    <translation>在你现有的笔记本电脑上私密聊天。</translation>
+  </message>
+  <message>
+    <location filename="../../app/__main__.py"/>
+    <source>There is no display to open a window on. `{1}` chats in the terminal instead.</source>
+    <translation>没有可以打开窗口的显示器。可以用 `{1}` 在终端里聊天。</translation>
+  </message>
+  <message>
     <location filename="../../app/assistant/engine_end.py"/>
     <source>The engine could not be started: {1}.</source>
     <translation>无法启动引擎：{1}。</translation>
@@ -3285,6 +3385,41 @@
     <location filename="../../app/assistant/engine_end.py"/>
     <source>The engine was stopped by the system, most likely because memory ran out.</source>
     <translation>引擎被系统终止，很可能是因为内存不足。</translation>
+  </message>
+  <message>
+    <location filename="../../app/folders.py"/>
+    <source>Chickadee cannot write to its folder {1}: {2}. Check its permissions and free space.</source>
+    <translation>Chickadee 无法写入它的文件夹 {1}：{2}。请检查权限和剩余空间。</translation>
+  </message>
+  <message>
+    <location filename="../../app/qt_libraries.py"/>
+    <source>The window cannot open because a system library is missing: {1}.</source>
+    <translation>窗口无法打开，因为缺少系统库：{1}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/qt_libraries.py"/>
+    <source>The window's libraries cannot be loaded; the system says: {1}.</source>
+    <translation>无法加载窗口所需的库，系统提示：{1}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/qt_libraries.py"/>
+    <source>Your system's package manager has it.</source>
+    <translation>可以用系统的软件包管理器安装它。</translation>
+  </message>
+  <message>
+    <location filename="../../app/qt_libraries.py"/>
+    <source>`sudo apt install {1}` installs it on Debian and Ubuntu.</source>
+    <translation>在 Debian 和 Ubuntu 上可以用 `sudo apt install {1}` 安装。</translation>
+  </message>
+  <message>
+    <location filename="../../app/single_instance.py"/>
+    <source>Chickadee cannot write to its folder {1}. Check its permissions and free space.</source>
+    <translation>Chickadee 无法写入它的文件夹 {1}。请检查权限和剩余空间。</translation>
+  </message>
+  <message>
+    <location filename="../../app/single_instance.py"/>
+    <source>Chickadee is already running but does not answer. Close it, then start it again.</source>
+    <translation>Chickadee 已在运行，但没有响应。请关闭它，然后重新启动。</translation>
   </message>
   <message>
     <location filename="../../engine/backend.py"/>

@@ -21,7 +21,7 @@ def test_what_the_linker_says_becomes_what_to_install() -> None:
     said = "libEGL.so.1: cannot open shared object file: No such file or directory"
     assert str(lacking(said)) == (
         "The window cannot open because a system library is missing: libEGL.so.1. "
-        "On Debian and Ubuntu: sudo apt install libegl1"
+        "`sudo apt install libegl1` installs it on Debian and Ubuntu."
     )
     assert "package manager" in str(lacking(said.replace("EGL", "Unheard")))
     assert "undefined symbol" in str(lacking("libqxcb.so: undefined symbol: bird"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -16,10 +16,12 @@ from pytestqt.qtbot import QtBot
 
 from app.assistant.engine_end import EngineEnd
 from app.catalogue import ENGINE, WINDOW, Catalogue, read_catalogue, read_contexts
-from app.languages import best_of
+from app.qt_libraries import lacking
 from app.resources import asset
+from app.system_language import best_of, in_system_language, system_languages
 from app.wiring import Chickadee
 
+Ask = Callable[[Chickadee, str], None]
 ROOT = Path(__file__).parents[2]
 KEPT = {"Top-k", "Top-p", "Min-p"}  # the same in every language
 CHINESE = asset("translations/zh_CN.ts")
@@ -82,6 +84,32 @@ def test_what_is_put_into_a_sentence_is_found_again(tmp_path: Path) -> None:
 )
 def test_the_systems_language_is_taken_where_there_is_one(preferred: list[str], language: str) -> None:
     assert best_of(preferred) == language
+
+
+@pytest.mark.parametrize(
+    ("environment", "languages"),
+    [
+        ({"LANG": "zh_CN.UTF-8"}, ["zh_CN"]),
+        ({"LANG": "de_DE.UTF-8", "LANGUAGE": "de:zh_CN"}, ["de", "zh_CN", "de_DE"]),
+        ({"LANG": "zh_CN.UTF-8", "LC_ALL": "C"}, ["en"]),
+        ({"LC_MESSAGES": "sr_RS@latin", "LANG": "zh_CN"}, ["sr_RS"]),
+        ({}, ["en"]),
+    ],
+)
+def test_the_environment_says_what_the_system_speaks(environment: dict[str, str], languages: list[str]) -> None:
+    assert system_languages(environment) == languages
+
+
+def test_what_is_said_before_there_is_a_window_is_said_in_chinese(monkeypatch: pytest.MonkeyPatch) -> None:
+    sentence = str(lacking("libEGL.so.1: cannot open shared object file: No such file or directory"))
+    assert in_system_language(sentence) == sentence
+    for name in ("LANGUAGE", "LC_ALL"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("LANG", "zh_CN.UTF-8")
+    chinese = in_system_language(sentence)
+    assert chinese.startswith("窗口无法打开")
+    assert "libEGL.so.1" in chinese
+    assert "`sudo apt install libegl1`" in chinese
 
 
 def test_each_translation_has_the_names_of_its_english() -> None:
@@ -186,6 +214,20 @@ def words_in(widget: QWidget) -> set[str]:
         said |= {part.toolTip(), part.accessibleName(), part.accessibleDescription()}
         said |= {action.text() for action in part.actions()}
     return said
+
+
+def test_a_notice_follows_the_language(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask(chickadee, "first")
+    qtbot.waitUntil(lambda: not chickadee.shelf.current.busy)
+    chickadee.window.commands.run("delete_chat")
+    notice, settings = chickadee.window.notice, chickadee.preferences.settings
+    assert (notice.text.text(), notice.button.text()) == ("“first” was deleted.", "Undo")
+    settings.change({"window.language": "zh_CN"})
+    assert (notice.text.text(), notice.button.text()) == ("已删除“first”。", "撤销")
+    settings.change({"window.language": "en"})
+    assert (notice.text.text(), notice.button.text()) == ("“first” was deleted.", "Undo")
+    notice.button.click()
+    assert chickadee.window.sidebar.titles() == ["first"]
 
 
 def test_the_running_window_changes_all_its_words_at_once(chickadee: Chickadee, qtbot: QtBot) -> None:
