@@ -22,6 +22,7 @@ from models.default import default_model
 from models.failures import Failure
 from tests.app.conftest import Opener
 from tests.app.test_window import stored
+from tests.app.unprivileged import permissions_hold
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 SECONDS = 60_000
@@ -67,6 +68,14 @@ def test_a_data_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
     with pytest.raises(Failure):
         open_folders(file)
+
+
+def test_a_data_folder_that_may_only_be_read_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir(mode=0o500)
+    with permissions_hold(), pytest.raises(Failure, match="Check its permissions") as caught:
+        open_folders(folder)
+    assert str(folder) in str(caught.value)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")

@@ -24,6 +24,7 @@ from app.library.search import Search
 from app.library.upkeep import keep_up
 from models.failures import Failure
 from tests.app.conftest import Opener
+from tests.app.unprivileged import permissions_hold
 
 CHATS, TURNS = 40, 6
 ROOT = Path(__file__).resolve().parents[3]
@@ -216,11 +217,11 @@ def test_a_folder_in_its_place(tmp_path: Path) -> None:
     library.close()
 
 
-@pytest.mark.skipif(os.name != "posix" or os.getuid() == 0, reason="root may write everything")
 def test_a_file_that_may_only_be_read_is_not_set_aside(path: Path) -> None:
     path.chmod(0o400)
-    with pytest.raises(Failure):
+    with permissions_hold(), pytest.raises(Failure, match=r"may only be read|cannot be stored") as caught:
         open_library(path)
+    assert str(path) in str(caught.value)
     assert [file.name for file in path.parent.glob("*damaged*")] == []
 
 
