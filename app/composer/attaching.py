@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject
 
 from app.assistant.assistant import Assistant
 from app.assistant.standing import Standing
 from app.attachments.attachment import Attachment
 from app.attachments.fitting import (
-    HEADING,
     Counted,
     best_matching,
     from_the_beginning,
@@ -24,14 +23,15 @@ from app.attachments.reading import extracted
 from app.attachments.refusal import Refused, sentence
 from app.background import Background
 from app.chats.conversation import Change, Conversation
-from app.chats.unsent import NEW, Item, Unsent, UnsentStore
+from app.chats.unsent import Item, Unsent, UnsentStore
+from app.composer.fit_question import question_of
+from app.composer.unsent_keeper import UnsentKeeper
 from app.window import Window
-from app.words import Saying, said, told, tr, tr_n
+from app.words import Saying, said, tr
 from engine.protocol import Counted as CountedEvent
 from engine.protocol import ModelInfo
 from models.failures import Failure
 
-PAUSE_MS = 1000  # who types pauses before it is stored
 MOST_FILES = 20  # beside one question
 
 
@@ -46,7 +46,8 @@ class Attaching(QObject):
         certain: Callable[[], object],
     ) -> None:
         super().__init__(window)
-        self._composer, self._notice, self._assistant, self._store = window.composer, window.notice, assistant, store
+        self._composer, self._notice, self._assistant = window.composer, window.notice, assistant
+        self._unsent = UnsentKeeper(store, window.notice)
         self._certain = certain
         self._reader = FileReader(self)
         self._background = Background(self)
@@ -54,10 +55,6 @@ class Attaching(QObject):
         self._matching = self._hurry = False
         self._model: ModelInfo | None = None
         self._refused: list[Saying] = []
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(PAUSE_MS)
-        self._pause.timeout.connect(lambda: self._keep(files=False))
         composer = window.composer
         composer.text.textChanged.connect(self._typed)
         composer.files.connect(self.attach)
@@ -66,7 +63,6 @@ class Attaching(QObject):
         composer.tray.removed.connect(self.remove)
         composer.tray.chosen.connect(self.choose)
         window.drop_hint.dropped.connect(self.attach)
-        self._guarded(store.tidy)
 
     # --- the chat that is shown -------------------------------------------------------------------------------------
 
@@ -75,17 +71,17 @@ class Attaching(QObject):
         if conversation is self._conversation:
             return
         if self._conversation is not None:
-            self._keep(files=False)
+            self._unsent.keep(self._conversation, files=False)
         self._conversation = conversation
         self._hurry = False
-        self._composer.set_text(self._unsent(conversation).text)
+        self._composer.set_text(self._unsent.of(conversation).text)
         self._fit(conversation)
 
     def close(self) -> None:
         """The window is closing: what is not sent is there again at the next start."""
         self._reader.close()
         self._background.wait()
-        self._keep(files=False)
+        self._unsent.keep(self._current(), files=False)
 
     def stands(self, standing: Standing) -> None:
         """Another model counts other tokens."""
@@ -104,7 +100,7 @@ class Attaching(QObject):
     def attach(self, paths: Iterable[Path]) -> None:
         """Read the files and put them beside the message."""
         conversation = self._current()
-        unsent, self._refused = self._unsent(conversation), []
+        unsent, self._refused = self._unsent.of(conversation), []
         for path in paths:
             if len(unsent.items) >= MOST_FILES:
                 self._refuse(
@@ -119,7 +115,7 @@ class Attaching(QObject):
     def attach_text(self, text: str) -> None:
         """A long text that was pasted goes along as a file; it can be put into the message instead."""
         conversation, item = self._current(), Item(tr("Pasted text"))
-        self._unsent(conversation).items.append(item)
+        self._unsent.of(conversation).items.append(item)
 
         def operation() -> Attachment | str:
             try:
@@ -139,16 +135,16 @@ class Attaching(QObject):
         )
 
     def remove(self, item: Item) -> None:
-        unsent = self._unsent(self._current())
+        unsent = self._unsent.of(self._current())
         if item in unsent.items:
             unsent.items.remove(item)
             unsent.fit = "unknown"
             self._fit(self._current())
-            self._keep()
+            self._unsent.keep(self._current())
 
     def choose(self, choice: str) -> None:
         """What to do with files that do not fit: `best`, `beginning`, `remove` the largest, or `ask` again."""
-        unsent = self._unsent(self._current())
+        unsent = self._unsent.of(self._current())
         if choice == "remove" and unsent.items:
             self.remove(max(unsent.items, key=lambda item: item.tokens or 0))
         elif choice in ("best", "beginning"):
@@ -161,7 +157,7 @@ class Attaching(QObject):
     def send(self, text: str) -> None:
         """Send the text with the files, or put it back where something stands in the way."""
         conversation = self._current()
-        unsent = self._unsent(conversation)
+        unsent = self._unsent.of(conversation)
         if unsent.reading or self._matching or (self._to_be_counted(unsent) and not self._hurry):
             self._composer.set_text(text)
             self._hurry = not self._matching  # it is sent as soon as that is done, or at once when asked again
@@ -180,7 +176,7 @@ class Attaching(QObject):
 
     def _match(self, conversation: Conversation, text: str) -> None:
         """Choose the parts in the background, then send."""
-        unsent = self._unsent(conversation)
+        unsent = self._unsent.of(conversation)
         files = [Counted(item.attachment, item.tokens or 0) for item in unsent.items if item.attachment]
         room, best, self._matching = without_question(unsent.room, text), unsent.fit == "best", True
         self._composer.set_text(text)
@@ -207,17 +203,17 @@ class Attaching(QObject):
             if conversation is self._conversation:
                 self._composer.set_text(text)  # nothing typed is ever lost
             return
-        self._guarded(lambda: self._store.save(NEW, Unsent()))
-        unsent = self._unsent(conversation)
+        self._unsent.forget_new()
+        unsent = self._unsent.of(conversation)
         unsent.sent(text)
         if conversation is self._conversation:
             self._composer.set_text(unsent.text)
             self._show()
-        self._keep(conversation=conversation)
+        self._unsent.keep(conversation)
         self._assistant.submit(conversation)
 
     def _read(self, conversation: Conversation, item: Item, result: Attachment | str) -> None:
-        unsent = self._unsent(conversation)
+        unsent = self._unsent.of(conversation)
         if item not in unsent.items:  # removed meanwhile
             return
         if isinstance(result, str):
@@ -228,7 +224,7 @@ class Attaching(QObject):
         if unsent.fit in ("best", "beginning", "all"):
             unsent.fit = "unknown"
         self._fit(conversation)
-        self._keep(conversation=conversation)
+        self._unsent.keep(conversation)
 
     def _refuse(self, words: Saying) -> None:
         self._refused.append(words)
@@ -237,7 +233,7 @@ class Attaching(QObject):
 
     def _fit(self, conversation: Conversation) -> None:
         """Have counted what is not, and say whether it fits."""
-        unsent = self._unsent(conversation)
+        unsent = self._unsent.of(conversation)
         new = unsent.count_for(self._model)
         texts = tuple(item.attachment.text for item in new if item.attachment)
 
@@ -252,7 +248,7 @@ class Attaching(QObject):
             self._show()
 
     def _judge(self, conversation: Conversation, history: int) -> None:
-        unsent, model = self._unsent(conversation), self._assistant.standing.model
+        unsent, model = self._unsent.of(conversation), self._assistant.standing.model
         if model is None or unsent.tokens is None:
             return
         unsent.room = room_for_files(model.n_ctx, history)
@@ -269,63 +265,16 @@ class Attaching(QObject):
                 self._composer.submit()
 
     def _show(self) -> None:
-        unsent = self._unsent(self._current())
+        unsent = self._unsent.of(self._current())
         self._composer.tray.show_unsent(unsent, lambda: question_of(unsent))
         self._composer.refresh()
 
     def _typed(self) -> None:
         self._hurry = False  # whoever goes on writing has changed his mind
         if self._conversation is not None:
-            self._unsent(self._conversation).text = self._composer.text.toPlainText()
-            self._pause.start()
-
-    def _keep(self, files: bool = True, conversation: Conversation | None = None) -> None:
-        """Store what is not sent."""
-        self._pause.stop()
-        conversation = conversation or self._conversation
-        if conversation is not None and conversation.unsent is not None:
-            key, unsent = conversation.chat.id if conversation.stored else NEW, conversation.unsent
-            self._guarded(lambda: self._store.save(key, unsent, files))
-
-    def _unsent(self, conversation: Conversation) -> Unsent:
-        if conversation.unsent is None:
-            conversation.unsent = Unsent()
-            key = conversation.chat.id if conversation.stored else NEW
-
-            def load() -> None:
-                conversation.unsent = self._store.load(key)
-
-            self._guarded(load)
-        return conversation.unsent
+            self._unsent.of(self._conversation).text = self._composer.text.toPlainText()
+            self._unsent.keep_soon(self._conversation)
 
     def _current(self) -> Conversation:
         assert self._conversation is not None, "a chat is shown from the start"
         return self._conversation
-
-    def _guarded(self, work: Callable[[], object]) -> None:
-        """What is not sent is worth a note, but no interruption."""
-        try:
-            work()
-        except Failure as failure:
-            sentence = str(failure)
-            self._notice.tell(lambda: told(sentence), kind="problem", detail=failure.detail)
-
-
-def question_of(unsent: Unsent) -> str:
-    """The sentence above the choices, or what was chosen; empty where all fits."""
-    if unsent.no_room:
-        return tr("This chat leaves no room for files. Start a new chat with them, or remove them.")
-    if unsent.fit == "too_much":
-        total = sum((item.tokens or 0) + HEADING for item in unsent.items)
-        return tr_n(
-            "The file has {tokens} tokens, {room} fit beside this chat.",
-            "The {n} files have {tokens} tokens, {room} fit beside this chat.",
-            len(unsent.items),
-            tokens=f"{total:,}",
-            room=f"{unsent.room:,}",
-        )
-    if unsent.fit == "best":
-        return tr("The parts that match your question best will be sent.")
-    if unsent.fit == "beginning":
-        return tr("What fits from the beginning will be sent.")
-    return ""

@@ -1,0 +1,27 @@
+"""What is said above the choices where files do not fit beside the chat."""
+
+from __future__ import annotations
+
+from app.attachments.fitting import HEADING
+from app.chats.unsent import Unsent
+from app.words import tr, tr_n
+
+
+def question_of(unsent: Unsent) -> str:
+    """The sentence above the choices, or what was chosen; empty where all fits."""
+    if unsent.no_room:
+        return tr("This chat leaves no room for files. Start a new chat with them, or remove them.")
+    if unsent.fit == "too_much":
+        total = sum((item.tokens or 0) + HEADING for item in unsent.items)
+        return tr_n(
+            "The file has {tokens} tokens, {room} fit beside this chat.",
+            "The {n} files have {tokens} tokens, {room} fit beside this chat.",
+            len(unsent.items),
+            tokens=f"{total:,}",
+            room=f"{unsent.room:,}",
+        )
+    if unsent.fit == "best":
+        return tr("The parts that match your question best will be sent.")
+    if unsent.fit == "beginning":
+        return tr("What fits from the beginning will be sent.")
+    return ""
