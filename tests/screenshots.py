@@ -147,6 +147,38 @@ def palette(query: str) -> Arrange:
     return arrange
 
 
+def folders(chickadee: Chickadee, ids: dict[str, str]) -> None:
+    """One open, one folded, a pinned chat."""
+    shelf = chickadee.shelf
+    for name, inside in (("Garden and house", ["long"]), ("Work", ["table", "code"])):
+        shelf.move([ids[one] for one in inside], shelf.add_folder(name).id)
+    shelf.fold(shelf.folders()[1].id, folded=True)
+    shelf.pin([ids["trip"]])
+    chickadee.open_chat(ids["trip"])
+
+
+def found(words: str) -> Arrange:
+    def arrange(chickadee: Chickadee, ids: dict[str, str]) -> None:
+        chickadee.open_chat(ids["trip"])
+        chickadee.window.commands.run("find")
+        chickadee.window.sidebar.field.setText(words)
+
+    return arrange
+
+
+def recently_deleted(chickadee: Chickadee, ids: dict[str, str]) -> QWidget | None:
+    chickadee.librarian.delete([ids["long"], ids["table"], ids["code"]])
+    return run("bin")(chickadee, ids)
+
+
+def edit(chickadee: Chickadee, ids: dict[str, str]) -> None:
+    chickadee.open_chat(ids["trip"])
+    settle()
+    chickadee.window.commands.run("to_start")
+    settle()
+    chickadee.acts.edit(chickadee.shelf.current.messages[0].id)
+
+
 def sidebar(chickadee: Chickadee, ids: dict[str, str]) -> None:
     chickadee.open_chat(ids["trip"])
     chickadee.window.toggle_sidebar()
@@ -237,11 +269,24 @@ SHOTS = (
     Shot("engine-died-dark", ask("die now"), theme="dark"),
     Shot("no-model", new, model="missing.gguf"),
     Shot("undo", undo),
+    Shot("folders", folders),
+    Shot("folders-dark-150", folders, theme="dark", percent=150),
+    Shot("found", found("weight")),
+    Shot("found-nothing-chinese", found("qqqq"), language="zh_CN"),
+    Shot("found-small-dark", found("mountains"), size=SMALL, theme="dark"),
+    Shot("bin", recently_deleted),
+    Shot("bin-chinese-dark", recently_deleted, language="zh_CN", theme="dark"),
+    Shot("edit", edit),
+    Shot("kept", run("kept")),
+    Shot("chat-small-200", chat("trip"), size=SMALL, percent=200),
+    Shot("long-title-chinese-dark", chat("long"), language="zh_CN", theme="dark"),
     Shot("branch", branch),
     Shot("branch-dark", branch, theme="dark"),
     Shot("attachment", attachment),
     Shot("attachment-chinese-150", attachment, language="zh_CN", percent=150),
     Shot("models", run("models")),
+    Shot("models-chinese-dark", run("models"), language="zh_CN", theme="dark"),
+    Shot("engine", run("engine")),
     Shot("engine-dark", run("engine"), theme="dark"),
     Shot("instructions-chinese", run("chat_options"), language="zh_CN"),
     Shot("settings", settings),

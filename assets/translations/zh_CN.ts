@@ -884,11 +884,6 @@
   </message>
   <message>
     <location filename="../../app/composer/attaching.py"/>
-    <source>The file has {tokens} tokens, {room} fit beside this chat.</source>
-    <translation>该文件有 {tokens} 个 token，此对话还能容纳 {room} 个。</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attaching.py"/>
     <source>The files could not be searched, so nothing was sent.</source>
     <translation>无法检索这些文件，因此没有发送任何内容。</translation>
   </message>
@@ -896,26 +891,6 @@
     <location filename="../../app/composer/attaching.py"/>
     <source>The long text goes along as a file.</source>
     <translation>较长的文本将作为文件附上。</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attaching.py"/>
-    <source>The parts that match your question best will be sent.</source>
-    <translation>将发送与问题最相关的部分。</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attaching.py"/>
-    <source>The {n} files have {tokens} tokens, {room} fit beside this chat.</source>
-    <translation>这 {n} 个文件共有 {tokens} 个 token，此对话还能容纳 {room} 个。</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attaching.py"/>
-    <source>This chat leaves no room for files. Start a new chat with them, or remove them.</source>
-    <translation>此对话已没有空间放文件。请新建对话，或移除这些文件。</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attaching.py"/>
-    <source>What fits from the beginning will be sent.</source>
-    <translation>将从开头起发送能容纳的部分。</translation>
   </message>
   <message>
     <location filename="../../app/composer/attaching.py"/>
@@ -1070,6 +1045,31 @@
     <location filename="../../app/composer/drop_hint.py"/>
     <source>Drop the files to attach them</source>
     <translation>松开即可添加文件</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/fit_question.py"/>
+    <source>The file has {tokens} tokens, {room} fit beside this chat.</source>
+    <translation>该文件有 {tokens} 个 token，此对话还能容纳 {room} 个。</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/fit_question.py"/>
+    <source>The parts that match your question best will be sent.</source>
+    <translation>将发送与问题最相关的部分。</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/fit_question.py"/>
+    <source>The {n} files have {tokens} tokens, {room} fit beside this chat.</source>
+    <translation>这 {n} 个文件共有 {tokens} 个 token，此对话还能容纳 {room} 个。</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/fit_question.py"/>
+    <source>This chat leaves no room for files. Start a new chat with them, or remove them.</source>
+    <translation>此对话已没有空间放文件。请新建对话，或移除这些文件。</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/fit_question.py"/>
+    <source>What fits from the beginning will be sent.</source>
+    <translation>将从开头起发送能容纳的部分。</translation>
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
