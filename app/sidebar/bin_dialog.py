@@ -45,6 +45,7 @@ class BinDialog(QDialog):
         self.list = QListWidget(self)
         self.list.setObjectName("binList")
         self.list.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.list.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # how long it is kept stands at the end
         self.list.itemSelectionChanged.connect(self._choose)
         self.question = QLabel(self)
         self.question.setWordWrap(True)
