@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from app.folders import open_folders
 from app.library.library import Library
+from app.markdown.math_service import math_service
 from app.wiring import Chickadee
 from tests.screenshot_chats import fill
 
@@ -320,6 +321,8 @@ def take(shot: Shot, folder: Path) -> None:
         until(lambda: chickadee.assistant.standing.phase in ("ready", "failed"))
         seen = shot.arrange(chickadee, ids) or chickadee.window
         settle()
+        until(lambda: not math_service().busy)
+        settle(0.1)
         seen.grab().save(str(folder / f"{shot.name}.png"))
         chickadee.window.close()
         chickadee.window.deleteLater()

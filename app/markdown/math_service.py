@@ -51,6 +51,11 @@ class MathService(QObject):
         self._idle = self._timer(self.close)
         self._tell = self._timer(self.ready.emit)
 
+    @property
+    def busy(self) -> bool:
+        """Is anything still to be drawn?"""
+        return bool(self._waiting)
+
     def drawing(self, task: Task) -> Drawing | None:
         """The drawing (with an empty `svg` if there can be none), or None if it is not known yet and is being made."""
         drawing = self._known.get(task)
