@@ -1,208 +1,183 @@
 """What lossy keys and values cost and save: perplexity, copying from far back, bytes, decode speed, memory.
 
-    python -m benchmarks.kv_quality --model M [--modes merged:0.25 …] [--windows N] [--depths 2048 …] [--json]
+    python -m benchmarks.kv_quality --model M [--ways merged:0.25 …] [--windows N] [--only quality|speed] [--json]
 
 Every way computes the same windows of held-out text, prose and code, as one chat each, in a process of its own. The
-price is the ratio of perplexities to the exact cache's, with its standard error over windows. The probe repeats a
-passage after some thousand tokens of other text: perplexity of its second occurrence. q8_0 is llama.cpp's cache.
-Heads must have been ranked before (`python -m engine rank-heads`); a way that lacks it is named and left out.
+price is the ratio of perplexities to the exact cache's over the second halves of the windows, with its standard error
+over windows. The probe repeats a passage after some thousand tokens of other text: perplexity of its second occurrence.
+q8_0 is llama.cpp's cache. For speed and memory all but the last 512 tokens are held without having been computed, but
+for q8_0. Heads must have been ranked before (`python -m engine rank-heads`); a way that lacks it is named and left out.
+
+What was measured is kept in the cache folder, so that a run that was ended goes on where it was: as long as model, way,
+ranking and texts are the same.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import subprocess
 import sys
-import time
-from contextlib import closing
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
-from benchmarks.quality import measures
-from engine.backend import Backend, backend
-from engine.capi.context import ContextOptions
-from engine.capi.model import CModel
-from engine.huge_pages import start_with_huge_pages
-from engine.kv_mode import EXACT, KVMode, mode_of
-from engine.machine import default_threads, resident_bytes
-from engine.notes import notes_to_stderr
-from engine.protocol import KVModeName
-from engine.stop import StopFlag
-from engine.target import Target
+from benchmarks.kv_cells import KINDS, Q8, held_out, mode_for
+from engine.folders import cache_folder
+from engine.graph import ranking
+from engine.graph.dry import VERSION
+from engine.kv_mode import EXACT
+from engine.machine import default_threads
 from models.default import default_model
 from models.failures import Failure
+from models.files import write_atomically
+from models.header import read_header
+from models.identity import file_identity
 
-ROOT = Path(__file__).parent.parent
-CODE = ("engine", "models")  # our own files, but those that heads are ranked on
-RANKED_ON = ("session.py", "decode.py")
-WINDOW, PASS = 2048, 64  # tokens
-PASSAGE, FILLER = 128, 1664  # tokens of the probe
-Q8 = "q8_0"
-WAYS = ["merged:0.25", "merged:0.5", "merged:0.75", "window:0.25", "window:0.5", "window:0.75", "published:0.25", Q8]
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Of one way: mean loss of each window by kind of text, loss of the repeated passage, bytes at the end of a window;
-    by depth tokens per second of decoding, bytes of keys and values and of resident memory."""
-
-    loss: dict[str, list[float]]
-    probe: float
-    kv_bytes: int
-    speed: dict[int, float]
-    deep_bytes: dict[int, int]
-    rss: dict[int, int]
+EXACT_WAY = "exact"
+MODES, SHARES = ("merged", "window", "published"), (0.25, 0.5, 0.75)
+WAYS = [*(f"{mode}:{share}" for mode in MODES for share in SHARES), Q8]
+Cells = dict[str, dict[str, Any]]
 
 
 def main() -> None:
     options = parse()
-    notes_to_stderr()
-    if options.way:
-        print(json.dumps(asdict(measure(options, options.way))))
-        return
-    found: dict[str, dict[str, Any]] = {}
-    for way in ["exact", *options.modes]:
-        done = run_apart(way)
-        if done is not None:
-            found[way] = done
-    print(json.dumps(found) if options.json else table(options.model, found))
+    book = Book(options.model)
+    for way in (EXACT_WAY, *options.ways):
+        measure(book, way, options)
+        if not options.json and EXACT_WAY in book.ways:
+            print(table(options.model, book.ways, options.depths), flush=True)
+    if options.json:
+        print(json.dumps(book.ways))
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kv_quality", description=__doc__.splitlines()[0])
     parser.add_argument("--model", type=Path, default=default_model())
-    parser.add_argument("--modes", nargs="+", default=WAYS, metavar="MODE:SHARE", help=f"also {Q8}")
+    parser.add_argument("--ways", nargs="+", default=WAYS, metavar="MODE:SHARE", help=f"also {Q8}")
     parser.add_argument("--windows", type=int, default=4, help="of 2,048 tokens each, of either kind of text")
+    parser.add_argument("--probes", type=int, default=2, help="passages that come again")
     parser.add_argument("--depths", type=int, nargs="*", default=[2048, 8192, 16384])
+    parser.add_argument("--only", choices=("quality", "speed"), help="half of it (speed wants a quiet machine)")
     parser.add_argument("--threads", type=int, default=default_threads())
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--way", help=argparse.SUPPRESS)  # what the processes of their own do
     return parser.parse_args()
 
 
-def run_apart(way: str) -> dict[str, Any] | None:
-    command = [sys.executable, "-m", "benchmarks.kv_quality", *sys.argv[1:], "--way", way]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-    if done.returncode:
-        print(f"{way}: left out", file=sys.stderr)
-        return None
-    result: dict[str, Any] = json.loads(done.stdout)
-    return result
+def measure(book: Book, way: str, options: argparse.Namespace) -> None:
+    """What is missing of a way; what fails is named and left out."""
+    quality = [f"{kind}:{i}" for i in range(options.windows) for kind in KINDS]
+    quality += [f"probe:{i}" for i in range(options.probes)]
+    speed = [[f"speed:{depth}"] for depth in options.depths]  # a process each: what it holds is measured
+    runs = [*([quality] if options.only != "speed" else []), *(speed if options.only != "quality" else [])]
+    try:
+        key = book.key(way)
+    except Failure as failure:
+        print(f"{way} is left out. {failure}", file=sys.stderr)
+        return
+    book.ways[way] = book.cells(key)
+    for cells in runs:
+        missing = [cell for cell in cells if cell not in book.ways[way]]
+        if missing and not run_apart(book, key, way, missing, options):
+            print(f"{way} is left out from here on.", file=sys.stderr)
+            return
 
 
-def measure(options: argparse.Namespace, way: str) -> Found:
-    library, mode = backend("llama" if way == Q8 else "graph"), mode_for(way)
-    with closing(library.load(options.model)) as model:
-        texts = {kind: windows(model, text, options.windows) for kind, text in held_out().items()}
-        with closing(open_target(library, model, WINDOW, mode, way, options.threads)) as target:
-            loss = {kind: [read(target, window) for window in parts] for kind, parts in texts.items()}
-            kv_bytes = target.state_bytes
-            repeated = probe(target, texts["prose"][0])
-        speed, deep, rss = {}, {}, {}
-        for depth in options.depths:
-            if model.n_ctx_train and depth > model.n_ctx_train:
-                continue
-            with closing(open_target(library, model, depth + 256, mode, way, options.threads)) as target:
-                text = [token for part in texts["prose"] for token in part] * (1 + depth // WINDOW)
-                list(target.prefill(text[:depth]))
-                speed[depth], deep[depth], rss[depth] = decode_speed(target), target.state_bytes, resident_bytes()
-    return Found(loss, repeated, kv_bytes, speed, deep, rss)
+def run_apart(book: Book, key: str, way: str, cells: Sequence[str], options: argparse.Namespace) -> bool:
+    command = [sys.executable, "-m", "benchmarks.kv_cells", str(options.model), way, str(options.threads), *cells]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        for line in process.stdout:
+            found = json.loads(line)
+            book.ways[way][found.pop("cell")] = found
+            book.keep(key, book.ways[way])
+            print(f"\r{options.model.name} {way}: {len(book.ways[way])} cells", end="", file=sys.stderr)
+    print(file=sys.stderr)
+    return process.returncode == 0
 
 
-def mode_for(way: str) -> KVMode:
-    name, _, share = way.partition(":")
-    if name in ("exact", Q8):
-        return EXACT
-    known = next((known for known in get_args(KVModeName) if known == name), None)
-    if known is None:
-        raise SystemExit(f"no way to keep keys and values: {way}")
-    return mode_of(known, float(share or 0.25))
+class Book:
+    """What is known of a model's `ways`, and kept. Raises Failure for a model that is none."""
+
+    def __init__(self, model: Path) -> None:
+        self.ways: dict[str, Cells] = {}
+        header = read_header(model)
+        self._identity = file_identity(model, header.data_offset)
+        self._texts = hashlib.sha256(json.dumps(held_out()).encode()).hexdigest()
+        self._model = model
+
+    def key(self, way: str) -> str:
+        """Of all that a way's numbers depend on. Raises Failure where its heads were not ranked."""
+        mode = mode_for(way)
+        heads: tuple[ranking.Head, ...] = ()
+        if mode != EXACT:
+            found = ranking.read(self._identity, mode.name)
+            if found is None:
+                command = f"python -m engine rank-heads --kv {mode.name} --model {self._model}"
+                raise Failure("no_ranking", f"Its heads were not ranked yet. Run: {command}")
+            heads = found.chosen(mode.share)
+        told = (VERSION, self._identity, self._texts, way, heads)
+        return hashlib.sha256(repr(told).encode()).hexdigest()[:32]
+
+    def cells(self, key: str) -> Cells:
+        path = self._path(key)
+        found: Cells = json.loads(path.read_bytes()) if path.exists() else {}
+        return found
+
+    def keep(self, key: str, cells: Cells) -> None:
+        write_atomically(self._path(key), json.dumps(cells).encode())
+
+    def _path(self, key: str) -> Path:
+        return cache_folder() / "kv_quality" / f"{key}.json"
 
 
-def open_target(library: Backend, model: CModel, n_ctx: int, mode: KVMode, way: str, threads: int) -> Target:
-    options = ContextOptions(n_ctx, threads, kv_type="q8_0" if way == Q8 else "f16", kv_mode=mode)
-    return library.target(model, options, StopFlag())
-
-
-def held_out() -> dict[str, str]:
-    texts = (file.read_text("utf-8") for file in sorted((ROOT / "benchmarks/texts").glob("*.txt")))
-    prose = [text for text in texts if not any(mark in text for mark in ("import ", "#include", "require("))]
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-    files = (file for folder in CODE for file in sorted((ROOT / folder).rglob("*.py")) if file.name not in RANKED_ON)
-    code = "\n\n".join(file.read_text("utf-8") for file in files)
-    return {"prose": "\n\n".join([*prose, *(page.read_text("utf-8") for page in pages)]), "code": code}
-
-
-def windows(model: CModel, text: str, count: int) -> list[list[int]]:
-    tokens = model.vocabulary.tokenize(text, special=False)
-    return [tokens[i * WINDOW : (i + 1) * WINDOW] for i in range(min(count, len(tokens) // WINDOW))]
-
-
-def read(target: Target, tokens: list[int]) -> float:
-    """Mean loss of the second half of a window, read in passes as a prompt would be."""
-    target.drop_after(0)
-    return float(np.mean(losses(target, tokens)[len(tokens) // 2 :]))
-
-
-def losses(target: Target, tokens: list[int]) -> list[float]:
-    found = []
-    for begin in range(0, len(tokens) - 1, PASS):
-        part = tokens[begin : min(begin + PASS, len(tokens) - 1)]
-        target.run(part, rows=len(part))
-        following = tokens[begin + 1 : begin + 1 + len(part)]
-        found += [measures(target.logits(i), token)[0] for i, token in enumerate(following)]
-    return found
-
-
-def probe(target: Target, tokens: list[int]) -> float:
-    """Perplexity of a passage when it comes again; its first tokens, which nothing announces, do not count."""
-    target.drop_after(0)
-    passage = tokens[:PASSAGE]
-    found = losses(target, [*passage, *tokens[PASSAGE : PASSAGE + FILLER], *passage])
-    return float(np.exp(np.mean(found[-PASSAGE + 16 :])))
-
-
-def decode_speed(target: Target, count: int = 24) -> float:
-    """Tokens per second of the fastest single-token pass."""
-    best = float("inf")
-    for _ in range(count):
-        started = time.perf_counter()
-        target.run([300])
-        float(target.logits(-1)[0])
-        best = min(best, time.perf_counter() - started)
-    return 1 / best
-
-
-def table(model: Path, found: dict[str, dict[str, Any]]) -> str:
-    exact = found["exact"]
-    depths = list(exact["speed"])
-    head = "".join(f"{f'KV {d}':>10}{f'tok/s {d}':>13}{f'RSS {d}':>11}" for d in depths)
-    lines = [model.name, "", f"{'':16}{'prose':>16}{'code':>16}{'probe':>8}{'KV':>7}{head}"]
-    for way, row in found.items():
-        prices = "".join(price(row["loss"][kind], exact["loss"][kind]) for kind in ("prose", "code"))
-        deep = "".join(
-            f"{row['deep_bytes'][d] / exact['deep_bytes'][d]:10.2f}{row['speed'][d]:13.1f}{row['rss'][d] >> 20:7,} MiB"
-            for d in depths
-        )
-        lines.append(f"{way:16}{prices}{row['probe']:8.2f}{row['kv_bytes'] / exact['kv_bytes']:7.2f}{deep}")
+def table(model: Path, ways: dict[str, Cells], depths: Sequence[int]) -> str:
+    head = "".join(f"{f'KV {d}':>9}{f'tok/s {d}':>12}{f'RSS {d}':>11}" for d in depths)
+    lines = [f"\n{model.name}", "", f"{'':15}{'prose':>16}{'code':>16}{'probe':>8}{'KV':>7}{head}"]
+    exact = ways[EXACT_WAY]
+    for way, cells in ways.items():
+        line = "".join(price(cells, exact, kind) for kind in KINDS)
+        line += f"{perplexity(cells, 'probe'):8.2f}{bytes_beside(cells, exact, KINDS):7.2f}"
+        lines.append(f"{way:15}{line}{''.join(deep(cells, exact, f'speed:{depth}') for depth in depths)}")
     return "\n".join(lines)
 
 
-def price(loss: list[float], plain: list[float]) -> str:
+def deep(cells: Cells, exact: Cells, cell: str) -> str:
+    if cell not in cells or cell not in exact:
+        return f"{'-':>9}{'-':>12}{'-':>11}"
+    found = cells[cell]
+    return f"{found['kv'] / exact[cell]['kv']:9.2f}{found['speed']:12.1f}{found['rss'] >> 20:7,} MiB"
+
+
+def of_kind(cells: Cells, kind: str) -> dict[str, float]:
+    return {cell: found["loss"] for cell, found in cells.items() if cell.startswith(f"{kind}:")}
+
+
+def perplexity(cells: Cells, kind: str) -> float:
+    return float(np.exp(np.mean(list(of_kind(cells, kind).values()) or [np.nan])))
+
+
+def bytes_beside(cells: Cells, exact: Cells, kinds: Sequence[str]) -> float:
+    """At the end of windows."""
+    shares = [cells[cell]["kv"] / exact[cell]["kv"] for kind in kinds for cell in of_kind(cells, kind) if cell in exact]
+    return float(np.mean(shares or [np.nan]))
+
+
+def price(cells: Cells, exact: Cells, kind: str) -> str:
     """Ratio of perplexities and its standard error."""
-    differences = np.array(loss) - np.array(plain)
+    plain = of_kind(exact, kind)
+    differences = np.array([loss - plain[cell] for cell, loss in of_kind(cells, kind).items() if cell in plain])
+    if len(differences) < 2:
+        return f"{'-':>16}"
     ratio = float(np.exp(differences.mean()))
-    error = ratio * float(differences.std(ddof=1)) / len(differences) ** 0.5 if len(differences) > 1 else float("nan")
-    return f"{ratio:8.3f} ± {error:.3f}"
+    return f"{ratio:8.3f} ± {ratio * float(differences.std(ddof=1)) / len(differences) ** 0.5:.3f}"
 
 
 if __name__ == "__main__":
     try:
-        start_with_huge_pages()
         main()
     except Failure as failure:
         raise SystemExit(str(failure)) from failure

@@ -1,0 +1,176 @@
+"""What `benchmarks.kv_quality` measures of one way to keep keys and values, in a process of its own: its cells.
+
+    python -m benchmarks.kv_cells MODEL WAY THREADS [KIND:WINDOW | probe:N | speed:DEPTH …]
+
+prints one JSON object a line, {"cell": …, …}, as soon as it is known. `loss` is -log p of the second half of a window's
+tokens on average, or of a passage that comes again.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from engine.backend import Backend, backend
+from engine.capi.context import ContextOptions
+from engine.capi.model import CModel
+from engine.graph.model import GraphModel
+from engine.graph.target import GraphTarget
+from engine.huge_pages import start_with_huge_pages
+from engine.kv_mode import EXACT, KVMode, mode_of
+from engine.machine import resident_bytes
+from engine.notes import notes_to_stderr
+from engine.protocol import KVModeName
+from engine.stop import StopFlag
+from engine.target import Target
+from models.failures import Failure
+
+ROOT = Path(__file__).parent.parent
+CODE = ("engine", "models")  # our own files, but those that heads are ranked on
+RANKED_ON = ("session.py", "decode.py")
+KINDS = ("prose", "code")
+WINDOW, PASS = 2048, 64  # tokens
+PASSAGE, FILLER, UNANNOUNCED = 128, 1664, 16  # tokens of the probe
+COMPUTED = 512  # tokens of a deep cache: as many as a prompt's pass takes at most
+MOST = 40_000  # characters of a text
+Q8 = "q8_0"
+
+
+class FilledTarget(GraphTarget):
+    """For speed and memory alone: these do not depend on what the keys and values of a text are."""
+
+    def fill(self, tokens: Sequence[int]) -> None:
+        """Hold tokens that were never computed."""
+        for begin in range(0, len(tokens), PASS):
+            part = tokens[begin : begin + PASS]
+            self.kv.begin(part, self._size)
+            self._size += len(part)
+        self._make_passes()
+
+
+def main() -> None:
+    notes_to_stderr()
+    path, way, threads, *cells = sys.argv[1:]
+    library = backend("llama" if way == Q8 else "graph")
+    with closing(library.load(Path(path))) as model:
+        for cell in cells:
+            what, _, number = cell.partition(":")
+            measure = {"speed": speed, "probe": probe}.get(what, perplexity)
+            found = measure(library, model, way, int(threads), what, int(number))
+            print(json.dumps({"cell": cell} | found), flush=True)
+
+
+def mode_for(way: str) -> KVMode:
+    name, _, share = way.partition(":")
+    if name in ("exact", Q8):
+        return EXACT
+    known = next((known for known in get_args(KVModeName) if known == name), None)
+    if known is None:
+        raise Failure("bad_option", f"There is no way to keep keys and values called {way}.")
+    return mode_of(known, float(share) if share else None)
+
+
+def options_for(way: str, n_ctx: int, threads: int) -> ContextOptions:
+    return ContextOptions(n_ctx, threads, kv_type="q8_0" if way == Q8 else "f16", kv_mode=mode_for(way))
+
+
+# --- quality ---
+
+
+def perplexity(library: Backend, model: CModel, way: str, threads: int, kind: str, number: int) -> dict[str, Any]:
+    with closing(library.target(model, options_for(way, WINDOW, threads), StopFlag())) as target:
+        loss = losses(target, window(model, kind, number), WINDOW // 2)
+        return {"loss": float(np.mean(loss)), "kv": kv_bytes(target)}
+
+
+def probe(library: Backend, model: CModel, way: str, threads: int, _what: str, number: int) -> dict[str, Any]:
+    """Its first tokens, which nothing announces, do not count."""
+    tokens = window(model, "prose", number)
+    text = [*tokens[: PASSAGE + FILLER], *tokens[:PASSAGE]]
+    with closing(library.target(model, options_for(way, WINDOW, threads), StopFlag())) as target:
+        return {"loss": float(np.mean(losses(target, text, PASSAGE + FILLER + UNANNOUNCED)))}
+
+
+def losses(target: Target, tokens: list[int], first: int) -> list[float]:
+    """Of the tokens from index `first` on, read in passes as a prompt would be."""
+    found = []
+    for begin in range(0, len(tokens) - 1, PASS):
+        part = tokens[begin : min(begin + PASS, len(tokens) - 1)]
+        wanted = [i for i in range(begin + 1, begin + 1 + len(part)) if i >= first]
+        target.run(part, rows=max(1, len(wanted)))
+        found += [loss_of(target, i - begin - 1, tokens[i]) for i in wanted]
+    return found
+
+
+def loss_of(target: Target, row: int, token: int) -> float:
+    logits = target.logits(row)
+    top = float(logits.max())
+    return top + float(np.log(np.exp(logits - top).sum(dtype=np.float64))) - float(logits[token])
+
+
+def held_out() -> dict[str, str]:
+    """Texts by kind, no more of them than some windows are made of."""
+    texts = (file.read_text("utf-8") for file in sorted((ROOT / "benchmarks/texts").glob("*.txt")))
+    prose = [text for text in texts if not any(mark in text for mark in ("import ", "#include", "require("))]
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    files = (file for folder in CODE for file in sorted((ROOT / folder).rglob("*.py")) if file.name not in RANKED_ON)
+    code = "\n\n".join(file.read_text("utf-8") for file in files)
+    whole = {"prose": "\n\n".join([*prose, *(page.read_text("utf-8") for page in pages)]), "code": code}
+    return {kind: text[:MOST] for kind, text in whole.items()}
+
+
+def window(model: CModel, kind: str, number: int) -> list[int]:
+    tokens = model.vocabulary.tokenize(held_out()[kind], special=False)
+    if (number + 1) * WINDOW > len(tokens):
+        raise Failure("bad_option", f"There are only {len(tokens) // WINDOW} windows of {kind} to measure.")
+    return tokens[number * WINDOW : (number + 1) * WINDOW]
+
+
+# --- speed and memory ---
+
+
+def speed(library: Backend, model: CModel, way: str, threads: int, _what: str, depth: int) -> dict[str, Any]:
+    """Tokens per second of the fastest single-token pass of some, bytes of keys and values, resident memory."""
+    text = (window(model, "prose", 0) * (1 + depth // WINDOW))[:depth]
+    options, stop = options_for(way, depth + 256, threads), StopFlag()
+    if isinstance(model, GraphModel):
+        filled = FilledTarget(model, options, stop)
+        filled.fill(text[:-COMPUTED])
+        target: Target = filled
+    else:
+        target = library.target(model, options, stop)
+    with closing(target):
+        list(target.prefill(text[target.size :]))
+        found = {"speed": decode_speed(target)}
+        return found | {"kv": kv_bytes(target), "rss": resident_bytes()}
+
+
+def kv_bytes(target: Target) -> int:
+    """Of the entries that are held, without the room for more."""
+    groups = target.head_groups
+    return sum(group.bytes * group.entries // group.capacity for group in groups) or target.state_bytes
+
+
+def decode_speed(target: Target, count: int = 24) -> float:
+    best = float("inf")
+    for _ in range(count):
+        started = time.perf_counter()
+        target.run([300])
+        float(target.logits(-1)[0])
+        best = min(best, time.perf_counter() - started)
+    return 1 / best
+
+
+if __name__ == "__main__":
+    try:
+        start_with_huge_pages()
+        main()
+    except Failure as failure:
+        raise SystemExit(str(failure)) from failure
