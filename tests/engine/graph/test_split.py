@@ -218,7 +218,17 @@ def test_heads_are_ranked_kept_and_used(small, tmp_path, monkeypatch):
         ranking.heads_for(small, KVMode("merged", 0.5))
 
 
-@pytest.mark.parametrize("damage", [lambda raw: raw[:-9], lambda raw: raw.replace(b'"heads":[[', b'"heads":[[7,0],[')])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda raw: raw[:-9],
+        lambda raw: raw.replace(b'"heads":[[', b'"heads":[[7,0],['),
+        lambda raw: raw.replace(b'"model":"', b'"model":"another '),
+        lambda raw: raw.replace(b'"merged"', b'"window"'),
+        lambda raw: raw.replace(b'"version":', b'"version":9'),
+    ],
+    ids=["cut off", "heads", "model", "mode", "version"],
+)
 def test_a_ranking_that_is_not_this_models_is_none(small, tmp_path, monkeypatch, damage):
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
     identity = ranking.identity_of(small)
