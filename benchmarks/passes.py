@@ -1,16 +1,18 @@
-"""How long passes of our own graph take beside llama.cpp's: one token, eight with their logits, and a prompt's.
+"""How long passes of our own graph take beside llama.cpp's: one token, eight with their logits, a prompt's, and a stop.
 
     python -m benchmarks.passes [--model M ...] [--depths 256 4096] [--runs N] [--cpu] [--json]
 
 Both compute in one process with the same ggml, in turn, on the same tokens; the fastest pass of each counts, because
-other programs only ever make passes slower. Ratios above 1 mean that our graph is faster. On a machine that is never
-quiet `--cpu` computes with one thread and counts its processor time alone.
+other programs only ever make passes slower. Ratios above 1 mean that our graph is faster. A stop is the longest time
+from the wish to stop, at several moments of a prompt's pass, to that pass's end. On a machine that is never quiet
+`--cpu` computes with one thread and counts its processor time alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import threading
 import time
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -23,12 +25,14 @@ from engine.huge_pages import start_with_huge_pages
 from engine.machine import default_threads
 from engine.notes import notes_to_stderr
 from engine.protocol import BackendName
-from engine.stop import StopFlag
+from engine.stop import StopFlag, Stopped
 from engine.target import Target
 from models.default import default_model
 
 SIDES: tuple[BackendName, ...] = ("llama", "graph")
-KINDS = {"decode": (1, 1), "verify 8": (8, 8), "prompt 512": (512, 1)}  # tokens, rows of logits
+PROMPT, STOP = "prompt 512", "stop"
+KINDS = {"decode": (1, 1), "verify 8": (8, 8), PROMPT: (512, 1)}  # tokens, rows of logits
+MOMENTS = (0.2, 0.4, 0.6, 0.8)  # of a prompt's pass
 SLOWER = 8  # so many times more short passes are timed than long ones
 
 
@@ -72,8 +76,9 @@ def compare(path: Path, options: argparse.Namespace) -> list[Row]:
     clock = time.thread_time if options.cpu else time.perf_counter
     libraries = {name: backend(name) for name in SIDES}
     rows = []
+    stops = (StopFlag(), StopFlag())
     with closing(libraries["llama"].load(path)) as a, closing(libraries["graph"].load(path)) as b:
-        first, second = (libraries[n].target(m, context, StopFlag()) for n, m in zip(SIDES, (a, b), strict=True))
+        first, second = (libraries[n].target(m, context, s) for n, m, s in zip(SIDES, (a, b), stops, strict=True))
         with closing(first), closing(second):
             for depth in options.depths:
                 for target in (first, second):
@@ -82,6 +87,10 @@ def compare(path: Path, options: argparse.Namespace) -> list[Row]:
                     runs = options.runs if n > 64 else options.runs * SLOWER
                     times = [timed(target, n, wanted, clock) for _ in range(runs) for target in (first, second)]
                     rows.append(Row(path.name, depth, kind, min(times[::2]), min(times[1::2])))
+                if not options.cpu:
+                    pairs = zip((first, second), stops, strict=True)
+                    a_stop, b_stop = (longest_stop(target, stop, rows[-1].graph) for target, stop in pairs)
+                    rows.append(Row(path.name, depth, STOP, a_stop, b_stop))
     return rows
 
 
@@ -98,6 +107,27 @@ def timed(target: Target, n: int, rows: int, clock: Callable[[], float]) -> floa
     elapsed = clock() - started
     target.drop_after(size)
     return elapsed
+
+
+def longest_stop(target: Target, stop: StopFlag, seconds: float) -> float:
+    """From the wish to the end of a pass that takes so many `seconds`."""
+    size, longest = target.size, 0.0
+    for moment in MOMENTS:
+        wished: list[float] = []
+
+        def wish(wished: list[float] = wished) -> None:
+            wished.append(time.perf_counter())
+            stop.set()
+
+        timer = threading.Timer(moment * seconds, wish)
+        timer.start()
+        with suppress(Stopped):
+            target.run(tokens(KINDS[PROMPT][0]))
+        longest = max(longest, time.perf_counter() - wished[0] if wished else 0.0)
+        timer.join()
+        stop.clear()
+        target.drop_after(size)
+    return longest
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import argparse
 import json
 import signal
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import get_args
@@ -63,7 +64,7 @@ def rank(path: Path, options: argparse.Namespace, stop: StopFlag) -> int:
     with closing(GraphModel(path, lambda _fraction: not stop.is_set())) as model:
         gives_way = options.threads is None
         ranker = Ranker(model, options.kv, options.threads or default_threads(), stop, gives_way)
-        found = None
+        found, started = None, time.monotonic()
         for event in ranker.rank(*tokens_of(model.vocabulary, options.tokens)):
             if isinstance(event, Ranking):
                 found = event
@@ -75,7 +76,9 @@ def rank(path: Path, options: argparse.Namespace, stop: StopFlag) -> int:
     if options.json:
         print(json.dumps(msgspec.to_builtins(found)))
         return 0
-    print(f"{path.name}, --kv {found.mode}: {len(found.heads)} heads ranked over {found.tokens:,} tokens\n")
+    seconds = time.monotonic() - started
+    heads = f"{len(found.heads)} heads ranked over {found.tokens:,} tokens"
+    print(f"{path.name}, --kv {found.mode}: {heads} in {seconds:,.0f} seconds\n")
     print("share of heads  perplexity  entries kept")
     for price in found.prices:
         print(f"{price.share:14.0%}{price.ratio:11.3f}×{price.entries:13.0%}")
