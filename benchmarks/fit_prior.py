@@ -8,6 +8,7 @@ Prints the weights and, for both halves, the mean log likelihood of a drafted to
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +16,9 @@ from numpy.typing import NDArray
 
 from benchmarks.replay import TRACE, future
 from benchmarks.trace import Trace, load
-from engine.draft import history_prior
-from engine.draft.chooser import MOST_DRAFTED
 from engine.draft.history import History
 from engine.draft.history_prior import VECTOR, WEIGHTS, features
+from engine.draft.lengths import MOST_DRAFTED
 
 RIDGE = 1.0
 Array = NDArray[np.float64]
@@ -41,8 +41,8 @@ def samples(traces: list[Trace]) -> tuple[Array, Array, Array]:
     since they are the same texts again."""
     rows, right, weights = [], [], []
     for trace in traces:
-        for grounds, tokens, rest in drafts(trace):
-            for place, (row, token, real) in enumerate(zip(features(grounds), tokens, rest, strict=False)):
+        for found, tokens, rest in drafts(trace):
+            for place, (row, token, real) in enumerate(zip(found, tokens, rest, strict=False)):
                 rows.append(row)
                 right.append(token == real)
                 weights.append(1 / (1 + place / 3))
@@ -51,14 +51,14 @@ def samples(traces: list[Trace]) -> tuple[Array, Array, Array]:
     return np.array(rows), np.array(right, float), np.array(weights)
 
 
-def drafts(trace: Trace) -> list[tuple[history_prior.Grounds, tuple[int, ...], list[int]]]:
-    """Every draft of every step, with what came instead."""
-    drafter, found, tokens = History(), [], future(trace)
+def drafts(trace: Trace) -> Iterator[tuple[Array, tuple[int, ...], list[int]]]:
+    """Features of every draft of every step, its tokens, and what came instead."""
+    drafter, tokens = History(), future(trace)
     drafter.begin(trace.prompt)
     for i, token in enumerate(trace.output):
         drafter.extend((token,))
-        found += [(grounds, line, tokens[i + 1 :]) for grounds, line in drafter.drafts(MOST_DRAFTED) if tokens[i + 1 :]]
-    return found
+        for grounds, line in drafter.drafts(MOST_DRAFTED) if tokens[i + 1 :] else ():
+            yield features(grounds), line, tokens[i + 1 :]
 
 
 def fit(x: Array, y: Array, weights: Array) -> Array:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.draft.drafter import Candidate, Evidence
+from engine.draft.foreseen import Foreseen
 from engine.draft.history_prior import Grounds, prior
 from engine.draft.suffixes import Suffixes
 from engine.tokens import common_prefix
@@ -23,6 +24,7 @@ MEMORY = 0.88  # of a hit among the last tokens, per token: about the last 8 cou
 SHORTEST_COPY = 3  # tokens foreseen one after the other, so that the place where that ended is remembered
 STRONG = 4  # tokens of a match that may begin a long copy
 MOST_OF_WEAK = 15  # tokens that are drafted where no match is strong
+ASKED = 45  # tokens before the answer, with those of the template: most often they say what is to be done
 START = 0.5  # the share of hits before an answer's first token
 
 
@@ -51,6 +53,8 @@ class History:
         self._left: int | None = None  # where the last copy was left
         self._run = 0  # tokens that came as expected, one after the other
         self._hits = START  # share of tokens that came as expected, lately
+        self._foreseen = Foreseen()
+        self._asked = frozenset(self._suffixes.tokens[-ASKED:])
         self._matches: list[Match] | None = None  # of the end of the list, once they were asked for
 
     @property
@@ -73,7 +77,10 @@ class History:
         """Was `token` expected? Keeps the score of that and where a copy is or was left."""
         expected = self.matches()
         self._followed = expected[0].position if expected else None
-        hit = self._followed is not None and self._suffixes.tokens[self._followed] == token
+        hit = False
+        if self._followed is not None:
+            hit = self._suffixes.tokens[self._followed] == token
+            self._foreseen.add(self._suffixes.tokens[self._followed], hit)
         self._hits = MEMORY * self._hits + (1 - MEMORY) * hit
         if hit:
             assert self._followed is not None
@@ -126,9 +133,12 @@ class History:
 
     def _grounds(self, match: Match, lines: Mapping[Match, tuple[int, ...]], second: bool) -> Grounds:
         line = lines[match]
-        agreed = [common_prefix(line, other) for key, other in lines.items() if key is not match]
-        most = max(agreed, default=0)
+        agreed = {other: common_prefix(line, lines[other]) for other in lines if other is not match}
+        rivals: dict[int, int] = {}
+        for other, common in agreed.items():
+            rivals[common] = max(rivals.get(common, 0), other.length)
         return Grounds(
+            line,
             match.length,
             match.near,
             match.position == self._followed,
@@ -136,14 +146,16 @@ class History:
             match.position < self._answer_at,
             self._run,
             self._hits,
-            shared=[i < most for i in range(len(line))],
-            disputed=[i in agreed for i in range(len(line))],
+            max(agreed.values(), default=0),
+            rivals,
+            self._foreseen.records,
+            self._asked,
         )
 
 
 def bucket(grounds: Grounds) -> Evidence:
     """Drafts with equal ones are learned about together: class of the match's length, agreement, recent hits."""
-    agreement = 2 * grounds.shared[0] + grounds.disputed[0]
+    agreement = 2 * (grounds.shared > 0) + (0 in grounds.rivals)
     return length_class(grounds.length), agreement, hits_class(grounds.hits)
 
 
