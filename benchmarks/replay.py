@@ -6,7 +6,8 @@
 
 `auto` is the chooser with the history drafter. The oracle has the same candidates and knows the best lengths
 beforehand, over the whole answer; a tree could not help it, since it costs more than the right line alone. Times are in
-plain steps (one-token passes); the chooser's own time is not counted.
+plain steps (one-token passes); the chooser's own time is not counted. In each half the chooser begins knowing nothing
+and learns from answer to answer; what it believes at first was fitted to the tuning half (`benchmarks.fit_prior`).
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from pathlib import Path
 
 from benchmarks.trace import ANSWER_TOKENS, Trace, load, record, save
 from engine.costs import Curve
-from engine.draft.chooser import MOST_DRAFTED, Chooser, Costs
+from engine.draft.chooser import Chooser
 from engine.draft.drafter import Candidate
 from engine.draft.history import History
+from engine.draft.lengths import MOST_DRAFTED, Costs
 from engine.draft.tally import Tally
 from engine.tokens import common_prefix
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 SHARE = 0.01  # of the plain time so far that may be lost
 START = 1.25  # plain steps that may be lost before anything was won: from 125 tokens on, 2 % in all
 MOST_SAVED = 12.0  # plain steps that were won in earlier answers and may be staked in this one: one long draft
-UNLIKELY = 0.4  # chance of losing anything, up to which they may be
+UNLIKELY = 0.3  # chance of losing anything, up to which they may be
 
 
 class Budget:

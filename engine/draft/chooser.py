@@ -1,47 +1,22 @@
-"""Which draft to verify, if any, and how much of it: the one with the best gain, or none. Knows no target and no text.
+"""Which draft to verify, if any, and how much of it: what saves most (`engine.draft.lengths`), or none.
 
-gain = (1 + expected accepted) / (c(batch) + drafter's cost in 1-token passes); nothing is drafted if none beats 1.
+Knows no target and no text. gain = (1 + expected accepted) / (c(batch) + drafter's cost in 1-token passes); nothing is
+drafted if none beats 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import ceil
 
-from engine.draft.acceptance import GUESS_WEIGHT, Acceptance
+from engine.draft.acceptance import ANY, GUESS_WEIGHT, Acceptance
 from engine.draft.budget import Budget
 from engine.draft.drafter import Candidate, Drafter
+from engine.draft.lengths import MOST_DRAFTED, Costs, Length, best_length
 from engine.tokens import common_prefix
 
-MARGIN = 1.05  # a gain below is within the noise of the costs
-MOST_DRAFTED = 47  # with the newest token the largest pass that is timed
-LENGTHS = (
-    *range(1, 8),
-    11,
-    15,
-    23,
-    31,
-    47,
-)  # with the newest token sizes that are timed
-CAUTION = 0.99  # per drafted token: the best of many estimates is an overestimate, the more so the longer it reaches
-HOPELESS = 0.02  # a token that is accepted less often is not worth a look
-MOST_WATCHED = 1  # drafts that were not verified and still agree with what came: older ones foretold the same tokens
+MOST_WATCHED = 4  # drafts that were not verified and still agree with what came: more of them foretell the same again
 PROBE_EVERY = 64  # tokens between two drafts of a drafter that costs time and does not pay
-
-
-@dataclass(frozen=True, slots=True)
-class Costs:
-    """What passes cost at the present depth. `batch(k)`: seconds of a pass of k tokens with logits for those drafted;
-    `plain()`: of this step without a draft; `base`: tokens that run without a draft: pending ones and the newest."""
-
-    batch: Callable[[int], float]
-    plain: Callable[[], float]
-    base: int = 1
-
-    def __post_init__(self) -> None:
-        if self.base < 1:
-            raise ValueError("a step runs one token at least")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +37,6 @@ class Decision:
     reason: str = ""
     candidates: tuple[Candidate, ...] = ()
     parents: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Length:
-    """How much of a draft is best verified. A draft that the budget forbids in any length has a gain of 0."""
-
-    length: int = 0
-    expected: float = 0.0
-    gain: float = 0.0
-
-    def __str__(self) -> str:
-        return f"{self.length} drafted, {self.expected:.2f} expected, gain {self.gain:.2f}"
 
 
 @dataclass(slots=True)
@@ -122,7 +85,7 @@ class Chooser:
         self._since.setdefault(drafter.name, PROBE_EVERY)
         plain, rates = costs.plain(), self.acceptance.rates(typical(drafter.name), GUESS_WEIGHT)
         best = best_length(rates, costs, self.budget, drafting=drafter.cost / plain)
-        if best.gain > MARGIN:
+        if best.pays:
             return best.length
         lost = (drafter.cost + costs.batch(costs.base + 1)) / plain - 1
         return int(self._since[drafter.name] >= PROBE_EVERY and self.budget.allows(lost))
@@ -132,16 +95,17 @@ class Chooser:
         plain = costs.plain()
         spent = sum(candidate.cost_seconds for candidate in candidates)
         best = Decision(plain_seconds=plain, pass_seconds=plain, drafting_seconds=spent, reason="no draft")
-        needed = MARGIN / (1 + spent / plain)  # time that is spent is spent without a draft too
+        so_far = Length()
         for candidate in candidates:
-            rates = self.acceptance.rates(candidate)
-            found = best_length(rates, costs, self.budget, spent=spent / plain)
-            if found.gain > best.gain:
-                best = replace(best, gain=found.gain, reason=f"{candidate.drafter}: {found} ≤ {needed:.2f}")
-            if found.gain >= best.gain and found.gain > needed:
+            found = best_length(self.acceptance.rates(candidate), costs, self.budget, spent=spent / plain)
+            if (found.pays, found.saved) <= (so_far.pays, so_far.saved) and so_far.length:
+                continue
+            so_far, what = found, f"{candidate.drafter}: {found}"
+            if found.pays:
                 seconds, tokens = costs.batch(costs.base + found.length), candidate.tokens[: found.length]
-                what = f"{candidate.drafter}: {found}"
                 best = Decision(tokens, candidate.drafter, found.expected, found.gain, plain, seconds, spent, what)
+            else:
+                best = replace(best, gain=found.gain, reason=f"{what}: too little")
         return replace(best, candidates=tuple(candidates))
 
     def learn(self, decision: Decision, came: Sequence[int]) -> int:
@@ -177,37 +141,4 @@ class Chooser:
 
 def typical(drafter: str) -> Candidate:
     """Stands for whatever that drafter would propose."""
-    return Candidate((0,) * MOST_DRAFTED, drafter, (-1,), (0.5,) * MOST_DRAFTED)
-
-
-def best_length(
-    rates: Sequence[float], costs: Costs, budget: Budget, drafting: float = 0.0, spent: float = 0.0
-) -> Length:
-    """The length with the best gain among those that the budget allows.
-
-    `rates`: of each token, given those before it; `drafting`: cost of a drafted token in plain steps; `spent`: what
-    drafting has cost already, which is lost without a draft too."""
-    plain, best, expected = costs.plain(), Length(), 0.0
-    reach = reached(rates)
-    for length in range(1, len(reach)):
-        expected += reach[length]
-        if length not in LENGTHS and length != len(rates):
-            continue
-        price = costs.batch(costs.base + length) / plain + length * drafting
-        gain = (1 + expected) / (price + spent)
-        if gain > best.gain:
-            needed = max(0, ceil(price + spent - 1))  # accepted tokens that pay for the pass
-            loses = 1 - reach[needed] if needed < len(reach) else 1.0
-            if budget.allows(price - 1, loses):
-                best = Length(length, expected, gain)
-    return best
-
-
-def reached(rates: Sequence[float]) -> list[float]:
-    """The chance that at least 0, 1, 2 … tokens of a draft are accepted, as far as it is worth a look."""
-    found = [1.0]
-    for rate in rates:
-        found.append(found[-1] * rate * CAUTION)
-        if found[-1] < HOPELESS:
-            break
-    return found
+    return Candidate((ANY,) * MOST_DRAFTED, drafter, (-1,), (0.5,) * MOST_DRAFTED)

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from engine.costs import CostTable
-from engine.draft.chooser import Chooser, Costs, Decision
+from engine.draft.chooser import Chooser, Decision
 from engine.draft.drafter import Drafter
+from engine.draft.lengths import Costs
 from engine.draft.tree import Tree
 
 PATIENCE = 8  # steps without a draft before asking becomes rare

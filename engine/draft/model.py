@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from itertools import islice
 
 from engine.costs import CostTable
-from engine.draft.chooser import MARGIN, MOST_DRAFTED
 from engine.draft.drafter import Candidate, Evidence
 from engine.draft.follower import Follower
+from engine.draft.lengths import MARGIN, MOST_DRAFTED
 from engine.draft.matched import MatchedLengths
 from engine.tokens import common_prefix
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.draft.foreseen import Foreseen
 from engine.draft.history import History
 from engine.draft.history_prior import HOPELESS, VECTOR, features, prior
 from engine.draft.history_published import PublishedHistory
@@ -75,6 +76,17 @@ def drafts(drafter: History, limit: int = 8) -> list[tuple[int, ...]]:
     return [candidate.tokens for candidate in drafter.propose(limit)]
 
 
+@given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=30))
+def test_the_record_of_a_token_counts_how_often_it_came(events: list[tuple[int, bool]]) -> None:
+    foreseen = Foreseen()
+    for token, came in events:
+        foreseen.add(token, came)
+    assert set(foreseen.records) == {token for token, _ in events}
+    for token, record in foreseen.records.items():
+        yes, no = events.count((token, True)), events.count((token, False))
+        assert record == pytest.approx(np.log((1 + yes) / (1 + no)))
+
+
 @given(texts, texts, st.data())
 def test_pieces_make_no_difference(prompt: list[int], answer: list[int], data: st.DataObject) -> None:
     whole, pieces = History(), History()
@@ -133,6 +145,32 @@ def test_a_copy_is_taken_up_again_where_it_was_left() -> None:
     drafter.extend([1, 2, 3, 4, 5, 60, 9])
     assert drafts(drafter, 3)[0] == (6, 7, 8)
     assert drafts(drafter, 3)[1] == (51, 52, 100)
+
+
+def test_a_word_that_was_replaced_before_is_expected_to_be_replaced_again() -> None:
+    """`old` (7) was replaced twice; where it comes next, the copy is believed as far as there."""
+    source = [1, 2, 3, 4, 7, 11, 12, 13, 14, 7, 21, 22, 23, 24, 7, 31]
+    drafter = History()
+    drafter.begin([*source, *range(100, 200)])
+    drafter.extend([1, 2, 3, 4, 8, 11, 12, 13, 14, 8, 21, 22])
+    replaced = drafter.propose(4)[0]
+    assert replaced.tokens[:3] == (23, 24, 7)
+    assert replaced.confidence[2] < min(replaced.confidence[:2]) - 0.1
+    drafter.begin([*source, *range(100, 200)])
+    drafter.extend([21, 22])  # another answer may do otherwise
+    assert drafter.propose(4)[0].confidence[2] > replaced.confidence[2] + 0.1
+
+
+def test_what_was_asked_for_last_is_copied_less_surely() -> None:
+    source = [1, 2, 3, 4, 5, 6, 7, 8]
+
+    def confidence(asked: list[int]) -> float:
+        drafter = History()
+        drafter.begin([*source, *range(100, 160), *asked])
+        drafter.extend([2, 3, 4])
+        return drafter.propose(4)[0].confidence[0]
+
+    assert confidence([5, 90]) < confidence([91, 90])
 
 
 def test_nothing_to_look_up() -> None:
