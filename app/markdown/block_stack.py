@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QWidget
 
 from app.look.theme import SIZES
 from app.look.throttle import Throttle
-from app.markdown.blocks import JOINED, Block, BlockSplitter, Kind, runs, split, weight
+from app.markdown.blocks import Block, BlockSplitter, Kind, runs, split, weight
 from app.markdown.code_view import CodeView
 from app.markdown.prose_view import ProseView
 from app.markdown.table_view import TableView
+from app.slices import slices
 
 Part = ProseView | CodeView | TableView
 KINDS: dict[Kind, type[Part]] = {"prose": ProseView, "code": CodeView, "table": TableView}
 FRAME_MS = 33
+AT_ONCE = 6_000  # the `weight` that is laid out before anybody goes on: 7 ms
 
 
 class BlockStack(QWidget):
@@ -32,28 +34,36 @@ class BlockStack(QWidget):
         self._splitter: BlockSplitter | None = None
         self._shown = 0  # how many of the splitter's finished blocks are drawn for good
         self._throttle = Throttle(self._draw, FRAME_MS, self)
-        self._joiner = QTimer(self)
-        self._joiner.setSingleShot(True)
-        self._joiner.timeout.connect(self._join)
         self._left: Iterator[Block] = iter(())  # of a finished text, what is not laid out yet
-        self._filler = QTimer(self)
-        self._filler.setSingleShot(True)
-        self._filler.timeout.connect(self._fill)
+        self._next: Block | None = None  # the first of these
         self._placer = QTimer(self)
         self._placer.setSingleShot(True)
         self._placer.timeout.connect(self._placed_anew)
         self._heights: dict[Part, tuple[int, int]] = {}  # for which width, how high
 
-    def set_text(self, text: str) -> None:
-        """Show a finished text; a long one goes on being laid out, a little each turn of the event loop."""
+    @property
+    def filled(self) -> bool:
+        """Is all of the text laid out?"""
+        return self._next is None
+
+    def set_text(self, text: str, ahead: bool = False) -> None:
+        """Show a finished text; a long one, or one that is made `ahead` of its being seen, in slices."""
         self._splitter = None
         self._clear(0)
         self._left = runs(split(text))
-        self._fill()
+        self._next = next(self._left, None)
+        done = 0
+        while self._next is not None and not ahead and done < AT_ONCE:
+            done += weight(self._next.text)
+            self._fill_one()
+        if self._next is not None:
+            slices().add(self, self._fill)
+        self._placed_anew()
 
     def start(self, text: str) -> None:
         """Show a text that `grow` will add to."""
         self._splitter = BlockSplitter()
+        self._left, self._next = iter(()), None
         self._shown = 0
         self._clear(0)
         self._splitter.feed(text)
@@ -65,7 +75,7 @@ class BlockStack(QWidget):
             self._throttle.request()
 
     def finish(self) -> None:
-        """The text is complete: join prose so that a selection can run over paragraphs."""
+        """The text is complete."""
         if self._splitter is None:
             return
         self._throttle.cancel()
@@ -77,7 +87,6 @@ class BlockStack(QWidget):
                 part.set_caret(False)
             elif isinstance(part, CodeView):
                 part.settle(fold=False)
-        self._joiner.start(0)
 
     def restyle(self) -> None:
         self._heights.clear()
@@ -96,17 +105,19 @@ class BlockStack(QWidget):
     def resizeEvent(self, _event: object) -> None:
         self._place()
 
-    def _fill(self) -> None:
-        done = 0
-        for block in self._left:
-            self._put(len(self.parts), block)
-            if isinstance(part := self.parts[-1], CodeView):
-                part.settle(fold=True)
-            done += weight(block.text)
-            if done >= JOINED:
-                self._filler.start(0)
-                break
-        self._placed_anew()
+    def _fill(self) -> bool:
+        """Lay out the next block; are there more?"""
+        if self._next is not None:
+            self._fill_one()
+            self._placed_anew()
+        return self._next is not None
+
+    def _fill_one(self) -> None:
+        assert self._next
+        self._put(len(self.parts), self._next)
+        if isinstance(part := self.parts[-1], CodeView):
+            part.settle(fold=True)
+        self._next = next(self._left, None)
 
     def _height(self, part: Part, width: int) -> int:
         known = self._heights.get(part)
@@ -127,32 +138,6 @@ class BlockStack(QWidget):
         self._clear(self._shown + (open_block is not None))
         self._move_caret()
         self._placed_anew()
-
-    def _join(self) -> None:
-        """Join the next group of neighbouring prose, one a turn of the event loop."""
-        group = self._next_group()
-        if not group:
-            return
-        first = self.parts.index(group[0])
-        joined = self._prose()
-        joined.set_markdown("\n\n".join(part.markdown for part in group))
-        self.parts[first : first + len(group)] = [joined]
-        joined.show()
-        for part in group:
-            self._discard(part)
-        self._placed_anew()
-        self._joiner.start(0)
-
-    def _next_group(self) -> list[ProseView]:
-        group: list[ProseView] = []
-        for part in [*self.parts, None]:
-            if isinstance(part, ProseView) and sum(weight(each.markdown) for each in [*group, part]) <= JOINED:
-                group.append(part)
-                continue
-            if len(group) > 1 and not any(member.has_selection() for member in group):
-                return group
-            group = [part] if isinstance(part, ProseView) else []
-        return []
 
     def _put(self, number: int, block: Block) -> None:
         part = self.parts[number] if number < len(self.parts) else None
@@ -216,6 +201,8 @@ class BlockStack(QWidget):
                 part.set_caret(part is self.parts[-1])
 
     def _place(self) -> None:
+        if not self.testAttribute(Qt.WidgetAttribute.WA_Resized):
+            return  # laid out for a width that nobody has asked for, it would be laid out twice
         top = 0
         for part in self.parts:
             height = self._height(part, self.width())

@@ -10,8 +10,9 @@ from PySide6.QtGui import QColor, QSyntaxHighlighter, QTextCharFormat, QTextDocu
 
 from app.look.theme import theme
 from app.markdown.lexers import is_ready, lexer_of
+from app.slices import slices
 
-SLICE_SECONDS = 0.003
+SLICE_SECONDS = 0.001
 PAUSE_MS = 150
 LEXER_MS = 20
 MAX_CHARACTERS = 200_000
@@ -30,7 +31,7 @@ class CodeColours(QSyntaxHighlighter):
         self._work: Iterator[None] | None = None
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
-        self._timer.timeout.connect(self._slice)
+        self._timer.timeout.connect(self._begin)
         self.restyle()
 
     def set_language(self, language: str) -> None:
@@ -55,20 +56,23 @@ class CodeColours(QSyntaxHighlighter):
             for start, length, name in self._lines[number]:
                 self.setFormat(start, length, self._formats[name])
 
-    def _slice(self) -> None:
+    def _begin(self) -> None:
         if not is_ready(self._language):
             self._timer.start(LEXER_MS)
-            return
-        if self._work is None:
+        else:
             self._work = self._colour(self._wanted)
+            slices().add(self, self._slice)
+
+    def _slice(self) -> bool:
+        assert self._work
         until = time.perf_counter() + SLICE_SECONDS
         while time.perf_counter() < until:
             if next(self._work, "done") == "done":
                 self._work = None
                 if self._wanted != self._code:
                     self._timer.start(PAUSE_MS)
-                return
-        self._timer.start(0)
+                return False
+        return True
 
     def _colour(self, code: str) -> Iterator[None]:
         """One step of work for each `next`."""

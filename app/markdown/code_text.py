@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QFontMetricsF, QTextOption, QWheelEvent
+from PySide6.QtCore import QMimeData, QPoint, Qt
+from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QTextOption, QWheelEvent
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 from app.look.theme import code_font
+from app.markdown import selection
 
 
 class CodeText(QPlainTextEdit):
-    """Lines stay whole until `set_wrapped`."""
+    """Lines stay whole until `set_wrapped`. `source` is copied where all is selected: what is shown may be folded."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.wrapped = False
+        self.source = ""
         self.setReadOnly(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
@@ -55,6 +57,30 @@ class CodeText(QPlainTextEdit):
             total += layout.blockBoundingRect(block).height()
             block = block.next()
         return round(total)
+
+    def createMimeDataFromSelection(self) -> QMimeData:
+        cursor = self.textCursor()
+        if cursor.selectionEnd() - cursor.selectionStart() < self.document().characterCount() - 1:
+            return super().createMimeDataFromSelection()
+        data = QMimeData()
+        data.setText(self.source)
+        return data
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        super().mousePressEvent(event)
+        selection.pressed(self, event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        super().mouseMoveEvent(event)
+        selection.moved(self, event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        super().mouseReleaseEvent(event)
+        selection.released(self)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not selection.key_pressed(self, event):
+            super().keyPressEvent(event)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         delta: QPoint = event.angleDelta()

@@ -60,6 +60,7 @@ class CodeView(QFrame):
             self.colours.set_language(language)
         if code != self.code:
             self.code = code
+            self.text.source = code
             self._lines = code.count("\n") + 1
             self._show()
 
@@ -89,9 +90,6 @@ class CodeView(QFrame):
         self._wrap.setAccessibleName(tr("Wrap long lines of code"))
         self._name_fold()
         self._copy_again()
-
-    def has_selection(self) -> bool:
-        return self.text.textCursor().hasSelection()
 
     def heightForWidth(self, width: int) -> int:
         self._wrap.setVisible(self._is_wide(width))

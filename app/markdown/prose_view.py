@@ -5,10 +5,21 @@ from __future__ import annotations
 from html import escape
 
 from PySide6.QtCore import QMimeData, QRectF, Qt, QUrl, Signal
-from PySide6.QtGui import QAccessible, QColor, QPainter, QPaintEvent, QTextBlockFormat, QTextCursor, QWheelEvent
+from PySide6.QtGui import (
+    QAccessible,
+    QColor,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QTextBlockFormat,
+    QTextCursor,
+    QWheelEvent,
+)
 from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 
 from app.look.theme import SIZES, theme
+from app.markdown import selection
 from app.markdown.markdown import MarkdownDocument, format_formulas, render
 from app.markdown.math_object import CHARACTER, SOFT, show_ready, with_sources
 from app.markdown.math_service import math_service
@@ -79,9 +90,6 @@ class ProseView(QTextBrowser):
             self._caret = shown
             self.viewport().update()
 
-    def has_selection(self) -> bool:
-        return self.textCursor().hasSelection()
-
     def heightForWidth(self, width: int) -> int:
         document = self.document()
         if document.textWidth() != width:
@@ -139,6 +147,22 @@ class ProseView(QTextBrowser):
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        super().mousePressEvent(event)
+        selection.pressed(self, event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        super().mouseMoveEvent(event)
+        selection.moved(self, event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        super().mouseReleaseEvent(event)
+        selection.released(self)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not selection.key_pressed(self, event):
+            super().keyPressEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QWidget
 
 from app.chats.thought import Section, ThoughtSplitter
@@ -24,7 +24,12 @@ class AnswerView(QWidget):
         self._shown: list[int] = []  # how many of each section's characters its view has
         self._ended: list[bool] = []
         self._seconds: float | None = None
-        self._live = False
+        self._live = self._ahead = False
+
+    @property
+    def filled(self) -> bool:
+        """Is all of the text laid out?"""
+        return all(section.filled for section in self.sections)
 
     @property
     def parts(self) -> list[Part]:
@@ -35,9 +40,10 @@ class AnswerView(QWidget):
     def thoughts(self) -> list[ThoughtView]:
         return [section for section in self.sections if isinstance(section, ThoughtView)]
 
-    def set_text(self, text: str, seconds: float | None = None) -> None:
-        """Show a finished text; its thoughts took so many seconds."""
+    def set_text(self, text: str, seconds: float | None = None, ahead: bool = False) -> None:
+        """Show a finished text; its thoughts took so many seconds. `ahead`: nobody sees it yet, so there is time."""
         self._begin(text, seconds, live=False)
+        self._ahead = ahead
         self._splitter.close()
         self._draw()
 
@@ -135,7 +141,7 @@ class AnswerView(QWidget):
         self._shown.append(len(section.text))
         self._ended.append(False)
         if not self._live:
-            view.set_text(section.text)
+            view.set_text(section.text, self._ahead)
         elif isinstance(view, ThoughtView):
             view.start(section.text, self._seconds)
         else:
@@ -163,6 +169,8 @@ class AnswerView(QWidget):
             del each[first:]
 
     def _place(self) -> None:
+        if not self.testAttribute(Qt.WidgetAttribute.WA_Resized):
+            return
         top = 0
         for view in self.sections:
             view.setVisible(self._is_shown(view))

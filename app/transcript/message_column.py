@@ -6,17 +6,17 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QPoint, Signal
 from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import QWidget
 
 from app.chats.chat import ChatMessage
 from app.look.theme import SIZES, body_font
+from app.markdown.selection import SelectionScope
 from app.transcript.heights import Heights, estimate
 from app.transcript.message_view import MessageView
 
-Maker = Callable[[ChatMessage], MessageView]
+Maker = Callable[[ChatMessage, bool], MessageView]
 
 
-class MessageColumn(QWidget):
+class MessageColumn(SelectionScope):
     """`rows` are the shown messages by number. Nothing here scrolls: who does asks for rows and their places.
 
     `changed`: the view of this message says that its height is another one now."""
@@ -34,6 +34,7 @@ class MessageColumn(QWidget):
         self._heights = Heights()
         self._width = self._left = 0
         self._dirty: set[str] = set()  # views whose height may be another one now
+        self._filling: set[str] = set()  # views made ahead that are not filled yet
 
     # --- looking ----------------------------------------------------------------------------------------------------
 
@@ -47,6 +48,11 @@ class MessageColumn(QWidget):
 
     def view(self, row: int) -> MessageView | None:
         return self._live.get(self._messages[row].id)
+
+    def is_whole(self, row: int) -> bool:
+        """Has the row a view that is laid out to its end?"""
+        id = self._messages[row].id
+        return id in self._live and id not in self._filling
 
     def row_of(self, id: str) -> int | None:
         return self._rows.get(id)
@@ -105,15 +111,20 @@ class MessageColumn(QWidget):
         self._dirty = set(self._live)
         self._reckon()
 
-    def build(self, row: int) -> MessageView:
-        """See that the row has a view as high as it must be; the rows below it move."""
+    def build(self, row: int, ahead: bool = False) -> MessageView:
+        """See that the row has a view as high as it must be; the rows below it move. One that is made `ahead` is laid
+        out little by little, and meanwhile as high as it was believed to be, so that what is around it stays."""
         message = self._messages[row]
         view = self._live.get(message.id)
-        if view is None:
-            view = self._live[message.id] = self._make(message)
-            view.resized.connect(lambda: self._resized(message.id))
-            self._stack(row, view)
-        self._measure(message.id)
+        if view is not None:
+            self._measure(message.id)
+            return view
+        view = self._live[message.id] = self._make(message, ahead)
+        if not view.filled and ahead:
+            self._filling.add(message.id)
+        view.resized.connect(lambda: self._resized(message.id))
+        self._measure(message.id)  # before it is shown: it is laid out once, for the width it will have
+        self._stack(row, view)
         return view
 
     def measure(self, id: str) -> None:
@@ -121,13 +132,16 @@ class MessageColumn(QWidget):
         if id in self._live:
             self._measure(id)
 
-    def let_go(self, top: int, bottom: int) -> None:
-        """Views that lie outside go, but for the last one and those that hold something of the user's."""
-        for id in list(self._live):
+    def let_go(self, top: int, bottom: int) -> bool:
+        """A view that lies outside goes, but not the last one and none that holds something of the user's. Was there
+        one?"""
+        for id, view in self._live.items():
             row = self._rows[id]
             outside = self.top(row) + self._heights[row] < top or self.top(row) > bottom
-            if outside and row != len(self._messages) - 1 and not self._live[id].pinned():
+            if outside and row != len(self._messages) - 1 and not view.pinned():
                 self._let_go(id)
+                return True
+        return False
 
     def place(self) -> None:
         """Put the views where they belong now."""
@@ -143,8 +157,13 @@ class MessageColumn(QWidget):
 
     def _measure(self, id: str) -> None:
         view = self._live[id]
-        height = self._measured[id] = view.heightForWidth(self._width) + SIZES.gap_s
         row = self._rows[id]
+        height = view.heightForWidth(self._width) + SIZES.gap_s
+        if view.filled:
+            self._filling.discard(id)
+        elif id in self._filling:
+            height = max(height, self._heights[row])
+        self._measured[id] = height
         if height != self._heights[row]:
             self._heights.set(row, height)
         view.resize(self._width, height - SIZES.gap_s)
@@ -169,6 +188,7 @@ class MessageColumn(QWidget):
     def _let_go(self, id: str) -> None:
         view = self._live.pop(id)
         self._dirty.discard(id)
+        self._filling.discard(id)
         view.hide()
         view.deleteLater()
 

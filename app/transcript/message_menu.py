@@ -12,6 +12,7 @@ from app.look.icons import icon
 from app.look.theme import theme
 from app.markdown.blocks import code_of
 from app.markdown.prose_view import ProseView
+from app.markdown.selection import scope_of
 from app.transcript.message_view import MessageView
 from app.words import tr
 
@@ -60,9 +61,10 @@ class MessageMenu(QMenu):
 
     def _add_pointed_at(self) -> None:
         """The selection and the link under the pointer come first: they are what the menu was opened for."""
-        for text in self._view.texts():
-            if text.textCursor().hasSelection():
-                self.addAction(icon("copy", theme().soft), tr("Copy selection")).triggered.connect(text.copy)
+        scope = scope_of(self._view)
+        selected = scope.selected_text() if scope is not None else ""
+        if selected:
+            self._copying(tr("Copy selection"), selected)
         for part in self._view.findChildren(ProseView):
             link = part.anchorAt(part.viewport().mapFromGlobal(QCursor.pos())) if part.underMouse() else ""
             if link:

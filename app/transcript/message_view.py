@@ -26,6 +26,7 @@ from app.composer.chips import SentFiles
 from app.composer.choices import Choices
 from app.look.theme import SIZES, theme
 from app.markdown.prose_view import ProseView
+from app.markdown.selection import scope_of
 from app.transcript.action_row import ActionRow
 from app.transcript.answer_view import AnswerView
 from app.transcript.message_editor import MessageEditor
@@ -60,7 +61,10 @@ class MessageView(QWidget):
     menu = Signal(QPoint)
     moved = Signal(int)
 
-    def __init__(self, message: ChatMessage, parent: QWidget | None = None, streaming: bool = False) -> None:
+    def __init__(
+        self, message: ChatMessage, parent: QWidget | None = None, streaming: bool = False, ahead: bool = False
+    ) -> None:
+        """`streaming`: its text is still being written; `ahead`: nobody sees it yet, so it may take its time."""
         super().__init__(parent)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.message = message
@@ -76,7 +80,7 @@ class MessageView(QWidget):
         self.choices.chosen.connect(self.chosen)
         self.row = ActionRow(self, right=message.role == "user")
         self.row.asked.connect(self._ask)
-        self._make_body(message, streaming)
+        self._make_body(message, streaming, ahead)
         self._tell()
 
     @property
@@ -91,6 +95,11 @@ class MessageView(QWidget):
         """What the label `problem`, `aside` or `details` says now; empty if it is not shown."""
         label = self._labels.get(name)
         return label.text() if label is not None and not label.isHidden() else ""
+
+    @property
+    def filled(self) -> bool:
+        """Is all of it laid out?"""
+        return not isinstance(self.body, AnswerView) or self.body.filled
 
     def grow(self, piece: str) -> None:
         self._text += piece
@@ -177,7 +186,7 @@ class MessageView(QWidget):
     def place_parts(self) -> None:
         """Put everything in its place for the present size."""
         left, width = SIZES.gap, self.width() - 2 * SIZES.gap
-        if width <= 0:
+        if width <= 0 or not self.testAttribute(Qt.WidgetAttribute.WA_Resized):
             return
         top = SIZES.gap_s + self._files_height(width)
         if self.files is not None:
@@ -231,7 +240,7 @@ class MessageView(QWidget):
 
     # --- what is said -----------------------------------------------------------------------------------------------
 
-    def _make_body(self, message: ChatMessage, streaming: bool) -> None:
+    def _make_body(self, message: ChatMessage, streaming: bool, ahead: bool) -> None:
         self.body: ProseView | AnswerView
         self._bubble: QFrame | None = None
         self._natural = 0
@@ -248,7 +257,7 @@ class MessageView(QWidget):
         if streaming:
             self.body.start(message.content, message.thought_seconds)
         else:
-            self.body.set_text(message.content, message.thought_seconds)
+            self.body.set_text(message.content, message.thought_seconds, ahead)
 
     def _tell(self) -> None:
         message = self.message
@@ -341,6 +350,8 @@ class MessageView(QWidget):
             self._ask(name)
         elif name == "copy":
             self.copy()
+        elif self.hasFocus() and event.matches(QKeySequence.StandardKey.SelectAll) and (scope := scope_of(self)):
+            scope.select_all(self)
         else:
             super().keyPressEvent(event)
 

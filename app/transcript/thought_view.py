@@ -64,10 +64,15 @@ class ThoughtView(QWidget):
         """The thought itself while it is unfolded."""
         return self._body
 
-    def set_text(self, text: str) -> None:
+    @property
+    def filled(self) -> bool:
+        """Is all that is to be seen laid out?"""
+        return self._body is None or self._body.filled
+
+    def set_text(self, text: str, ahead: bool = False) -> None:
         self.text = text
         if self._body is not None:
-            self._body.set_text(text)
+            self._body.set_text(text, ahead)
 
     def start(self, text: str, seconds: float | None = None) -> None:
         """The model is thinking, and has been for so many seconds."""

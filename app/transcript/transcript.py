@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPoint, QSize, Qt, QTimer, Signal
+import math
+import time
+
+from PySide6.QtCore import QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QApplication, QPushButton, QScrollArea, QWidget
 
@@ -13,11 +16,14 @@ from app.commands.commands import IN_PLACE
 from app.look.icons import icon
 from app.look.tab_stops import step_inside
 from app.look.theme import SIZES, theme
+from app.slices import slices
+from app.transcript.drag_scroll import DragScroll
 from app.transcript.message_column import MessageColumn
 from app.transcript.message_view import MessageView
 from app.words import tr
 
 AHEAD_PAGES, KEPT_PAGES = 1.5, 4.0  # made before they are seen; kept after they were
+PATIENCE_SECONDS = 0.004  # of a step of scrolling; a frame has 16 ms, and painting takes its share
 Anchor = tuple[int, int]  # a row, and where it is to be in the view: pixels below the view's upper edge
 
 
@@ -43,6 +49,7 @@ class Transcript(QScrollArea):
         self.column = MessageColumn(self._make)
         self.column.changed.connect(self._resized)
         self.setWidget(self.column)
+        DragScroll(self, self.column)
         self.conversation: Conversation | None = None
         self.following = True
         self._moving = False
@@ -54,9 +61,6 @@ class Transcript(QScrollArea):
         self._down.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._down.clicked.connect(self.to_end)
         self._down.hide()
-        self._builder = QTimer(self)
-        self._builder.setSingleShot(True)
-        self._builder.timeout.connect(self._build_ahead)
         self.verticalScrollBar().valueChanged.connect(self._scrolled)
         for key in IN_PLACE:
             if key.place == "message" and key.name in ("previous", "next"):  # in the message's own texts too
@@ -195,11 +199,11 @@ class Transcript(QScrollArea):
         self._mark()
         self._fill()
 
-    def _make(self, message: ChatMessage) -> MessageView:
+    def _make(self, message: ChatMessage, ahead: bool) -> MessageView:
         conversation = self.conversation
         assert conversation
         under_way = conversation.busy and message.role == "assistant" and message.id == conversation.messages[-1].id
-        view = MessageView(message, self.column, under_way)
+        view = MessageView(message, self.column, under_way, ahead)
         if under_way:
             view.grow(conversation.answer_text[len(message.content) :])
         id = message.id
@@ -236,35 +240,39 @@ class Transcript(QScrollArea):
     # --- scrolling --------------------------------------------------------------------------------------------------
 
     def _anchor(self) -> Anchor | None:
-        """The uppermost row in view that has a view of its own, and where it is: it must not jump."""
+        """The uppermost row in view that has all of its height, and where it is: it must not jump."""
         if not len(self.column):
             return None
         top = self.verticalScrollBar().value()
         first = row = self.column.row_at(top)
         last = self.column.row_at(top + self.viewport().height())
         while row <= last:
-            if self.column.view(row) is not None:
+            if self.column.is_whole(row):
                 return row, self.column.top(row) - top
             row += 1
         return first, self.column.top(first) - top
 
-    def _fill(self, anchor: Anchor | None = None) -> None:
-        """See that all that is in view is there, at its right height, and that nothing in view jumps meanwhile."""
+    def _fill(self, anchor: Anchor | None = None, patience: float = math.inf) -> None:
+        """See that all that is in view is there, at its right height, and that nothing in view jumps meanwhile. What
+        is not there after `patience` seconds comes in the next turns of the event loop."""
         if self._moving:
             return
         self._moving = True
+        until = time.perf_counter() + patience
         try:
             anchor = anchor or self._anchor()
             self._settle(anchor)
-            while rows := self.column.needed(self._top(), self._top() + self.viewport().height()):
-                for row in reversed(rows) if self.following else rows:
-                    self.column.build(row)
-                    break
+            while time.perf_counter() < until and (rows := self._rows_in_view()):
+                self.column.build(rows[-1 if self.following else 0], ahead=patience < math.inf)
                 self._settle(anchor)
         finally:
             self._moving = False
         self._down.setVisible(not self.following)
-        self._builder.start(0)
+        slices().add(self, self._build_ahead)
+
+    def _rows_in_view(self) -> list[int]:
+        """Those that are not there yet."""
+        return self.column.needed(self._top(), self._top() + self.viewport().height())
 
     def _settle(self, anchor: Anchor | None) -> None:
         """Place the views, then scroll to the end or to where the anchor was."""
@@ -280,37 +288,35 @@ class Transcript(QScrollArea):
     def _top(self) -> int:
         return self.verticalScrollBar().value()
 
-    def _build_ahead(self) -> None:
-        """Make what is next in the direction of scrolling, one message a turn of the event loop (most take less than
-        half a frame); let go of what is far."""
+    def _build_ahead(self) -> bool:
+        """Make what is next in the direction of scrolling, or let go of what is far; is there more to do?"""
         page, top = self.viewport().height(), self._top()
         ahead = int(page * AHEAD_PAGES)
         below = self.column.needed(top, top + page + ahead)
         above = self.column.needed(top - ahead, top)[::-1]
-        wanted = below + above if self._forward else above + below
+        wanted = self._rows_in_view() + (below + above if self._forward else above + below)
         if not wanted:
             kept = int(page * KEPT_PAGES)
-            self.column.let_go(top - kept, top + page + kept)
-            return
+            return self.column.let_go(top - kept, top + page + kept)
         anchor = self._anchor()
         self._moving = True
-        self.column.build(wanted[0])
+        self.column.build(wanted[0], ahead=True)
         self._settle(anchor)
         self._moving = False
-        self._builder.start(0)
+        return True
 
     def _resized(self, id: str) -> None:
         """A view has another height now; while views are being built that is about to be measured anyway."""
         if not self._moving:
             anchor = self._anchor()
             self.column.measure(id)
-            self._fill(anchor)
+            self._fill(anchor, PATIENCE_SECONDS)
 
     def _scrolled(self, value: int) -> None:
         self._forward, self._value = value >= self._value, value
         if not self._moving:
             self._see_whether_following()
-            self._fill()
+            self._fill(patience=PATIENCE_SECONDS)
 
     def _see_whether_following(self) -> None:
         bar = self.verticalScrollBar()

@@ -1,0 +1,162 @@
+"""A selection that runs over many texts: from a paragraph over code and tables, into the next message.
+
+Qt selects within one text. A text that is dragged out of has the others around it select what lies between.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtGui import QClipboard, QGuiApplication, QKeyEvent, QKeySequence, QMouseEvent, QTextCursor
+from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
+
+Text = QTextEdit | QPlainTextEdit
+
+
+class SelectionScope(QWidget):
+    """The texts below this widget are selected from together. `dragged`: the pointer, with a selection, is there on
+    the screen, None: it was let go."""
+
+    dragged = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._from: Text | None = None  # where the mouse was pressed
+
+    def texts(self, inside: QWidget | None = None) -> list[Text]:
+        """What one can select from, in the order in which it is read; those `inside` a part only."""
+        part = inside or self
+        found: list[Text] = [*part.findChildren(QTextEdit), *part.findChildren(QPlainTextEdit)]
+        seen = [text for text in found if text.isReadOnly() and text.isVisible()]
+        return sorted(seen, key=lambda text: (self._top(text), text.mapTo(self, QPoint()).x()))
+
+    def selected(self) -> list[Text]:
+        return [text for text in self.texts() if text.textCursor().hasSelection()]
+
+    def selected_text(self) -> str:
+        """What is selected, as it is copied: parts are a blank line apart, the pieces of one table are not."""
+        whole, before = "", None
+        for text in self.selected():
+            parent = text.parentWidget()
+            table = parent if parent is not None and parent.objectName() == "tableRows" else None
+            between = "" if not whole else "\n" if table is not None and table is before else "\n\n"
+            whole += between + text.createMimeDataFromSelection().text().strip("\n")
+            before = table
+        return whole
+
+    def clear(self, but: Text | None = None) -> None:
+        for text in self.selected():
+            if text is not but:
+                _select(text, 0, 0)
+
+    def select_all(self, part: QWidget) -> None:
+        """Everything `part` has to read."""
+        texts = self.texts(part)
+        for text in self.selected():
+            if text not in texts:
+                _select(text, 0, 0)
+        for text in texts:
+            _select(text, 0, _end(text))
+
+    def begin(self, text: Text) -> None:
+        """The mouse was pressed in `text`: a new selection begins, so the others end."""
+        self.clear(but=text)
+        self._from = None if text.textCursor().hasSelection() else text  # what is selected can be dragged away
+
+    def extend(self, point: QPoint) -> None:
+        """The selection runs to `point` on the screen."""
+        texts, text = self.texts(), self._from
+        if text is None or text not in texts:
+            return
+        start, end = texts.index(text), self._nearest(texts, self.mapFromGlobal(point).y(), text)
+        for at, each in enumerate(texts):
+            if not min(start, end) <= at <= max(start, end):
+                if each.textCursor().hasSelection():
+                    _select(each, 0, 0)
+            elif start != end:
+                self._select_part(each, at, start, end, point)
+        self.dragged.emit(point)
+
+    def _select_part(self, each: Text, at: int, start: int, end: int, point: QPoint) -> None:
+        down = end > start
+        if at == start:
+            _select(each, each.textCursor().anchor(), _end(each) if down else 0)
+        elif at == end:
+            there = each.cursorForPosition(each.viewport().mapFromGlobal(point)).position()
+            _select(each, 0 if down else _end(each), there)
+        else:
+            _select(each, 0, _end(each))
+
+    def _nearest(self, texts: list[Text], y: int, start: Text) -> int:
+        """The text at this height, or else the last one that is passed on the way there."""
+        top = self._top(start)
+        if top <= y < top + start.height():
+            return texts.index(start)
+        if y >= top:
+            return max(at for at, each in enumerate(texts) if self._top(each) <= y)
+        return min(at for at, each in enumerate(texts) if self._top(each) + each.height() > y)
+
+    def _top(self, text: Text) -> int:
+        return text.mapTo(self, QPoint()).y()
+
+
+def scope_of(widget: QWidget) -> SelectionScope | None:
+    parent = widget.parentWidget()
+    while parent is not None and not isinstance(parent, SelectionScope):
+        parent = parent.parentWidget()
+    return parent
+
+
+def pressed(text: Text, event: QMouseEvent) -> None:
+    """To be called behind a text's own handling, like `moved` and `released`."""
+    scope = scope_of(text)
+    if scope is not None and event.button() == Qt.MouseButton.LeftButton:
+        scope.begin(text)
+
+
+def moved(text: Text, event: QMouseEvent) -> None:
+    scope = scope_of(text)
+    if scope is not None and event.buttons() & Qt.MouseButton.LeftButton:
+        scope.extend(event.globalPosition().toPoint())
+
+
+def released(text: Text) -> None:
+    """Where the system has a clipboard for what is selected, it gets all of it."""
+    scope = scope_of(text)
+    if scope is None:
+        return
+    scope.dragged.emit(None)
+    clipboard = QGuiApplication.clipboard()
+    if clipboard.supportsSelection() and len(scope.selected()) > 1:
+        clipboard.setText(scope.selected_text(), QClipboard.Mode.Selection)
+
+
+def key_pressed(text: Text, event: QKeyEvent) -> bool:
+    """Ctrl+A, which selects all of the message, and Ctrl+C of a selection over several texts; was it one of them?"""
+    scope = scope_of(text)
+    if scope is None:
+        return False
+    if event.matches(QKeySequence.StandardKey.SelectAll):
+        scope.select_all(_child_of(scope, text))
+        return True
+    if event.matches(QKeySequence.StandardKey.Copy) and len(scope.selected()) > 1:
+        QGuiApplication.clipboard().setText(scope.selected_text())
+        return True
+    return False
+
+
+def _child_of(scope: SelectionScope, widget: QWidget) -> QWidget:
+    """What of the scope's own children holds the widget: a message."""
+    while (parent := widget.parentWidget()) is not None and parent is not scope:
+        widget = parent
+    return widget
+
+
+def _select(text: Text, anchor: int, position: int) -> None:
+    cursor = QTextCursor(text.document())
+    cursor.setPosition(anchor)
+    cursor.setPosition(position, QTextCursor.MoveMode.KeepAnchor)
+    text.setTextCursor(cursor)
+
+
+def _end(text: Text) -> int:
+    return text.document().characterCount() - 1
