@@ -72,7 +72,7 @@ class Chickadee(QObject):
         self.window = Window(folders.geometry)
         self.preferences = Preferences(settings, self.window, self.window.notice, max_tokens)
         self.assistant = Assistant(self.client, self.preferences.options)
-        self.acts = MessageActs(self.shelf, self.assistant, self.window.transcript, self.window.notice)
+        self.acts = MessageActs(self.shelf, self.assistant, self.window)
         self.context = ContextControl(self.window.status, self.shelf, self.assistant, self.window.notice)
         self.models = ModelKeeper(self.window, folders.settings, lambda: self.preferences.options)
         self.assistant.tailor = self.models.settings.tailored

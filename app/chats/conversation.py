@@ -61,7 +61,8 @@ class Conversation:
     """The state machine of one chat: idle → waiting → reading → answering → idle.
 
     `tree` has all messages and `messages` is the shown branch; while an answer is written its last entry is the answer
-    as last checkpointed, and `answer_text` the whole of it. `edits`: what the user has begun to make of a message.
+    as last checkpointed, and `answer_text` the whole of it. `edits`: what the user has begun to make of a message;
+    `unfolded`: which thoughts he looks at, a message's id and the number of its thought.
     `unsent` is what stands in the composer, None until somebody has looked. `clock` gives monotonic seconds.
     """
 
@@ -77,6 +78,7 @@ class Conversation:
         self.tree = Tree(messages, self.chat.leaf_id, chosen_from(self.chat.chosen))
         self.messages = self.tree.branch()
         self.edits: dict[str, str] = {}
+        self.unfolded: set[tuple[str, int]] = set()
         self.unsent: Unsent | None = None
         self.phase: Phase = "idle"
         self.reading: Reading | None = None

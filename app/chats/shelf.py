@@ -9,6 +9,7 @@ from typing import Any
 
 from app.chats.chat import Chat, Folder
 from app.chats.conversation import Change, Conversation
+from app.chats.edits import EditStore
 from app.library.library import Library
 
 
@@ -41,7 +42,8 @@ class Shelf:
         """Make the chat the current one."""
         if chat_id not in self._open:
             chat = self._chats[chat_id]
-            self._adopt(Conversation(self.library, chat, self.library.messages(chat)))
+            conversation = self._adopt(Conversation(self.library, chat, self.library.messages(chat)))
+            conversation.edits = EditStore(self.library).load(chat_id)
         self.current = self._open[chat_id]
         return self.current
 

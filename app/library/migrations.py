@@ -160,6 +160,12 @@ def index_anew(db: sqlite3.Connection) -> None:
     db.execute("DELETE FROM attachment_pieces")
 
 
+def keep_edits(db: sqlite3.Connection) -> None:
+    """What stands in the editor of a message that was sent; NULL where none is open."""
+    db.execute("ALTER TABLE messages ADD COLUMN edit TEXT")
+    db.execute("CREATE INDEX edited_messages ON messages(chat_id) WHERE edit IS NOT NULL")
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     create_chats_and_messages,
     create_recent_models,
@@ -173,6 +179,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     measure_thoughts,
     index_deleted_messages,
     create_attachment_index,
+    keep_edits,
 )
 
 

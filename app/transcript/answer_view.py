@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QWidget
 
@@ -12,10 +14,12 @@ from app.transcript.thought_view import ThoughtView
 
 
 class AnswerView(QWidget):
-    """`resized` says that the height for the present width has changed; `link` carries a clicked address."""
+    """`resized` says that the height for the present width has changed; `link` carries a clicked address; `unfolded`
+    the number of a thought that the user opened or folded, and which of both."""
 
     resized = Signal()
     link = Signal(str)
+    unfolded = Signal(int, bool)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -68,6 +72,12 @@ class AnswerView(QWidget):
             section.finish()
         if seconds is not None:
             self.set_seconds(seconds)
+
+    def unfold(self, numbers: Collection[int]) -> None:
+        """Open these of the thoughts, as far as they are there."""
+        for number, thought in enumerate(self.thoughts):
+            if number in numbers:
+                thought.line.setChecked(True)
 
     def set_seconds(self, seconds: float) -> None:
         for thought in self.thoughts[:1]:
@@ -137,6 +147,9 @@ class AnswerView(QWidget):
         view = ThoughtView(self) if section.thought else BlockStack(self)
         view.resized.connect(self._resized)
         view.link.connect(self.link)
+        if isinstance(view, ThoughtView):
+            number = len(self.thoughts)
+            view.line.toggled.connect(lambda unfolded: self.unfolded.emit(number, unfolded))
         self.sections.append(view)
         self._shown.append(len(section.text))
         self._ended.append(False)

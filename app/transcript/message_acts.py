@@ -4,26 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, QPoint
+from PySide6.QtCore import QObject, QPoint, QTimer
 
 from app.assistant.assistant import Assistant
 from app.chats.conversation import Conversation, Deleted
+from app.chats.edits import EditStore
 from app.chats.shelf import Shelf
 from app.composer.choices import forgotten_line
-from app.notice import UNDO_MS, Notice
+from app.notice import UNDO_MS
 from app.transcript.message_menu import MessageMenu
-from app.transcript.transcript import Transcript
+from app.window import Window
 from app.words import Saying, tr, tr_n
 from engine.protocol import Remedy
+from models.failures import Failure
+
+PAUSE_MS = 1000  # who types pauses before it is stored
 
 
 class MessageActs(QObject):
-    """Does what the transcript is asked for, with the shelf's current conversation."""
+    """Does what the window's transcript is asked for, with the shelf's current conversation."""
 
-    def __init__(self, shelf: Shelf, assistant: Assistant, transcript: Transcript, notice: Notice) -> None:
-        super().__init__(transcript)
+    def __init__(self, shelf: Shelf, assistant: Assistant, window: Window) -> None:
+        super().__init__(window)
         self._shelf, self._assistant = shelf, assistant
-        self._transcript, self._notice = transcript, notice
+        transcript = self._transcript = window.transcript
+        self._notice = window.notice
+        self._edited: Conversation | None = None  # something in its editors is not stored yet
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(PAUSE_MS)
+        self._pause.timeout.connect(self._keep_edits)
+        window.closing.connect(self._keep_edits)
         self._work = {
             "copy": self.copy,
             "edit": self.edit,
@@ -127,6 +138,7 @@ class MessageActs(QObject):
 
     def send_edited(self, id: str, text: str) -> None:
         if self._conversation.edit(id, text):
+            self._edits_changed()
             view = self._transcript.view_of(id)
             if view is not None:  # the wording is the old one
                 view.close_editor()
@@ -136,16 +148,36 @@ class MessageActs(QObject):
 
     def _note_edit(self, id: str, text: str) -> None:
         self._conversation.edits[id] = text
+        self._edits_changed()
+
+    def _edits_changed(self) -> None:
+        if self._edited is not self._conversation:
+            self._keep_edits()  # another chat's
+        self._edited = self._conversation
+        self._pause.start()
+
+    def _keep_edits(self) -> None:
+        """Store what stands in the editors."""
+        self._pause.stop()
+        conversation, self._edited = self._edited, None
+        if conversation is None or not conversation.stored:
+            return
+        try:
+            EditStore(self._shelf.library).save(conversation.chat.id, conversation.edits)
+        except Failure as failure:
+            self._notice.tell(str(failure), kind="problem", detail=failure.detail)
 
     def _leave(self, id: str, text: str) -> None:
         conversation = self._conversation
         conversation.edits.pop(id, None)
+        self._edits_changed()
         if text.strip() == conversation.tree[id].content.strip():
             return
 
         def bring_back() -> None:
             conversation.edits[id] = text
             if conversation is self._conversation:
+                self._edits_changed()
                 self._transcript.show_message(id)
                 self.edit(id)
 

@@ -17,6 +17,7 @@ from app.look.icons import icon
 from app.look.tab_stops import step_inside
 from app.look.theme import SIZES, theme
 from app.slices import slices
+from app.transcript.answer_view import AnswerView
 from app.transcript.drag_scroll import DragScroll
 from app.transcript.message_column import MessageColumn
 from app.transcript.message_view import MessageView
@@ -216,6 +217,9 @@ class Transcript(QScrollArea):
         view.menu.connect(lambda point: self.menu.emit(id, point))
         view.moved.connect(lambda by: self._move_focus(id, by))
         self._place(view)
+        if isinstance(view.body, AnswerView):
+            view.body.unfold([number for answer, number in conversation.unfolded if answer == id])
+            view.body.unfolded.connect(lambda number, opened: _note(conversation.unfolded, (id, number), opened))
         if id in conversation.edits:
             view.edit(conversation.edits[id])
         return view
@@ -389,3 +393,7 @@ class Transcript(QScrollArea):
         view = self._holder(QApplication.focusWidget())
         if view is not None:
             self.asked.emit(view.message.id, name)
+
+
+def _note(opened: set[tuple[str, int]], thought: tuple[str, int], is_open: bool) -> None:
+    (opened.add if is_open else opened.discard)(thought)

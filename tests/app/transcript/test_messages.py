@@ -11,7 +11,9 @@ from pytestqt.qtbot import QtBot
 from app.chats.chat import Chat, ChatMessage
 from app.chats.message_actions import Place, actions_of
 from app.folders import Folders
+from app.transcript.answer_view import AnswerView
 from app.transcript.message_view import MessageView
+from app.transcript.thought_view import ThoughtView
 from app.wiring import Chickadee
 from engine.protocol import Generate
 from tests.app.conftest import Opener, Requests
@@ -85,6 +87,35 @@ def test_esc_leaves_the_editor_and_what_was_typed_comes_back(chickadee: Chickade
     chickadee.new_chat()
     chickadee.open_chat(chickadee.shelf.chats()[0].id)
     assert editor_of(view_at(chickadee, 0)).toPlainText() == "one more"
+
+
+def test_what_is_typed_into_a_message_is_there_again_in_its_chat_and_after_a_restart(
+    chickadee: Chickadee, ask: Ask, qtbot: QtBot, open_window: Opener
+) -> None:
+    ask_and_wait(chickadee, ask, qtbot, "one", "two")
+    chat = chickadee.shelf.current.chat.id
+    first, second = (view_at(chickadee, row).message.id for row in (0, 2))
+    for id in (first, second):
+        chickadee.acts.edit(id)
+        view = chickadee.window.transcript.view_of(id)
+        assert view
+        qtbot.keyClicks(editor_of(view), " more")
+    chickadee.new_chat()
+    chickadee.open_chat(chat)
+    assert editor_of(view_at(chickadee, 0)).toPlainText() == "one more"
+    qtbot.keyClicks(editor_of(view_at(chickadee, 0)), "!")
+    qtbot.keyClick(editor_of(view_at(chickadee, 2)), Qt.Key.Key_Escape)
+    chickadee.window.close()
+    again = open_window()
+    again.open_chat(chat)
+    assert editor_of(view_at(again, 0)).toPlainText() == "one more!"
+    assert view_at(again, 2).editor is None
+    again.acts.send_edited(first, "uno")
+    qtbot.waitUntil(lambda: done(again), timeout=SECONDS)
+    again.window.close()
+    third = open_window()
+    third.open_chat(chat)
+    assert third.shelf.current.edits == {}
 
 
 def test_an_edit_waits_for_the_answer_under_way(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
@@ -263,12 +294,13 @@ def test_what_can_be_done_with_a_message(about: ChatMessage, place: Place, names
     assert " ".join(found) == names
 
 
-def long_chat(chickadee: Chickadee, count: int) -> Chat:
+def long_chat(chickadee: Chickadee, count: int, texts: dict[int, str] | None = None) -> Chat:
     chat = Chat("long")
     messages: list[ChatMessage] = []
     for number in range(count):
         role = "assistant" if number % 2 else "user"
         text = f"message {number}" + f"\n\nmore of {number}, " * (number % 7) + "words " * (number % 50)
+        text = (texts or {}).get(number, text)
         parent = messages[-1].id if messages else None
         messages.append(ChatMessage(chat.id, parent, role, text, stop_reason="end"))  # type: ignore[arg-type]
     chat = Chat("long", chat.id, leaf_id=messages[-1].id)
@@ -322,13 +354,47 @@ def test_nothing_jumps_while_one_scrolls_up(open_window: Opener, qtbot: QtBot, c
             view = transcript.view_of(id)
             assert view
             assert view.mapTo(transcript.viewport(), top).y() == y + 150
-        before = {view.message.id: view.mapTo(transcript.viewport(), top).y() for view in transcript.views}
+        whole = [view for view in transcript.views if view.filled]
+        before = {view.message.id: view.mapTo(transcript.viewport(), top).y() for view in whole}
         qtbot.wait(2)  # more is made above
         visible = {id: y for id, y in before.items() if 0 <= y < page}
         for id, y in visible.items():
             view = transcript.view_of(id)
             assert view
             assert view.mapTo(transcript.viewport(), top).y() == y
+
+
+def test_an_opened_thought_stays_open_out_of_sight_and_in_another_chat(
+    chickadee: Chickadee, ask: Ask, qtbot: QtBot
+) -> None:
+    ask_and_wait(chickadee, ask, qtbot, "elsewhere")
+    other = chickadee.shelf.current.chat.id
+    chat = long_chat(chickadee, 200, {3: "<think>first</think>\n\nThe answer."})
+    chickadee.shelf.reload()
+    chickadee.open_chat(chat.id)
+    transcript = chickadee.window.transcript
+    transcript.to_start()
+
+    def thought() -> ThoughtView:
+        body = view_at(chickadee, 3).body
+        assert isinstance(body, AnswerView)
+        return body.thoughts[0]
+
+    thought().line.click()
+    id = view_at(chickadee, 3).message.id
+    transcript.to_end()
+    qtbot.waitUntil(lambda: transcript.view_of(id) is None, timeout=SECONDS)
+    transcript.to_start()
+    assert thought().open
+    chickadee.open_chat(other)
+    chickadee.open_chat(chat.id)
+    transcript.to_start()
+    assert thought().open
+    thought().line.click()
+    chickadee.open_chat(other)
+    chickadee.open_chat(chat.id)
+    transcript.to_start()
+    assert not thought().open
 
 
 def test_a_message_on_another_branch_is_shown(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
