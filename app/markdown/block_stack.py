@@ -15,8 +15,13 @@ from app.markdown.prose_view import ProseView
 from app.markdown.table_view import TableView
 from app.slices import slices
 
+
+class NotesView(ProseView):
+    """The footnotes below a text, in a quieter colour."""
+
+
 Part = ProseView | CodeView | TableView
-KINDS: dict[Kind, type[Part]] = {"prose": ProseView, "code": CodeView, "table": TableView}
+KINDS: dict[Kind, type[Part]] = {"prose": ProseView, "code": CodeView, "table": TableView, "notes": NotesView}
 FRAME_MS = 33
 AT_ONCE = 6_000  # the `weight` that is laid out before anybody goes on: 7 ms
 
@@ -141,7 +146,7 @@ class BlockStack(QWidget):
 
     def _put(self, number: int, block: Block) -> None:
         part = self.parts[number] if number < len(self.parts) else None
-        if part is None or not isinstance(part, KINDS[block.kind]):
+        if part is None or type(part) is not KINDS[block.kind]:
             self._clear(number)
             part = self._make(block)
             self.parts.append(part)
@@ -157,7 +162,7 @@ class BlockStack(QWidget):
     def _make(self, block: Block) -> Part:
         if block.kind == "code":
             return self._code()
-        return self._table() if block.kind == "table" else self._prose()
+        return self._table() if block.kind == "table" else self._prose(KINDS[block.kind] is NotesView)
 
     def _table(self) -> TableView:
         view = TableView(self)
@@ -165,8 +170,8 @@ class BlockStack(QWidget):
         view.resized.connect(lambda: self._grown(view))
         return view
 
-    def _prose(self) -> ProseView:
-        view = ProseView(self, self._soft)
+    def _prose(self, notes: bool) -> ProseView:
+        view = NotesView(self, soft=True) if notes else ProseView(self, self._soft)
         view.link.connect(self.link)
         view.grown.connect(lambda: self._grown(view))
         return view

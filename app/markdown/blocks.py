@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from app.markdown.footnotes import Footnotes
 from app.markdown.math_text import DISPLAY_LIMIT
 from app.markdown.table_text import belongs_to_table, is_table_head, may_be_table_head
 
@@ -24,7 +25,7 @@ INDENTED = re.compile(r"^(  |\t)")
 MATH = re.compile(r"^ {0,3}(\$\$|\\\[)")
 MATH_ENDS = {"$$": "$$", "\\[": "\\]"}
 SENTENCE_END = re.compile(r"[.!?:;][)\"'”’*_]*[ \t]+(?=\S)|[。！？；](?=\S)")
-Kind = Literal["prose", "code", "table"]
+Kind = Literal["prose", "code", "table", "notes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class BlockSplitter:
         self._math = ""  # what closes the formula that the block is
         self._table = False
         self._blank = False
+        self._notes = Footnotes()
 
     def feed(self, piece: str) -> None:
         *lines, self._rest = (self._rest + piece).split("\n")
@@ -62,6 +64,8 @@ class BlockSplitter:
             self._line(rest)
         if self._fence or self._lines:
             self._finish()
+        if notes := self._notes.listed():
+            self.finished.append(Block(notes, "notes"))
 
     @property
     def open(self) -> Block | None:
@@ -70,11 +74,15 @@ class BlockSplitter:
             rest = [] if re.match(r"^[ \t]*[`~]+$", self._rest) else [self._rest]
             return self._code(self._lines + rest)
         if self._table:
-            return Block("\n".join([*self._lines, self._rest]).rstrip(), "table")
-        shown = self._lines if re.match(r"^[ \t]*(`{3,}|~{3,})", self._rest) else [*self._lines, self._rest]
+            return Block(self._notes.marked("\n".join([*self._lines, self._rest]).rstrip(), is_open=True), "table")
+        is_note = bool(self._rest) and self._notes.belongs(self._rest)
+        if not self._lines and (is_note or not self._rest.strip()):
+            notes = self._notes.listed(self._rest.rstrip())
+            return Block(notes, "notes") if notes else None
+        shown = self._lines if is_note or re.match(r"^[ \t]*(`{3,}|~{3,})", self._rest) else [*self._lines, self._rest]
         if may_be_table_head(shown[-2:]):
             shown = shown[:-2] if len(shown) > 1 and may_be_table_head(shown[-2:-1]) else shown[:-1]
-        text = "\n".join(shown)
+        text = self._notes.marked("\n".join(shown), is_open=True)
         return Block(text) if text.strip() else None
 
     # --- inside -----------------------------------------------------------------------------------------------------
@@ -85,12 +93,18 @@ class BlockSplitter:
         elif fence := FENCE.match(line):
             if self._lines:
                 self._finish()
+            self._notes.pause(line)
             self._fence = fence
         elif self._math and line.strip():
             self._math_line(line)
         elif self._table and belongs_to_table(line):
             self._append(line)
+        elif self._notes.belongs(line):
+            if self._lines:
+                self._finish()
+            self._notes.take(line)
         else:
+            self._notes.pause(line)
             self._prose_line(line)
 
     def _prose_line(self, line: str) -> None:
@@ -125,6 +139,8 @@ class BlockSplitter:
     def _cut(self, line: str) -> str:
         """Finish what is too long of a line of prose at the end of a sentence; what is left of the line."""
         while len(line) > LONG and not (self._fence or self._math or self._table or FENCE.match(line)):
+            if self._notes.belongs(line):
+                break
             end = SENTENCE_END.search(line, LONG, 2 * LONG)
             if end is None and len(line) < 2 * LONG:
                 break
@@ -182,7 +198,8 @@ class BlockSplitter:
             block = self._code(self._lines)
             self.finished.append(_formula(block) if block.language == "math" else block)
         else:
-            self.finished.append(Block("\n".join(self._lines).rstrip(), "table" if self._table else "prose"))
+            text = self._notes.marked("\n".join(self._lines).rstrip())
+            self.finished.append(Block(text, "table" if self._table else "prose"))
         self._lines, self._fence, self._blank, self._table, self._math, self._size = [], None, False, False, "", 0
 
 

@@ -29,6 +29,9 @@ LINES = st.sampled_from(
         "> q",
         "`",
         "``",
+        "a[^1]",
+        "[^1]: n",
+        "[^word]: w",
     ]
 )
 TEXTS = st.lists(LINES, max_size=25).map("\n".join)
@@ -42,6 +45,30 @@ def test_prose_and_code_are_told_apart() -> None:
         Block("x = 1\n\ny = 2", "code", "python"),
         Block("four"),
     ]
+
+
+def test_footnotes_are_raised_numbers_and_stand_at_the_end() -> None:
+    text = (
+        "One[^1] and `[^1]` and [^a-z] and two[^note].\n\n"
+        "[^1]: The first,\n  which goes on.\n[^note]: The *second*[^1].\n\n    Its end.\n\nMore.\n\n| a[^1] |\n|---|\n"
+    )
+    assert split(text) == [
+        Block("One¹ and `[^1]` and [^a-z] and two²."),
+        Block("More."),
+        Block("| a¹ |\n|---|", "table"),
+        Block("---\n\n¹ The first,\nwhich goes on.\n\n² The *second*¹.\n\nIts end.", "notes"),
+    ]
+
+
+def test_a_footnote_shows_while_it_is_written() -> None:
+    splitter = BlockSplitter()
+    shown = []
+    for piece in ("So", "[^", "1", "]", ".\n\n", "[^1]: Be", "cause.\n", "\nEnd"):
+        splitter.feed(piece)
+        shown.append(splitter.open)
+    assert [block.text if block else None for block in shown] == [
+        "So", "So", "So", "So¹", "So¹.\n\n", "So¹.\n", "---\n\n¹ Because.", "End",
+    ]  # fmt: skip
 
 
 def test_a_list_goes_on_after_a_blank_line() -> None:
