@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.look.theme import SIZES
 from app.look.throttle import Throttle
-from app.markdown.blocks import Block, BlockSplitter, Kind, runs, split, weight
+from app.markdown.blocks import JOINED, Block, BlockSplitter, Kind, runs, split, weight
 from app.markdown.code_view import CodeView
 from app.markdown.prose_view import ProseView
 from app.markdown.table_view import TableView
@@ -80,7 +80,7 @@ class BlockStack(QWidget):
             self._throttle.request()
 
     def finish(self) -> None:
-        """The text is complete."""
+        """The text is complete: join its prose, so that Tab and a screen reader come to few long texts."""
         if self._splitter is None:
             return
         self._throttle.cancel()
@@ -92,6 +92,7 @@ class BlockStack(QWidget):
                 part.set_caret(False)
             elif isinstance(part, CodeView):
                 part.settle(fold=False)
+        slices().add(self, self._join)
 
     def restyle(self) -> None:
         self._heights.clear()
@@ -143,6 +144,33 @@ class BlockStack(QWidget):
         self._clear(self._shown + (open_block is not None))
         self._move_caret()
         self._placed_anew()
+
+    def _join(self) -> bool:
+        """Join the next group of neighbouring prose; may there be more?"""
+        group = self._next_group()
+        if not group:
+            return False
+        first = self.parts.index(group[0])
+        joined = self._prose(notes=False)
+        joined.set_markdown("\n\n".join(part.markdown for part in group))
+        self.parts[first : first + len(group)] = [joined]
+        joined.show()
+        for part in group:
+            self._discard(part)
+        self._placed_anew()
+        return True
+
+    def _next_group(self) -> list[ProseView]:
+        group: list[ProseView] = []
+        for part in [*self.parts, None]:
+            prose = part if type(part) is ProseView else None
+            if prose and sum(weight(each.markdown) for each in [*group, prose]) <= JOINED:
+                group.append(prose)
+                continue
+            if len(group) > 1 and not any(member.textCursor().hasSelection() for member in group):
+                return group
+            group = [prose] if prose else []
+        return []
 
     def _put(self, number: int, block: Block) -> None:
         part = self.parts[number] if number < len(self.parts) else None

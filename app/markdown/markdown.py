@@ -29,6 +29,7 @@ from app.look.theme import SIZES, Theme, body_font, code_font
 from app.markdown.guard import IMAGE, plain_direction, without_images
 from app.markdown.math_object import CHARACTER, DISPLAY, OBJECT, MathObject, show_formula
 from app.markdown.math_text import Formula, put_back, take_formulas
+from app.markdown.tasks import is_task, take_tasks
 from app.words import tr
 
 FEATURES = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML
@@ -54,6 +55,7 @@ def render(document: QTextDocument, markdown: str, theme: Theme) -> bool:
     document.setMarkdown(without_images(markdown), FEATURES)
     cursor = QTextCursor(document)
     cursor.beginEditBlock()
+    take_tasks(document, markdown)
     lists = _lists(document)
     for each in lists:
         _format_list(each)
@@ -150,6 +152,10 @@ def _in_list(block: QTextBlock) -> bool:
     return block.blockFormat().objectIndex() >= 0
 
 
+def _is_item(block: QTextBlock) -> bool:
+    return _in_list(block) or is_task(block)
+
+
 def _lists(document: QTextDocument) -> list[QTextList]:
     found: dict[int, QTextList] = {}
     block = document.begin()
@@ -179,7 +185,7 @@ def _format_block(block: QTextBlock, in_table: bool, theme: Theme, formulas: dic
     format = QTextBlockFormat()
     format.setLineHeight(SIZES.line_height, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
     level = block.blockFormat().headingLevel()
-    first, in_list = block.position() == 0, _in_list(block)
+    first, in_list = block.position() == 0, _is_item(block)
     format.setTopMargin(0 if first or in_table else SIZES.gap_l if level else 0)
     format.setBottomMargin(_gap_below(block, in_list, in_table))
     if block.blockFormat().hasProperty(RULE):
@@ -199,7 +205,7 @@ def _gap_below(block: QTextBlock, in_list: bool, in_table: bool) -> int:
     following = block.next()
     if in_table or not following.isValid():
         return 0
-    return SIZES.gap_s if in_list and _in_list(following) else SIZES.gap_m
+    return SIZES.gap_s if in_list and _is_item(following) else SIZES.gap_m
 
 
 def _is_filler(block: QTextBlock) -> bool:

@@ -23,6 +23,7 @@ from app.markdown import selection
 from app.markdown.markdown import MarkdownDocument, format_formulas, render
 from app.markdown.math_object import CHARACTER, SOFT, show_ready, with_sources
 from app.markdown.math_service import math_service
+from app.markdown.tasks import TASKS, draw_tasks
 from app.markdown.web_links import shown
 from app.words import mark, tr
 
@@ -51,7 +52,7 @@ class ProseView(QTextBrowser):
         self.highlighted.connect(self._hover)
         self.markdown = ""
         self._plain = ""
-        self._pending = False
+        self._pending = self._tasks = False
         self._caret = False
         render(self.document(), "", theme())
         self.retranslate()
@@ -111,6 +112,7 @@ class ProseView(QTextBrowser):
 
     def _render(self) -> None:
         self._await_formulas(render(self.document(), self.markdown, theme()))
+        self._tasks = bool(self.document().property(TASKS))
         self.rendered()
         self._describe()
 
@@ -166,6 +168,8 @@ class ProseView(QTextBrowser):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
+        if self._tasks:
+            draw_tasks(self.document(), QPainter(self.viewport()))
         if self._caret:
             cursor = QTextCursor(self.document())
             cursor.movePosition(QTextCursor.MoveOperation.End)

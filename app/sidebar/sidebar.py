@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QPoint, QSize, Qt, Signal
-from PySide6.QtGui import QIcon, QKeyEvent
-from PySide6.QtWidgets import QFrame, QLabel, QLineEdit, QPushButton, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QStackedLayout,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.commands.command_set import with_keys
 from app.library.search import Hit
@@ -29,19 +38,34 @@ class SearchField(QLineEdit):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("search")
-        self._clear = self.addAction(QIcon(), QLineEdit.ActionPosition.TrailingPosition)
-        self._clear.triggered.connect(self.clear)
-        self._clear.setVisible(False)
+        self._clear = QToolButton(self)  # not an action of the line: Qt puts its icon below the middle of a styled one
+        self._clear.setProperty("kind", "small")
+        self._clear.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # Esc does the same
+        self._clear.setCursor(Qt.CursorShape.ArrowCursor)
+        self._clear.clicked.connect(self.clear)
+        self._clear.hide()
         self.textChanged.connect(lambda text: self._clear.setVisible(bool(text)))
 
     def restyle(self) -> None:
         self._clear.setIcon(icon("close", theme().soft))
+        self._clear.setIconSize(QSize(SIZES.icon, SIZES.icon))
+        self.setTextMargins(0, 0, SIZES.button, 0)
+        self._place()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place()
+
+    def _place(self) -> None:
+        size = self._clear.sizeHint()
+        self._clear.resize(size)
+        self._clear.move(self.width() - size.width() - SIZES.gap_s, (self.height() - size.height()) // 2)
 
     def retranslate(self) -> None:
         self.setPlaceholderText(tr("Search chats"))
         self.setAccessibleName(tr("Search chats"))
         self.setToolTip(with_keys(tr("Search chats"), "find"))
-        self._clear.setText(tr("Leave the search"))
+        self._clear.setAccessibleName(tr("Leave the search"))
         self._clear.setToolTip(tr("Leave the search"))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
