@@ -29,7 +29,7 @@ _BULLETS = (QTextListFormat.Style.ListDisc, QTextListFormat.Style.ListCircle, QT
 
 
 def take_tasks(document: QTextDocument, markdown: str) -> None:
-    """What Qt has read as tasks gets a box of ours, in place of the bullet or behind the number."""
+    """What Qt has read as tasks gets a box of ours, in place of the bullet; behind a number it is a letter."""
     document.setProperty(TASKS, False)
     if not _BOX.search(markdown):
         return
@@ -59,13 +59,15 @@ def draw_tasks(document: QTextDocument, painter: QPainter) -> None:
 def _take(block: QTextBlock, done: bool) -> None:
     format = QTextBlockFormat()
     format.setMarker(QTextBlockFormat.MarkerType.NoMarker)
-    format.setProperty(TASK, done)
-    items = block.textList() if block.blockFormat().objectIndex() >= 0 else None
-    if items is not None and items.format().style() in _BULLETS:
-        items.remove(block)  # it stays indented
-    else:
-        format.setTextIndent(SIZES.body + SIZES.gap)
-    QTextCursor(block).mergeBlockFormat(format)
+    cursor = QTextCursor(block)
+    if block.blockFormat().objectIndex() >= 0:  # Qt marks paragraphs behind a list of tasks too
+        items = block.textList()
+        if items.format().style() in _BULLETS:
+            items.remove(block)  # it stays indented
+            format.setProperty(TASK, done)
+        else:
+            cursor.insertText("☑ " if done else "☐ ")
+    cursor.mergeBlockFormat(format)
 
 
 def _place(block: QTextBlock) -> QRectF:

@@ -17,10 +17,11 @@ from pytestqt.qtbot import QtBot
 
 from app.assistant.standing import Standing
 from app.look import theme
-from app.look.theme import DARK, LIGHT
+from app.look.theme import DARK, LIGHT, SIZES
 from app.markdown.code_view import CodeView
 from app.markdown.markdown import MarkdownDocument, render
 from app.markdown.prose_view import ProseView
+from app.markdown.tasks import is_task
 from app.markdown.web_links import ask_about_link
 from app.notice import Notice
 from app.transcript.answer_view import AnswerView
@@ -382,3 +383,20 @@ def test_bullets_are_of_one_kind_and_numbers_have_room(qapp: object) -> None:
         block = block.next()
     assert styles == {QTextListFormat.Style.ListDisc, QTextListFormat.Style.ListDecimal}
     assert document.indentWidth() >= QFontMetricsF(document.defaultFont()).horizontalAdvance("100. ")
+
+
+def test_tasks_have_boxes_apart_from_their_text(qtbot: QtBot) -> None:
+    view = ProseView()
+    qtbot.addWidget(view)
+    view.set_markdown("- [x] done\n- [ ] open\n  - [ ] below\n- plain\n\n1. [x] counted\n\nend")
+    view.resize(400, view.heightForWidth(400))
+    blocks = [view.document().findBlockByNumber(number) for number in range(6)]
+    assert [block.text() for block in blocks] == ["done", "open", "below", "plain", "☑ counted", "end"]
+    assert [is_task(block) for block in blocks] == [True, True, True, False, False, False]
+    assert [block.blockFormat().indent() for block in blocks[:3]] == [1, 1, 2]
+    view.show()
+    line = blocks[0].layout().lineAt(0)
+    left, middle = line.naturalTextRect().left(), round(line.y() + line.ascent() / 2)
+    colours = [view.grab().toImage().pixelColor(round(left) - at, middle).name() for at in range(1, SIZES.gap + 3)]
+    assert theme.theme().accent in colours  # a box
+    assert theme.theme().accent not in colours[: SIZES.gap - 2]  # that does not touch the text
