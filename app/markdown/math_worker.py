@@ -1,7 +1,8 @@
 """Turns LaTeX into SVG in a process of its own, line by line: `python -m app.markdown.math_worker`. Knows no Qt.
 
 A formula can be written so that laying it out takes for ever or all memory; the window ends this process then, and
-the system refuses it more than MEMORY. Nothing but outlines leaves it, so an SVG can neither load nor run anything.
+the system refuses it more than MEMORY. Nothing but outlines, and letters that have none, leaves it, so an SVG can
+neither load nor run anything.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from contextlib import suppress
 from typing import Any, BinaryIO
 
 import msgspec
+
+from app.markdown.math_letters import has_letters, with_boxes, with_letters
 
 EM = 100  # units of the SVG to the font's size
 MEMORY = 1 << 30
@@ -59,20 +62,28 @@ def _svg(task: Task) -> str:
     ziamath: Any = importlib.import_module("ziamath")  # its types do not name what it exports
     if len(task.tex) > LONGEST_TEX:
         raise ValueError("too long")
-    if any(ord(character) > 0x2E7F and not 0x1D400 <= ord(character) < 0x1D800 for character in task.tex):
-        raise ValueError("a character that the font for formulas does not have")
     # What it does not know it would print as it is; then rather the whole source than half of it.
     if _UNKNOWN.search(latex2mathml.converter.convert(task.tex)):
         raise ValueError("an unknown command")
     ziamath.config.svg2, ziamath.config.precision = False, 2
-    return str(ziamath.Latex(task.tex, size=EM, inline=not task.display).svg())
+    if not has_letters(task.tex):
+        return _outlines(str(ziamath.Latex(task.tex, size=EM, inline=not task.display).svg()))
+    if "\\tag" in task.tex:
+        raise ValueError("a number beside letters")
+    mathml, letters = with_boxes(importlib.import_module("ziamath.tex").tex2mml(task.tex, inline=not task.display))
+    return with_letters(_outlines(str(ziamath.Math(mathml, size=EM).svg())), letters)
 
 
-def _drawing(svg: str) -> Drawing:
+def _outlines(svg: str) -> str:
+    """The drawing as it came, if there is nothing else in it."""
     if len(svg) > LONGEST_SVG:
         raise ValueError("too large")
     if not set(_TAGS.findall(svg)) <= _ALLOWED:
         raise ValueError("not only outlines")
+    return svg
+
+
+def _drawing(svg: str) -> Drawing:
     view = _VIEW.search(svg)
     if view is None:
         raise ValueError("no size")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 
@@ -16,7 +17,7 @@ from app.markdown import math_service as service_module
 from app.markdown.math_object import OBJECT, spans
 from app.markdown.math_service import MathService
 from app.markdown.math_text import put_back, take_formulas
-from app.markdown.math_worker import Drawing, Task, draw
+from app.markdown.math_worker import EM, Drawing, Task, draw
 from app.markdown.prose_view import ProseView
 from app.transcript.answer_view import AnswerView
 
@@ -71,9 +72,38 @@ def test_a_formula_becomes_outlines(tex: str) -> None:
     assert drawing.ascent > drawing.descent > 0
 
 
+@OF_LIBRARIES
+@pytest.mark.parametrize(
+    ("tex", "letters"),
+    [
+        (r"v = \frac{\text{距离 in km}}{\mathrm{时间}}", ["距离", "时", "间"]),
+        (r"速度_{中} \le \sqrt{字}，", ["速", "度", "中", "字", "，"]),
+    ],
+)
+@pytest.mark.parametrize("display", [True, False])
+def test_chinese_letters_stand_in_a_formula_as_text(tex: str, letters: list[str], display: bool) -> None:
+    drawing = draw(Task(tex, display))
+    assert drawing.problem == ""
+    pattern = r'<text x="(\S+)" y="\S+" font-size="(\S+)" font-family="sans-serif" fill="black">(.+?)</text>'
+    drawn = re.findall(pattern, drawing.svg)
+    assert sorted(letters) == sorted(text for _, _, text in drawn)
+    assert all(0 <= float(left) < drawing.width * EM and 40 < float(size) <= EM for left, size, _ in drawn)
+    assert "#fe01" not in drawing.svg
+
+
 @pytest.mark.parametrize(
     "tex",
-    [r"\unknown{x}", r"\frac{1}{", r"\def\a{\a\a}\a", "{" * 500, "速度", "", "a & < b", "x" * 9_000, r"\text{\foo}"],
+    [
+        r"\unknown{x}",
+        r"\frac{1}{",
+        r"\def\a{\a\a}\a",
+        "{" * 500,
+        "速" * 9_000,
+        "",
+        "a & < b",
+        "x" * 9_000,
+        r"\text{\foo}",
+    ],
 )
 def test_what_cannot_be_drawn_says_why(tex: str) -> None:
     drawing = draw(Task(tex, True))
