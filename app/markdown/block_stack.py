@@ -9,7 +9,16 @@ from PySide6.QtWidgets import QWidget
 
 from app.look.theme import SIZES
 from app.look.throttle import Throttle
-from app.markdown.blocks import JOINED, Block, BlockSplitter, Kind, runs, split, weight
+from app.markdown.blocks import (
+    JOINED,
+    Block,
+    BlockSplitter,
+    Kind,
+    plain_pieces,
+    runs,
+    split_slowly,
+    weight,
+)
 from app.markdown.code_view import CodeView
 from app.markdown.prose_view import ProseView
 from app.markdown.table_view import TableView
@@ -20,9 +29,21 @@ class NotesView(ProseView):
     """The footnotes below a text, in a quieter colour."""
 
 
+class PlainView(ProseView):
+    """A piece of what the user typed."""
+
+
 Part = ProseView | CodeView | TableView
-KINDS: dict[Kind, type[Part]] = {"prose": ProseView, "code": CodeView, "table": TableView, "notes": NotesView}
+KINDS: dict[Kind, type[Part]] = {
+    "prose": ProseView,
+    "code": CodeView,
+    "table": TableView,
+    "notes": NotesView,
+    "plain": PlainView,
+}
 FRAME_MS = 33
+END = Block("")
+SPLITTING = 2_000  # the `weight` of looking for a block
 AT_ONCE = 6_000  # the `weight` that is laid out before anybody goes on: 7 ms
 
 
@@ -39,36 +60,30 @@ class BlockStack(QWidget):
         self._splitter: BlockSplitter | None = None
         self._shown = 0  # how many of the splitter's finished blocks are drawn for good
         self._throttle = Throttle(self._draw, FRAME_MS, self)
-        self._left: Iterator[Block] = iter(())  # of a finished text, what is not laid out yet
-        self._next: Block | None = None  # the first of these
+        self._left: Iterator[Block | None] | None = None  # of a finished text, what is not laid out yet
         self._placer = QTimer(self)
         self._placer.setSingleShot(True)
         self._placer.timeout.connect(self._placed_anew)
         self._heights: dict[Part, tuple[int, int]] = {}  # for which width, how high
+        self._places: dict[Part, tuple[int, int, int]] = {}  # top, width and height
 
     @property
     def filled(self) -> bool:
         """Is all of the text laid out?"""
-        return self._next is None
+        return self._left is None
 
     def set_text(self, text: str, ahead: bool = False) -> None:
         """Show a finished text; a long one, or one that is made `ahead` of its being seen, in slices."""
-        self._splitter = None
-        self._clear(0)
-        self._left = runs(split(text))
-        self._next = next(self._left, None)
-        done = 0
-        while self._next is not None and not ahead and done < AT_ONCE:
-            done += weight(self._next.text)
-            self._fill_one()
-        if self._next is not None:
-            slices().add(self, self._fill)
-        self._placed_anew()
+        self._begin(runs(split_slowly(text)), ahead)
+
+    def set_plain(self, text: str, ahead: bool = False) -> None:
+        """Show what the user typed, likewise."""
+        self._begin(plain_pieces(text), ahead)
 
     def start(self, text: str) -> None:
         """Show a text that `grow` will add to."""
         self._splitter = BlockSplitter()
-        self._left, self._next = iter(()), None
+        self._left = None
         self._shown = 0
         self._clear(0)
         self._splitter.feed(text)
@@ -91,7 +106,7 @@ class BlockStack(QWidget):
             if isinstance(part, ProseView):
                 part.set_caret(False)
             elif isinstance(part, CodeView):
-                part.settle(fold=False)
+                part.settle()
         slices().add(self, self._join)
 
     def restyle(self) -> None:
@@ -111,19 +126,34 @@ class BlockStack(QWidget):
     def resizeEvent(self, _event: object) -> None:
         self._place()
 
+    def _begin(self, blocks: Iterator[Block | None], ahead: bool) -> None:
+        self._splitter = None
+        self._clear(0)
+        self._left = blocks
+        done = 0
+        while self._left is not None and not ahead and done < AT_ONCE:
+            done += self._fill_one()
+        if self._left is not None:
+            slices().add(self, self._fill)
+        self._placed_anew()
+
     def _fill(self) -> bool:
         """Lay out the next block; are there more?"""
-        if self._next is not None:
-            self._fill_one()
+        count = len(self.parts)
+        self._fill_one()
+        if len(self.parts) != count or self._left is None:
             self._placed_anew()
-        return self._next is not None
+        return self._left is not None
 
-    def _fill_one(self) -> None:
-        assert self._next
-        self._put(len(self.parts), self._next)
-        if isinstance(part := self.parts[-1], CodeView):
-            part.settle(fold=True)
-        self._next = next(self._left, None)
+    def _fill_one(self) -> int:
+        """The next block, or a step towards it; how heavy that was."""
+        block = next(self._left, END) if self._left is not None else END
+        if block is END:
+            self._left = None
+        elif block is not None:
+            self._put(len(self.parts), block, whole=True)
+            return weight(block.text)
+        return SPLITTING
 
     def _height(self, part: Part, width: int) -> int:
         known = self._heights.get(part)
@@ -151,7 +181,7 @@ class BlockStack(QWidget):
         if not group:
             return False
         first = self.parts.index(group[0])
-        joined = self._prose(notes=False)
+        joined = self._prose()
         joined.set_markdown("\n\n".join(part.markdown for part in group))
         self.parts[first : first + len(group)] = [joined]
         joined.show()
@@ -172,7 +202,7 @@ class BlockStack(QWidget):
             group = [prose] if prose else []
         return []
 
-    def _put(self, number: int, block: Block) -> None:
+    def _put(self, number: int, block: Block, whole: bool = False) -> None:
         part = self.parts[number] if number < len(self.parts) else None
         if part is None or type(part) is not KINDS[block.kind]:
             self._clear(number)
@@ -181,16 +211,18 @@ class BlockStack(QWidget):
             part.show()
         self._heights.pop(part, None)
         if isinstance(part, CodeView):
-            part.set_code(block.text, block.language)
+            part.set_code(block.text, block.language, whole)
         elif isinstance(part, TableView):
             part.set_table(block.text)
+        elif block.kind == "plain":
+            part.set_plain(block.text)
         else:
             part.set_markdown(block.text)
 
     def _make(self, block: Block) -> Part:
         if block.kind == "code":
             return self._code()
-        return self._table() if block.kind == "table" else self._prose(KINDS[block.kind] is NotesView)
+        return self._table() if block.kind == "table" else self._prose(KINDS[block.kind])
 
     def _table(self) -> TableView:
         view = TableView(self)
@@ -198,8 +230,10 @@ class BlockStack(QWidget):
         view.resized.connect(lambda: self._grown(view))
         return view
 
-    def _prose(self, notes: bool) -> ProseView:
-        view = NotesView(self, soft=True) if notes else ProseView(self, self._soft)
+    def _prose(self, kind: type[Part] = ProseView) -> ProseView:
+        view = PlainView(self) if kind is PlainView else ProseView(self, self._soft)
+        if kind is NotesView:
+            view = NotesView(self, soft=True)
         view.link.connect(self.link)
         view.grown.connect(lambda: self._grown(view))
         return view
@@ -225,6 +259,7 @@ class BlockStack(QWidget):
 
     def _discard(self, part: Part) -> None:
         self._heights.pop(part, None)
+        self._places.pop(part, None)
         part.hide()
         part.deleteLater()
 
@@ -236,13 +271,17 @@ class BlockStack(QWidget):
     def _place(self) -> None:
         if not self.testAttribute(Qt.WidgetAttribute.WA_Resized):
             return  # laid out for a width that nobody has asked for, it would be laid out twice
-        top = 0
+        top, width = 0, self.width()
         for part in self.parts:
-            height = self._height(part, self.width())
-            part.setGeometry(0, top, self.width(), height)
+            height = self._height(part, width)
+            if self._places.get(part) != (top, width, height):  # hundreds of parts may be where they belong
+                self._places[part] = (top, width, height)
+                part.setGeometry(0, top, width, height)
             top += height + _gap_below(part)
 
 
 def _gap_below(part: Part) -> int:
+    if isinstance(part, PlainView):
+        return SPLITTING
     # A line of prose has its leading below it, so what follows a box would stand closer than what comes before.
     return SIZES.gap_m + (SIZES.gap if not isinstance(part, ProseView) else 0)

@@ -9,7 +9,7 @@ never takes long.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,13 +19,14 @@ from app.markdown.table_text import belongs_to_table, is_table_head, may_be_tabl
 
 LONG = 2_500  # characters: a paragraph of so many takes 3 ms
 JOINED = 2_500  # the `weight` of what is laid out in one go: 3 ms
+PIECE = 10_000  # characters that are split in one go: 2 ms
 FENCE = re.compile(r"^([ \t]*)(`{3,}|~{3,})[ \t]*([^`\n]*)$")
 LIST_ITEM = re.compile(r"^[ \t]*([-*+]|\d{1,9}[.)])([ \t]|$)")
 INDENTED = re.compile(r"^(  |\t)")
 MATH = re.compile(r"^ {0,3}(\$\$|\\\[)")
 MATH_ENDS = {"$$": "$$", "\\[": "\\]"}
 SENTENCE_END = re.compile(r"[.!?:;][)\"'”’*_]*[ \t]+(?=\S)|[。！？；](?=\S)")
-Kind = Literal["prose", "code", "table", "notes"]
+Kind = Literal["prose", "code", "table", "notes", "plain"]  # plain: a piece of what the user typed
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,10 +220,31 @@ def _dedent(line: str, width: int) -> str:
 
 def split(text: str) -> list[Block]:
     """All blocks of a finished text."""
-    splitter = BlockSplitter()
-    splitter.feed(text)
+    return [block for block in split_slowly(text) if block is not None]
+
+
+def split_slowly(text: str) -> Iterator[Block | None]:
+    """The same a little at a time; None: so much was done, but there is no block yet."""
+    splitter, told = BlockSplitter(), 0
+    for at in range(0, len(text), PIECE):
+        splitter.feed(text[at : at + PIECE])
+        if len(splitter.finished) == told:
+            yield None
+        yield from splitter.finished[told:]
+        told = len(splitter.finished)
     splitter.close()
-    return splitter.finished
+    yield from splitter.finished[told:]
+
+
+def plain_pieces(text: str) -> Iterator[Block]:
+    """What the user typed, cut at line ends so that no piece takes long to lay out."""
+    at = 0
+    while at < len(text):
+        end = at + LONG
+        if end < len(text):
+            end = text.rfind("\n", at, end) + 1 or text.rfind(" ", at, end) + 1 or end
+        yield Block(text[at:end].removesuffix("\n"), "plain")
+        at = end
 
 
 def weight(markdown: str) -> int:
@@ -230,11 +252,13 @@ def weight(markdown: str) -> int:
     return len(markdown) + 40 * markdown.count("\n") + 100 * (markdown.count("$") + markdown.count("\\("))
 
 
-def runs(blocks: list[Block]) -> Iterator[Block]:
-    """The same blocks with neighbouring prose joined, as far as it is laid out within a frame: one text to select from
-    for each run between code and tables."""
+def runs(blocks: Iterable[Block | None]) -> Iterator[Block | None]:
+    """The same blocks with neighbouring prose joined, as far as it is laid out in a slice: fewer texts to come by."""
     prose: list[str] = []
     for block in blocks:
+        if block is None:
+            yield None
+            continue
         is_prose = block.kind == "prose"
         if prose and not (is_prose and sum(map(weight, [*prose, block.text])) <= JOINED):
             yield Block("\n\n".join(prose))

@@ -43,13 +43,13 @@ class CodeText(QPlainTextEdit):
         option = QTextOption.WrapMode
         self.setWordWrapMode(option.WrapAtWordBoundaryOrAnywhere if wrapped else option.NoWrap)
 
-    def height_of_all(self, width: int) -> int:
-        """Of all lines in a view of this width, in pixels."""
+    def height_of_all(self, width: int, rows: int) -> int:
+        """Of all `rows` of the text in a view of this width, in pixels, whether all are put in already or not."""
         document = self.document()
         layout = document.documentLayout()
         if not self.wrapped:
             # Asked of the layout: it rounds a line's height up where font metrics do not.
-            return round(document.blockCount() * layout.blockBoundingRect(document.begin()).height())
+            return round(rows * layout.blockBoundingRect(document.begin()).height())
         self.resize(width, self.height())
         total = 0.0
         block = document.begin()

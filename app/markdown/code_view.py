@@ -16,10 +16,12 @@ from app.look.theme import SIZES, code_font, theme
 from app.markdown.code_colours import CodeColours
 from app.markdown.code_text import CodeText
 from app.markdown.guard import plain_direction
+from app.slices import slices
 from app.words import tr
 
 COPIED_MS = 1500
 FOLDED = 40  # lines
+PIECE = 4_000  # characters that are put in at once
 LONG_LINE = 400  # characters; one of 20,000 would take 40 ms to lay out and 15 ms to paint, with each token
 
 
@@ -37,7 +39,8 @@ class CodeView(QFrame):
         self.language = ""
         self.folded = False
         self._settled = False
-        self._shown = ""
+        self._shown = self._wanted = ""
+        self._rows = 1
         self._lines = 1
         self._label = QLabel(self)
         self._label.setObjectName("codeLabel")
@@ -53,7 +56,8 @@ class CodeView(QFrame):
         self.restyle()
         self.retranslate()
 
-    def set_code(self, code: str, language: str) -> None:
+    def set_code(self, code: str, language: str, whole: bool = False) -> None:
+        """`whole`: no more is coming, and nobody has watched it being written, so a long one is folded."""
         if language != self.language:
             self.language = language
             self._label.setText(language[:40] or tr("code"))
@@ -62,13 +66,19 @@ class CodeView(QFrame):
             self.code = code
             self.text.source = code
             self._lines = code.count("\n") + 1
+            self.folded = whole and self._lines > FOLDED
             self._show()
+        if whole:
+            self.settle()
 
-    def settle(self, fold: bool) -> None:
-        """No more code is coming. A long one is folded if `fold`: nobody has watched it being written."""
+    def settle(self) -> None:
+        """No more code is coming."""
         self._settled = True
-        if self._lines > FOLDED:
-            self._set_folded(fold)
+        self._name_fold()
+        self._fold.setVisible(self._can_fold)
+        self._place()
+        if self._can_fold:
+            self.resized.emit()
 
     def copy(self) -> None:
         QGuiApplication.clipboard().setText(self.code)
@@ -93,7 +103,7 @@ class CodeView(QFrame):
 
     def heightForWidth(self, width: int) -> int:
         self._wrap.setVisible(self._is_wide(width))
-        text = self.text.height_of_all(width - 2 * SIZES.gap_m)
+        text = self.text.height_of_all(width - 2 * SIZES.gap_m, self._rows)
         fold = SIZES.row if self._can_fold else SIZES.gap_s
         return SIZES.row + text + SIZES.gap_m + fold + self._bar_height(width)
 
@@ -107,18 +117,28 @@ class CodeView(QFrame):
         return self._settled and self._lines > FOLDED
 
     def _show(self) -> None:
-        """Put what is to be seen of the code into the text."""
-        shown = _displayed(self.code, FOLDED if self.folded else None)
-        if shown.startswith(self._shown):
-            cursor = QTextCursor(self.text.document())
-            cursor.movePosition(QTextCursor.MoveOperation.End)
-            cursor.insertText(shown[len(self._shown) :])
-        else:
-            self.text.setPlainText(shown)
-        self._shown = shown
+        """Put what is to be seen of the code into the text, a long one in slices."""
+        wanted = self._wanted = _displayed(self.code, FOLDED if self.folded else None)
+        if not wanted.startswith(self._shown):
+            self.text.clear()
+            self._shown = ""
+        if self._insert():
+            slices().add(self, self._insert)
         # Counted rather than asked of the layout, which knows a line's width only after it was drawn.
-        self._longest = max(len(line.expandtabs(4)) for line in shown.split("\n"))
-        self.colours.refresh(shown)
+        lines = wanted.split("\n")
+        self._rows, self._longest = len(lines), max(len(line.expandtabs(4)) for line in lines)
+        self.colours.refresh(wanted)
+
+    def _insert(self) -> bool:
+        """The next piece of what is to be seen; are there more?"""
+        piece = self._wanted[len(self._shown) : len(self._shown) + PIECE]
+        cursor = QTextCursor(self.text.document())
+        cursor.movePosition(QTextCursor.MoveOperation.End)
+        cursor.insertText(piece)
+        self._shown += piece
+        if self.text.wrapped and piece:
+            self.resized.emit()
+        return len(self._shown) < len(self._wanted)
 
     def _set_folded(self, folded: bool) -> None:
         if folded != self.folded:

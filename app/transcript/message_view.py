@@ -25,6 +25,8 @@ from app.commands.place_keys import meant
 from app.composer.chips import SentFiles
 from app.composer.choices import Choices
 from app.look.theme import SIZES, theme
+from app.markdown.block_stack import BlockStack
+from app.markdown.blocks import LONG
 from app.markdown.prose_view import ProseView
 from app.markdown.selection import scope_of
 from app.transcript.action_row import ActionRow
@@ -99,7 +101,7 @@ class MessageView(QWidget):
     @property
     def filled(self) -> bool:
         """Is all of it laid out?"""
-        return not isinstance(self.body, AnswerView) or self.body.filled
+        return isinstance(self.body, ProseView) or self.body.filled
 
     def grow(self, piece: str) -> None:
         self._text += piece
@@ -161,7 +163,7 @@ class MessageView(QWidget):
         self.row.restyle()
         if self.files is not None:
             self.files.restyle()
-        self._natural = self.body.natural_width() if isinstance(self.body, ProseView) else 0
+        self._natural = self.body.natural_width() if isinstance(self.body, ProseView) else SIZES.column
 
     def retranslate(self) -> None:
         self.body.retranslate()
@@ -207,7 +209,7 @@ class MessageView(QWidget):
             return self.editor.height_for(width)
         if self._bubble is not None and not self._text:  # files alone
             return 0
-        if isinstance(self.body, ProseView):
+        if not isinstance(self.body, AnswerView):
             inner = self._bubble_width(width) - 2 * SIZES.gap_l
             return self.body.heightForWidth(inner) + SIZES.gap_m + SIZES.gap_s  # the last line has its own space below
         if not self._text and not self._streaming:
@@ -241,15 +243,13 @@ class MessageView(QWidget):
     # --- what is said -----------------------------------------------------------------------------------------------
 
     def _make_body(self, message: ChatMessage, streaming: bool, ahead: bool) -> None:
-        self.body: ProseView | AnswerView
+        self.body: ProseView | BlockStack | AnswerView
         self._bubble: QFrame | None = None
         self._natural = 0
         if message.role == "user":
             self._bubble = QFrame(self)
             self._bubble.setObjectName("bubble")
-            self.body = ProseView(self._bubble)
-            self.body.set_plain(message.content)
-            self._natural = self.body.natural_width()
+            self._make_question(self._bubble, message.content, ahead)
             return
         self.body = AnswerView(self)
         self.body.resized.connect(self.resized)
@@ -258,6 +258,17 @@ class MessageView(QWidget):
             self.body.start(message.content, message.thought_seconds)
         else:
             self.body.set_text(message.content, message.thought_seconds, ahead)
+
+    def _make_question(self, bubble: QFrame, text: str, ahead: bool) -> None:
+        if len(text) <= LONG:
+            self.body = ProseView(bubble)
+            self.body.set_plain(text)
+            self._natural = self.body.natural_width()
+            return
+        self.body = BlockStack(bubble)  # in pieces: 200,000 characters would take 160 ms
+        self.body.resized.connect(self.resized)
+        self.body.set_plain(text, ahead)
+        self._natural = SIZES.column
 
     def _tell(self) -> None:
         message = self.message

@@ -18,6 +18,7 @@ from app.commands.command_set import keys_of, title_of
 from app.commands.commands import BY_NAME, COMMANDS, IN_PLACE, PLACES, plain
 from app.commands.finder import Entry, command_entries, matching
 from app.wiring import Chickadee
+from tests.app.test_window import SECONDS
 
 Ask = Callable[[Chickadee, str], None]
 WITH_CODE = "Look:\n\n```python\nprint(1)\n```\n\nand\n\n~~~\nlast\n~~~\n\nDone."
@@ -124,10 +125,11 @@ def test_the_help_sheet_lists_every_command(chickadee: Chickadee) -> None:
     sheet.close()
 
 
-def test_about_names_versions_and_licences(chickadee: Chickadee) -> None:
+def test_about_names_versions_and_licences(chickadee: Chickadee, qtbot: QtBot) -> None:
     chickadee.window.commands.run("about")
     about = chickadee.sheets.about
     assert about is not None
+    qtbot.waitUntil(about.copy_button.isEnabled, timeout=SECONDS)  # packages are asked in a thread
     about.copy_button.click()
     text = QGuiApplication.clipboard().text()
     for part in ("Chickadee 0.1.0: MIT", "llama.cpp", "ik_llama.cpp", "Qt (in PySide6", "SmolLM2", "Python 3"):

