@@ -177,16 +177,15 @@ class Chickadee(QObject):
         )
         ChatCommands(self.window, self.shelf, deeds)
         self.beginning = Beginning(self.window, self.shelf, self.open_chat)
-        self.assistant.listeners.append(self.beginning.stands)
         settings, personas = self.preferences.settings, Personas(self.library)
         self.options = ChatOptionsControl(self.window, self.shelf, settings, personas, self._opened.start)
         self.watching = Watching(self.window, self.assistant, self.shelf)
         self.appearance.shown += [self.window, self.watching, self.preferences, self.sheets, self.options]
         self.keeping = Keeping(self.preferences, self.librarian, self._folders, cache_folder())
         self.settings_plan = SettingsPlan(self.preferences, self.models.planner, self.models.options.question)
-        self.assistant.listeners.append(self.settings_plan.stands)
+        self.assistant.listeners += [self.beginning.stands, self.settings_plan.stands]
         bind("kept", self.keeping.open)
-        self.appearance.shown += [self.models, self.librarian, self.keeping, self]
+        self.appearance.shown += [self.models, self.librarian, self]
 
     # --- what the user does -----------------------------------------------------------------------------------------
 

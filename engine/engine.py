@@ -143,11 +143,12 @@ class Engine:
             chat.memory.open(request.chat, prompt)
             stops = (*chat.template.stops, *request.stop)
             answer = Answer(chat.session, sampler, kv, stops, chat.judge.observe, drafting)
+            self.pulses.follow(answer)
             opening = "" if request.continue_last else opened_thought(prompt, chat.template.vocabulary.text)
             events = answer.events(request.id, prompt, request.max_tokens, request.trace)
             for event in with_opening(opening, events):
                 if self.pulses.due(last=isinstance(event, Finished)):
-                    yield self.pulses.of(chat, answer)
+                    yield self.pulses.of(chat)
                 yield event
             self._last_tokens = prompt + answer.counts.tokens
             chat.memory.has_read(len(prompt) - answer.counts.reused, answer.counts.prompt_seconds)

@@ -33,10 +33,13 @@ class Pulses:
         """Is it time for another one? In any case for the `last` one of an answer."""
         return self.on and (last or self._clock() - self._told >= EVERY_SECONDS)
 
-    def of(self, chat: LoadedModel | None, answer: Answer | None = None) -> Pulse:
-        """How things stand. `answer`: the one under way; None: show the last one."""
+    def follow(self, answer: Answer) -> None:
+        """It is under way, or was the last one: kept also while nobody looks, for who looks afterwards."""
+        self._answer = answer
+
+    def of(self, chat: LoadedModel | None) -> Pulse:
+        """How things stand."""
         self._told = self._clock()
-        self._answer = answer or self._answer
         if self._answer and (chat is None or self._answer.session is not chat.session):
             self._answer = None  # of a model that is no longer loaded
         computer = memory()

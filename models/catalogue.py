@@ -33,6 +33,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     feed_forward: int
     vocabulary: int
     context: int
+    attention: int = 0
 
     @property
     def estimate(self) -> Estimate:
@@ -45,6 +46,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             feed_forward=self.feed_forward,
             vocabulary=self.vocabulary,
             n_ctx_train=self.context,
+            attention=self.attention,
             quantisation=self.quantisation,
         )
 

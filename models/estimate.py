@@ -17,8 +17,8 @@ USUAL = ((0.2e9, 30, 576), (0.45e9, 32, 960), (0.8e9, 24, 896), (2e9, 28, 1536),
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
-    """`size`: bytes of the file. `kv_width`: numbers in one token's keys and values of one layer. `guessed`: the shapes
-    are those that such models usually have."""
+    """`size`: bytes of the file. `kv_width`: numbers in one token's keys and values of one layer; `attention`: in its
+    queries, 0 for as many as in `embedding`. `guessed`: the shapes are those that such models usually have."""
 
     name: str
     size: int
@@ -28,6 +28,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     feed_forward: int
     vocabulary: int
     n_ctx_train: int = 0
+    attention: int = 0
     quantisation: str = ""
     guessed: bool = False
 

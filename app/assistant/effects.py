@@ -11,14 +11,13 @@ from PySide6.QtCore import QObject, Signal
 
 from app.assistant.plan_words import choices_words, context_words, speed_words
 from app.assistant.planner import Planner
-from app.settings.schema import ENGINE
+from app.settings.schema import NAMES
 from app.words import tr
 from models.verdict import Ask, Verdict
 
 # The settings whose every choice is planned, in the order in which they are asked. A library of another process takes
 # a second, so it comes last.
 CHOICES = {"kv_type": ("f16", "q8_0", "q4_0"), "flash_attention": ("on", "off"), "backend": ("llama", "ik")}
-NAMES = {setting.key: dict(setting.choices) for setting in ENGINE}
 
 
 class Effects(QObject):

@@ -16,10 +16,13 @@ from app.look.theme import SIZES, theme
 from app.panel.observed import CacheMap, MemoryParts, Observed
 from app.panel.plots import CostPlot, Plot
 from app.panel.strip import Part, Strip
-from app.words import mark, tr, tr_n
+from app.settings.schema import NAMES
+from app.words import mark, tr
+from engine.protocol import HeadGroup
 
 IMPORT_MS = 20
 TOOK = mark("{name}: {accepted} of {drafted} drafted tokens accepted")
+GROUPS = ("accent", "number", "keyword")  # colours
 AGO = 60.0  # seconds of the past that the curve shows
 
 
@@ -37,7 +40,7 @@ class EnginePanel(QFrame):
         self.close_button = QToolButton(self)
         self.close_button.clicked.connect(self.closed)
         self._headings = [QLabel(self) for _ in range(5)]
-        self.planned, self.now, self.cache = Strip(), Strip(), Strip()
+        self.planned, self.now, self.cache, self.groups = Strip(), Strip(), Strip(), Strip()
         self.speed, self.drafts, self.saved = QLabel(), QLabel(), QLabel()
         self.steps: Plot | None = None
         self.costs: CostPlot | None = None
@@ -47,7 +50,7 @@ class EnginePanel(QFrame):
         self.retranslate()
 
     def show_chat(self, dropped: int, saved_seconds: float) -> None:
-        """Of the open chat: turns that were left out, and time that was saved in it."""
+        """Of the open chat: tokens that are left out, and time that was saved in it."""
         self._dropped, self._saved = dropped, saved_seconds
         self.show_observed()
 
@@ -56,6 +59,7 @@ class EnginePanel(QFrame):
             return
         self._show_memory(self._observed.memory())
         self._show_cache(self._observed.cache(self._dropped))
+        self._show_groups()
         self._show_speed()
         self._show_curves()
 
@@ -77,14 +81,24 @@ class EnginePanel(QFrame):
 
     def _show_cache(self, cache: CacheMap | None) -> None:
         parts = [
-            Part(tr("Left out"), float(cache.dropped > 0), tr_n("{n} turn", "{n} turns", cache.dropped), "danger"),
-            Part(tr("On the disk too"), cache.saved, f"{cache.saved:,}", "accent"),
-            Part(tr("In memory"), cache.unsaved, f"{cache.unsaved:,}", "string"),
-            Part(tr("Not kept yet"), cache.pending, f"{cache.pending:,}", "number"),
+            Part(tr("Dropped: left out"), cache.dropped, f"{cache.dropped:,}", "danger"),
+            Part(tr("Fixed, saved on the disk"), cache.saved, f"{cache.saved:,}", "accent"),
+            Part(tr("Fixed, in memory only"), cache.unsaved, f"{cache.unsaved:,}", "string"),
+            Part(tr("Pending: not kept yet"), cache.pending, f"{cache.pending:,}", "number"),
             Part(tr("Room"), cache.room, f"{cache.room:,}", "chosen"),
             Part(tr("May grow by"), cache.growth, f"{cache.growth:,}", "hover"),
         ] if cache else []  # fmt: skip
         self.cache.show_parts(tr("This chat's tokens in the cache"), parts)
+
+    def _show_groups(self) -> None:
+        """Heads that keep every token, and those that keep less: only where there are such."""
+        groups = self._observed.pulse.head_groups if self._observed.pulse else ()
+        self._groups_label.setVisible(bool(groups))
+        self.groups.setVisible(bool(groups))
+        self.groups.show_parts(tr("Memory by groups of heads"), [
+            Part(tr(NAMES["kv_mode"][group.mode]), group.bytes, group_words(group), GROUPS[number % len(GROUPS)])
+            for number, group in enumerate(groups)
+        ])  # fmt: skip
 
     def _show_speed(self) -> None:
         pulse = self._observed.pulse
@@ -97,11 +111,11 @@ class EnginePanel(QFrame):
         if pulse and pulse.steps:
             per_step = tr("{n} tokens a step", n=f"{pulse.tokens / pulse.steps:.2f}")
             lines.append(tr("{steps}, ×{gain} by drafting", steps=per_step, gain=f"{pulse.estimated_speedup:.2f}"))
-        self.speed.setText("\n".join(lines) or tr("Nothing was written yet."))
+        _say(self.speed, "\n".join(lines) or tr("Nothing was written yet."))
         drafters = [each for each in pulse.drafters if each.drafted] if pulse else []
         said = [tr(TOOK, name=each.name, accepted=each.accepted, drafted=each.drafted) for each in drafters]
-        self.drafts.setText("\n".join(said) or tr("Nothing was drafted."))
-        self.saved.setText(tr("About {seconds} s in this chat", seconds=f"{max(0.0, self._saved):,.1f}"))
+        _say(self.drafts, "\n".join(said) or tr("Nothing was drafted."))
+        _say(self.saved, tr("About {seconds} s in this chat", seconds=f"{max(0.0, self._saved):,.1f}"))
 
     def _show_curves(self) -> None:
         if self.steps is None or self.costs is None:
@@ -141,10 +155,12 @@ class EnginePanel(QFrame):
         rows.setContentsMargins(SIZES.gap_l, SIZES.gap, SIZES.gap_l, SIZES.gap_l)
         rows.setSpacing(SIZES.gap)
         self._steps_place, self._costs_place = QVBoxLayout(), QVBoxLayout()
-        self._planned_label, self._now_label = QLabel(), QLabel()
+        self._planned_label, self._now_label, self._groups_label = QLabel(), QLabel(), QLabel()
         memory, cache, speed, costs, saved = self._headings
         for widget in (memory, self._planned_label, self.planned, self._now_label, self.now, cache, self.cache):
             rows.addWidget(widget)
+        rows.addWidget(self._groups_label)
+        rows.addWidget(self.groups)
         rows.addWidget(speed)
         rows.addWidget(self.speed)
         rows.addLayout(self._steps_place)
@@ -154,7 +170,15 @@ class EnginePanel(QFrame):
         rows.addWidget(saved)
         rows.addWidget(self.saved)
         rows.addStretch(1)
-        for label in (*self._headings, self._planned_label, self._now_label, self.speed, self.drafts, self.saved):
+        for label in (
+            *self._headings,
+            self._planned_label,
+            self._now_label,
+            self._groups_label,
+            self.speed,
+            self.drafts,
+            self.saved,
+        ):
             label.setWordWrap(True)
             label.setIndent(0)
             label.setTextFormat(Qt.TextFormat.PlainText)
@@ -179,7 +203,7 @@ class EnginePanel(QFrame):
         self.setFixedWidth(SIZES.panel)
         self.close_button.setIcon(icon("close", theme().soft))
         self.close_button.setIconSize(QSize(SIZES.icon, SIZES.icon))
-        for strip in (self.planned, self.now, self.cache):
+        for strip in (self.planned, self.now, self.cache, self.groups):
             strip.fit()
         for plot in (self.steps, self.costs):
             if plot is not None:
@@ -198,9 +222,22 @@ class EnginePanel(QFrame):
         saved.setText(tr("Time saved"))
         self._planned_label.setText(tr("Planned, for a full context"))
         self._now_label.setText(tr("Now"))
+        self._groups_label.setText(tr("Memory by groups of heads"))
         if self.steps is not None and self.costs is not None:
             self.steps.show_axes(tr("seconds"), tr("tokens a step"))
             self.costs.show_axes(tr("tokens in a step"), tr("cost"))
             self.steps.setAccessibleName(tr("Tokens that came of each step, over the last minute"))
             self.costs.setAccessibleName(tr("What steps of several tokens cost"))
         self.show_observed()
+
+
+def _say(line: QLabel, text: str) -> None:
+    """A label lays the whole panel out again, also for the text it has."""
+    if line.text() != text:
+        line.setText(text)
+
+
+def group_words(group: HeadGroup) -> str:
+    """'67 heads, 81 of 512 entries, 1.2 MB'."""
+    held, room, size = f"{group.entries:,}", f"{group.capacity:,}", in_bytes(group.bytes)
+    return tr("{heads} heads, {held} of {room} entries, {size}", heads=group.heads, held=held, room=room, size=size)

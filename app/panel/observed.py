@@ -42,8 +42,8 @@ class MemoryParts:
 
 @dataclass(frozen=True, slots=True)
 class CacheMap:
-    """Tokens, in the order of the cache: `saved` and `unsaved` are cached, `pending` are not yet; `room` is what the
-    cache holds beyond, `growth` what it may still grow by. `dropped` turns of the chat are left out before all."""
+    """Tokens, in the order of the cache: `dropped` ones of the chat are left out before all, `saved` and `unsaved` are
+    cached, `pending` are not yet; `room` is what the cache holds beyond, `growth` what it may still grow by."""
 
     saved: int
     unsaved: int

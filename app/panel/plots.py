@@ -31,6 +31,8 @@ class Plot(QWidget):
         self.plot.setFrameShape(self.plot.Shape.NoFrame)
         self.plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._lines: dict[str, Any] = {}
+        self._shown: object = None
+        self._top = 0.0
         self._legend: Any = self.plot.addLegend(offset=self.LEGEND)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -38,16 +40,25 @@ class Plot(QWidget):
         self.restyle()
 
     def show_lines(self, lines: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> None:
-        """`lines`: x and y by name, drawn in their order."""
-        for name in self._lines.keys() - lines.keys():
+        """`lines`: x and y by name, drawn in their order; nothing where nothing has changed."""
+        if lines == self._shown:
+            return
+        self._shown, known = dict(lines), set(self._lines)
+        for name in known - lines.keys():
             self.plot.removeItem(self._lines.pop(name))
         for name, (x, y) in lines.items():
             if name not in self._lines:
                 self._lines[name] = self.plot.plot(name=name)
             self._lines[name].setData(list(x), list(y))
-        highest = max((max(y, default=0.0) for _, y in lines.values()), default=0.0)
-        self.plot.setYRange(0, max(1.0, highest) * self.ROOM, padding=0)
-        self._colour()
+        self._fit(max((max(y, default=0.0) for _, y in lines.values()), default=0.0))
+        if known != set(self._lines):
+            self._colour()
+
+    def _fit(self, highest: float) -> None:
+        top = max(1.0, highest) * self.ROOM
+        if top != self._top:
+            self._top = top
+            self.plot.setYRange(0, top, padding=0)
 
     def show_axes(self, bottom: str, left: str) -> None:
         label = {"color": theme().soft, "font-size": f"{SIZES.small}px"}
@@ -83,12 +94,16 @@ class CostPlot(Plot):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._marked: object = None
         self._point: Any = self.plot.plot([], [], pen=None, symbol="o", symbolSize=SIZES.gap)
 
     def show_costs(self, names: tuple[str, str], costs: Sequence[tuple[int, float]], batch: int) -> None:
         """`costs`: (tokens, c); `names`: of the curve, and of the line where nothing is gained."""
         ks, cs = [k for k, _ in costs], [c for _, c in costs]
         self.show_lines({names[0]: (ks, cs), names[1]: (ks, ks)} if costs else {})
+        if (ks, cs, batch) == self._marked:
+            return
+        self._marked = ks, cs, batch
         at = [c for k, c in costs if k >= batch][:1] if batch else []
         self._point.setData([batch] if at else [], at)
 

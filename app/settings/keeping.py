@@ -41,13 +41,6 @@ class Keeping(QObject):
     def close(self) -> None:
         self._work.wait()
 
-    def retranslate(self) -> None:
-        if self.page is not None:
-            self._measure()
-
-    def restyle(self) -> None:
-        """The page has no sizes of its own."""
-
     def _add_page(self, dialog: SettingsDialog) -> None:
         self.page = KeptPage(self._kinds.values(), dialog)
         self.page.opened.connect(self._open_folder)

@@ -24,7 +24,7 @@ class KeptRow(QFrame):
         super().__init__(parent)
         self.setObjectName("settingRow")
         self.kind = kind
-        self._asking = False
+        self._asking, self._size = False, (0, 0)
         self.title = label("settingTitle", self)
         self.help, self.total, self.path = (label("settingHelp", self) for _ in range(3))
         self.total.setWordWrap(False)
@@ -37,6 +37,7 @@ class KeptRow(QFrame):
         self.retranslate()
 
     def show_size(self, count: int, size: int) -> None:
+        self._size = count, size
         files = tr_n("{n} file", "{n} files", count)
         self.total.setText(tr("{files}, {size}", files=files, size=in_bytes(size)) if count else tr("Nothing"))
         self.delete_button.setEnabled(count > 0)
@@ -47,6 +48,7 @@ class KeptRow(QFrame):
         self.open_button.setText(tr("Open folder"))
         self.open_button.setAccessibleName(tr("Open the folder of {kind}", kind=title))
         self.keep_button.setText(tr("Keep"))
+        self.show_size(*self._size)
         self._ask(self._asking)
 
     @property

@@ -186,3 +186,4 @@ MODELS = (
     ),
 )  # fmt: skip
 SETTINGS = (*WINDOW, *ANSWER, *ENGINE, *CACHE, *MODELS)
+NAMES = {setting.key: dict(setting.choices) for setting in ENGINE}  # of choices, by the keys of settings

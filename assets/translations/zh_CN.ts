@@ -1858,6 +1858,11 @@
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
+    <source>Dropped: left out</source>
+    <translation>已丢弃：未包含</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
     <location filename="../../app/settings/schema.py"/>
     <source>Engine</source>
     <translation>引擎</translation>
@@ -1869,24 +1874,24 @@
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <source>Free</source>
-    <translation>空闲</translation>
+    <source>Fixed, in memory only</source>
+    <translation>已固定，仅在内存</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <source>In memory</source>
-    <translation>在内存中</translation>
+    <source>Fixed, saved on the disk</source>
+    <translation>已固定，已存盘</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Free</source>
+    <translation>空闲</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
     <location filename="../../app/settings/schema.py"/>
     <source>Keys and values</source>
     <translation>键值缓存</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>Left out</source>
-    <translation>已忽略</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
@@ -1900,13 +1905,13 @@
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <source>Memory now</source>
-    <translation>当前内存</translation>
+    <source>Memory by groups of heads</source>
+    <translation>按注意力头分组的内存</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <source>Not kept yet</source>
-    <translation>尚未保留</translation>
+    <source>Memory now</source>
+    <translation>当前内存</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
@@ -1925,13 +1930,13 @@
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <source>On the disk too</source>
-    <translation>磁盘上也有</translation>
+    <source>Other programs</source>
+    <translation>其他程序</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <source>Other programs</source>
-    <translation>其他程序</translation>
+    <source>Pending: not kept yet</source>
+    <translation>待定：尚未保留</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
@@ -2030,6 +2035,11 @@
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
+    <source>{heads} heads, {held} of {room} entries, {size}</source>
+    <translation>{heads} 个头，{held}/{room} 条，{size}</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>{name}: {accepted} of {drafted} drafted tokens accepted</source>
     <translation>{name}：采纳了 {drafted} 个草稿 token 中的 {accepted} 个</translation>
   </message>
@@ -2037,16 +2047,6 @@
     <location filename="../../app/panel/engine_panel.py"/>
     <source>{n} tokens a step</source>
     <translation>每步 {n} 个 token</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>{n} turn</source>
-    <translation>{n} 轮</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>{n} turns</source>
-    <translation>{n} 轮</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
@@ -3609,7 +3609,7 @@
   <message>
     <location filename="../../engine/graph/dry.py"/>
     <source>Chickadee's own graph computes with flash attention only: leave it on, or choose llama.cpp.</source>
-    <translation>Chickadee 自有计算图只能使用 flash attention：请保持开启，或选择 llama.cpp。</translation>
+    <translation>Chickadee 自研计算图只能使用 flash attention：请保持开启，或选择 llama.cpp。</translation>
   </message>
   <message>
     <location filename="../../engine/graph/modes.py"/>

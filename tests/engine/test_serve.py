@@ -184,6 +184,10 @@ def test_what_it_does_is_told_while_somebody_watches(pipe):
         pass
     while not isinstance(event := pipe.event(), Finished):
         assert not isinstance(event, Pulse)
+    pipe.send(Watch(6, True))  # who looks afterwards sees the last answer
+    while not isinstance(pulse := pipe.event(), Pulse):
+        pass
+    assert (pulse.tokens, pulse.steps) == (event.statistics.decode_tokens, event.statistics.steps)
 
 
 def test_a_failing_load_is_a_sentence(pipe, tmp_path):

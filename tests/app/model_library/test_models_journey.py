@@ -13,9 +13,10 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
+from app.wiring import Chickadee
 from models.default import default_model
 from tests.app.conftest import Opener
-from tests.app.model_library.test_models import SECONDS, press
+from tests.app.model_library.conftest import SECONDS, press
 from tests.app.test_window import Ask
 
 TRAP = """
@@ -28,6 +29,7 @@ def heard(event, arguments):
 
 sys.addaudithook(heard)
 """
+JOURNEY = "CHICKADEE_JOURNEY"
 _trapped: list[str] = []  # of this process; an audit hook stays until the process ends
 
 
@@ -59,14 +61,33 @@ def connections(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[lis
     assert found == []
 
 
-def test_add_judge_load_chat_remove_without_a_connection(
+def alone() -> list[str] | None:
+    """The command that runs another one in a network with nothing in it; None where that is refused."""
+    for options in (["--net"], ["--net", "--map-root-user"]):
+        command = ["unshare", *options]
+        if shutil.which("unshare") and subprocess.run([*command, "true"], capture_output=True).returncode == 0:
+            return command
+    return None
+
+
+def test_the_journey_in_a_network_with_nothing_in_it() -> None:
+    """Where namespaces are not allowed it is run as it is; attempts are trapped in any case."""
+    test = f"{__file__}::test_add_judge_load_chat_watch_delete_without_a_connection"
+    command = [*(alone() or []), sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {JOURNEY: "1"})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 passed" in done.stdout
+
+
+@pytest.mark.skipif(JOURNEY not in os.environ, reason="the test above runs it")
+def test_add_judge_load_chat_watch_delete_without_a_connection(
     connections: list[str], open_window: Opener, qtbot: QtBot, ask: Ask, tmp_path: Path
 ) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()
-    path = folder / "wren.gguf"
+    path, own = folder / "wren.gguf", tmp_path / "data" / "models" / "robin.gguf"
     shutil.copyfile(default_model(), path)
-    chickadee = open_window(model=default_model(), command=None, max_tokens=6)
+    chickadee = open_window(model=default_model(), command=None, max_tokens=24)
     chickadee.models.open()
     dialog = chickadee.models.dialog
     assert dialog
@@ -80,6 +101,7 @@ def test_add_judge_load_chat_remove_without_a_connection(
     conversation = chickadee.shelf.current
     qtbot.waitUntil(lambda: len(conversation.messages) == 2 and not conversation.busy, timeout=SECONDS)
     assert conversation.messages[-1].content.strip()
+    watch(chickadee, qtbot)
     press(qtbot, dialog, key, "unload")
     qtbot.waitUntil(lambda: not chickadee.client.running, timeout=SECONDS)
     assert chickadee.assistant.standing.problem is None
@@ -89,8 +111,28 @@ def test_add_judge_load_chat_remove_without_a_connection(
     press(qtbot, dialog, key, "unload")
     press(qtbot, dialog, key, "forget")
     qtbot.waitUntil(lambda: key not in dialog.rows, timeout=SECONDS)
+    assert path.exists()  # in a folder of the user's
+    own.parent.mkdir(exist_ok=True)
+    path.rename(own)  # as if it had been downloaded
+    chickadee.models.look()
+    press(qtbot, dialog, ("here", own), "remove")
+    qtbot.waitUntil(lambda: ("here", own) not in dialog.rows, timeout=SECONDS)
     qtbot.mouseClick(dialog.close_button, Qt.MouseButton.LeftButton)
-    assert path.exists()
+    assert not own.exists()
+
+
+def watch(chickadee: Chickadee, qtbot: QtBot) -> None:
+    """Opened after the answer, the panel tells of it."""
+    chickadee.window.commands.run("engine")
+    panel = chickadee.watching.panel
+    qtbot.waitUntil(lambda: "Writing: " in panel.speed.text(), timeout=SECONDS)
+    assert "in this chat" in panel.saved.text()
+    numbers = chickadee.assistant.standing.statistics
+    assert numbers
+    cached = {part.name: part.text for part in panel.cache.parts}
+    assert int(cached["Fixed, in memory only"]) + int(cached.get("Pending: not kept yet", 0)) == numbers.context_tokens
+    assert [part.name for part in panel.planned.parts] == ["Weights", "Keys and values", "Everything else"]
+    qtbot.waitUntil(lambda: panel.costs is not None, timeout=SECONDS)
 
 
 def test_the_trap_hears_an_attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from pytestqt.qtbot import QtBot
 
 from app.commands.commands import BY_NAME
 from app.wiring import Chickadee
-from engine.protocol import Watch
+from engine.protocol import HeadGroup, Watch
 from tests.app.conftest import Requests
 from tests.app.test_window import Ask
 
@@ -59,3 +60,33 @@ def test_the_time_a_chat_was_saved_is_that_of_its_answers(chickadee: Chickadee, 
         qtbot.waitUntil(partial(has_messages, chickadee, count))
     # The scripted engine says each time: 5 of 20 prompt tokens re-used, 15 read in 0.1 s.
     qtbot.waitUntil(lambda: chickadee.watching.panel.saved.text() == "About 0.1 s in this chat")
+
+
+def test_what_is_left_out_is_told_in_tokens(chickadee: Chickadee, qtbot: QtBot, ask: Ask) -> None:
+    for count in (2, 4):
+        ask(chickadee, "hello")
+        qtbot.waitUntil(partial(has_messages, chickadee, count))
+    chickadee.shelf.current.forget_oldest(1)
+    chickadee.window.commands.run("engine")
+    panel = chickadee.watching.panel
+    # A token has four characters there: "hello", and "echo: hello".
+    qtbot.waitUntil(lambda: "Dropped: left out" in [part.name for part in panel.cache.parts])
+    assert panel.cache.parts[0].text == str(len("hello\n\necho: hello") // 4)
+    chickadee.shelf.current.forget_oldest(-1)
+    qtbot.waitUntil(lambda: "Dropped: left out" not in [part.name for part in panel.cache.parts])
+
+
+def test_groups_of_heads_are_told_where_there_are_such(chickadee: Chickadee, qtbot: QtBot) -> None:
+    chickadee.window.commands.run("engine")
+    observed, panel = chickadee.watching.observed, chickadee.watching.panel
+    qtbot.waitUntil(lambda: observed.pulse is not None)
+    assert panel.groups.isHidden()
+    assert observed.pulse
+    groups = (HeadGroup("exact", 67, 300, 512, 3_000_000), HeadGroup("merged", 23, 81, 512, 1_000_000))
+    observed.take(replace(observed.pulse, head_groups=groups))
+    qtbot.waitUntil(panel.groups.isVisible)
+    assert [part.text for part in panel.groups.parts] == [
+        "67 heads, 300 of 512 entries, 3 MB",
+        "23 heads, 81 of 512 entries, 1 MB",
+    ]
+    assert panel.groups.parts[1].name == "Merged by token (lossy)"

@@ -1,0 +1,44 @@
+"""The process that answers whether models fit: superseded questions, and ends that nobody expected."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+
+from pytestqt.qtbot import QtBot
+
+from app.assistant.planner import Planner
+from app.wiring import Chickadee
+from models.default import default_model
+from models.verdict import Ask, Verdict
+from tests.app.model_library.conftest import SECONDS
+
+
+def hear(heard: list[tuple[object, str]], key: object, verdict: Verdict) -> None:
+    heard.append((key, verdict.verdict))
+
+
+def is_long(heard: list[tuple[object, str]], length: int) -> bool:
+    return len(heard) == length
+
+
+def test_a_planner_that_ends_or_cannot_start_leaves_no_question_open(qtbot: QtBot, chickadee: Chickadee) -> None:
+    for command in ([sys.executable, "-c", "pass"], ["/nowhere/planner"]):
+        planner = Planner(chickadee.window, command)
+        heard: list[tuple[object, str]] = []
+        planner.answered.connect(partial(hear, heard))
+        for key in ("a", "b"):
+            planner.ask(key, Ask())
+        qtbot.waitUntil(partial(is_long, heard, 2), timeout=SECONDS)
+        assert heard == [("a", "unknown"), ("b", "unknown")]
+        planner.close()
+
+
+def test_of_two_questions_under_one_key_the_last_is_answered(qtbot: QtBot, chickadee: Chickadee) -> None:
+    planner = Planner(chickadee.window)
+    heard: list[int] = []
+    planner.answered.connect(lambda _key, verdict: heard.append(verdict.n_ctx))
+    for n_ctx in (512, 1024, 2048):
+        planner.ask("x", Ask(path=str(default_model()), n_ctx=n_ctx, backend="llama"))
+    qtbot.waitUntil(lambda: heard == [2048], timeout=SECONDS)
+    planner.close()

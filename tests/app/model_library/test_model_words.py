@@ -1,0 +1,50 @@
+"""What the window says of models, downloads and plans, and which models can draft for others; without a window."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from app.assistant.plan_words import parts_words, verdict_words
+from app.model_library.model_page import ModelPage
+from app.model_library.model_rows import duration, job_row, parameters
+from models.collection import describe
+from models.downloads import Job
+from models.progress import Progress
+from models.verdict import Verdict
+from tests.models.make_gguf import make_gguf
+
+
+def test_words_for_verdicts() -> None:
+    gib = 1 << 30
+    assert verdict_words(None) == "Working out whether it fits…"
+    assert verdict_words(Verdict()) == "Whether it fits is not known."
+    assert verdict_words(Verdict(verdict="tight", total_bytes=gib, n_ctx=4096, exact=True)) == (
+        "Tight: 1.00 GiB of memory with 4,096 tokens"
+    )
+    assert verdict_words(Verdict(verdict="no", total_bytes=gib)) == "Does not fit: it needs about 1.00 GiB of memory"
+    assert "2,048 tokens would" in verdict_words(Verdict(verdict="no", total_bytes=gib, max_n_ctx=2048))
+
+
+def test_words_for_downloads() -> None:
+    row = job_row(Job(1, "bird.gguf", "running", Progress("receiving", 1 << 20, 4 << 20, 1 << 14)))
+    assert row.facts == "Downloading · 1 MiB of 4 MiB · 16,384 bytes a second · 4 minutes left"
+    assert row.fraction == 0.25
+    assert (duration(5), duration(7200), parameters(1_777_088_000)) == ("1 minute", "2 hours", "1.8B")
+
+
+def test_smaller_models_of_the_same_vocabulary_can_draft(tmp_path: Path) -> None:
+    large = describe(make_gguf(tmp_path / "large.gguf", rows=640))
+    small = describe(make_gguf(tmp_path / "small.gguf"))
+    page = ModelPage(here=[large, small])
+    assert page.drafters_for(large) == [small]
+    assert page.drafters_for(small) == []
+
+
+def test_words_for_the_parts_of_a_plan() -> None:
+    parts = {"weights_mapped": 1 << 30, "weights_repacked": 1 << 29, "kv": 1 << 20, "compute": 1 << 20}
+    parts |= {"draft_kv": 1 << 21, "draft_weights_mapped": 1 << 28}
+    said = parts_words(Verdict(verdict="fits", total_bytes=1, available_bytes=2 << 30, parts=parts, notes=("Note.",)))
+    assert said == (
+        "weights 1.50 GiB · keys and values 1 MiB · draft model 258 MiB · the rest 1 MiB · 2.00 GiB can be used\nNote."
+    )
+    assert parts_words(Verdict()) == ""
