@@ -11,8 +11,8 @@ from PySide6.QtCore import QEventLoop, QTimer
 from PySide6.QtWidgets import QApplication
 
 from app.assistant.standing import Standing
-from app.chats.conversation import Change, Conversation
 from app.folders import open_folders
+from app.open_chats.conversation import Change, Conversation
 from app.wiring import Chickadee
 from models.failures import Failure
 

@@ -11,32 +11,32 @@ from PySide6.QtWidgets import QApplication, QFileDialog
 
 from app.assistant.assistant import Assistant
 from app.assistant.engine_client import EngineClient
-from app.assistant.problem_notice import ProblemNotice
 from app.assistant.standing import Standing
-from app.beginning import Beginning
-from app.chats.conversation import Change, Conversation
-from app.chats.persona import Personas
-from app.chats.shelf import Shelf
-from app.chats.unsent import UnsentStore
-from app.commands.chat_commands import ChatCommands, Deeds
-from app.commands.sheets import Sheets
-from app.composer.attaching import Attaching
-from app.composer.context_control import ContextControl
 from app.composer.waiting import waiting_line
+from app.control.appearance import Appearance
+from app.control.attaching import Attaching
+from app.control.beginning import Beginning
+from app.control.chat_commands import ChatCommands, Deeds
+from app.control.chat_options_control import ChatOptionsControl
+from app.control.context_control import ContextControl
+from app.control.keeping import Keeping
+from app.control.librarian import Librarian
+from app.control.message_acts import MessageActs
+from app.control.model_keeper import ModelKeeper
+from app.control.preferences import Preferences
+from app.control.problem_notice import ProblemNotice
+from app.control.settings_plan import SettingsPlan
+from app.control.sheets import Sheets
+from app.control.watching import Watching
 from app.folders import Folders
 from app.library.recovery import open_library
-from app.look.appearance import Appearance
 from app.look.icons import application_icon
 from app.markdown.web_links import ask_about_link
-from app.model_library.model_keeper import ModelKeeper
-from app.panel.watching import Watching
-from app.settings.chat_options_control import ChatOptionsControl
-from app.settings.keeping import Keeping
-from app.settings.preferences import Preferences
+from app.open_chats.conversation import Change, Conversation
+from app.open_chats.persona import Personas
+from app.open_chats.shelf import Shelf
+from app.open_chats.unsent import UnsentStore
 from app.settings.settings import Settings
-from app.settings.settings_plan import SettingsPlan
-from app.sidebar.librarian import Librarian
-from app.transcript.message_acts import MessageActs
 from app.window import Window
 from app.words import tr
 from models.default import default_model

@@ -26,7 +26,7 @@ from tempfile import TemporaryDirectory
 from benchmarks.peers import LlamaServer, OurEngine, Run, environment
 from benchmarks.prompts import Prompt, prompts
 from engine.backend import NAMES
-from engine.machine import default_threads
+from engine.measured.machine import default_threads
 from engine.protocol import BackendName, DraftMode, Lookup
 from models.default import default_model
 

@@ -26,13 +26,13 @@ from engine.draft.chooser import Chooser
 from engine.draft.drafting import Auto, Drafting, Off
 from engine.draft.history import History
 from engine.kv.policy import Always, PartialFixed
-from engine.machine import default_threads
+from engine.kv.session import Session
+from engine.measured.machine import default_threads
 from engine.notes import notes_to_stderr
 from engine.protocol import Sampling
-from engine.session import Session
 from engine.stop import StopFlag
-from engine.template import ChatTemplate
 from engine.tokens import common_prefix
+from engine.words.template import ChatTemplate
 from models.default import default_model
 
 GREEDY = Sampling(temperature=0, repeat_penalty=1)

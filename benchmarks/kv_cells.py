@@ -25,7 +25,7 @@ from engine.graph.model import GraphModel
 from engine.graph.target import GraphTarget
 from engine.huge_pages import start_with_huge_pages
 from engine.kv_mode import EXACT, KVMode, mode_of
-from engine.machine import resident_bytes
+from engine.measured.machine import resident_bytes
 from engine.notes import notes_to_stderr
 from engine.protocol import KVModeName
 from engine.stop import StopFlag

@@ -30,7 +30,7 @@ from engine.folders import cache_folder
 from engine.graph import ranking
 from engine.graph.dry import VERSION
 from engine.kv_mode import EXACT
-from engine.machine import default_threads
+from engine.measured.machine import default_threads
 from models.default import default_model
 from models.failures import Failure
 from models.files import write_atomically

@@ -20,7 +20,7 @@ import psutil
 from benchmarks.peers import GREEDY, OurEngine
 from engine.backend import NAMES
 from engine.kv.ladder import ANSWER_ROOM, SMALLEST, size_class
-from engine.profile import machine_profile
+from engine.measured.profile import machine_profile
 from engine.protocol import BackendName, Generate, Message
 from models.default import default_model
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from engine.backend import backend
 from engine.capi.context import ContextOptions
 from engine.huge_pages import start_with_huge_pages
-from engine.machine import default_threads
+from engine.measured.machine import default_threads
 from engine.notes import notes_to_stderr
 from engine.protocol import BackendName
 from engine.stop import StopFlag, Stopped

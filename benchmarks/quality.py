@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from engine.backend import backend
 from engine.capi.context import ContextOptions
-from engine.machine import default_threads
+from engine.measured.machine import default_threads
 from engine.notes import notes_to_stderr
 from engine.protocol import BackendName
 from engine.stop import StopFlag

@@ -10,11 +10,11 @@ from engine.decode import Pass, Step, decode
 from engine.draft.drafting import Drafting, Off
 from engine.draft.tally import Tally
 from engine.kv.policy import PartialFixed
+from engine.kv.session import Session
 from engine.protocol import Event, Finished, PrefillProgress, Statistics, StopReason, Text, Trace
-from engine.session import Session
 from engine.stop import Stopped
 from engine.target import Sampler
-from engine.text import TextStream
+from engine.words.text import TextStream
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ import msgspec
 
 from engine.costs import Timings
 from engine.folders import cache_folder
-from engine.machine import Fingerprint, fingerprint, library_version
+from engine.measured.machine import Fingerprint, fingerprint, library_version
 from models.files import write_atomically
 from models.shapes import KVType
 

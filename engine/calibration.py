@@ -13,7 +13,7 @@ from itertools import combinations, cycle, islice
 from statistics import median
 
 from engine.costs import KS, Timings
-from engine.machine import usable_cores
+from engine.measured.machine import usable_cores
 from engine.target import Target
 from models.failures import Failure
 

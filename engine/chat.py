@@ -18,7 +18,7 @@ from engine.backend import SHOWN
 from engine.protocol import Finished, Generate, Load, Lookup, Message, ModelInfo, Sampling
 from engine.stop import Stopped
 from engine.terminal import Answered, Output, complain, ctrl_c_stops, default_interrupt, describe, report
-from engine.turns import TooLong, without_oldest
+from engine.words.turns import TooLong, without_oldest
 from models.byte_sizes import parse_bytes
 from models.default import default_model
 from models.failures import Failure

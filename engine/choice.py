@@ -11,7 +11,7 @@ from engine.crash_mark import CrashMark
 from engine.graph import needs as graph_needs
 from engine.ik import needs
 from engine.kv_mode import EXACT, KVMode
-from engine.machine import library_version
+from engine.measured.machine import library_version
 from engine.protocol import BackendName, BackendWish
 from models.failures import Failure
 from models.header import Header

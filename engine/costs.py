@@ -10,8 +10,8 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from engine.drift import Drift
-from engine.profile import Profile
+from engine.measured.drift import Drift
+from engine.measured.profile import Profile
 from models.shapes import KVType, Shapes
 
 KS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48)  # tokens of the passes that are timed
@@ -131,7 +131,7 @@ class CostTable:
         return seconds + (self.pass_seconds(rest, depth + parts * large, rows=1) if rest else 0.0)
 
     def observe(self, k: int, depth: int, seconds: float, rows: int | None = None) -> None:
-        """Learn from a real pass; noise is expected and does not stick (`engine.drift`)."""
+        """Learn from a real pass; noise is expected and does not stick (`engine.measured.drift`)."""
         if k < 1 or depth < 0 or not 0 < seconds < math.inf:
             return
         if self.drift.observe(k, seconds / self._seconds(self._calibrated, k, depth, rows)):

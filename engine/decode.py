@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from engine.draft import chooser
 from engine.draft.drafting import Drafting, Off
-from engine.draft.tree import ROOT, Tree
 from engine.kv.policy import Decision, PartialFixed
+from engine.kv.session import Session
 from engine.protocol import StopReason
-from engine.session import Session
 from engine.stop import Stopped
 from engine.target import Sampler
+from engine.tree import ROOT, Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from engine.draft.follower import Follower
 from engine.draft.model import ModelDrafter
 from engine.folders import cache_folder
 from engine.kv.ladder import size_class
-from engine.plan import Plan
+from engine.memory.plan import Plan
 from engine.protocol import DraftMode, Load
 from engine.stop import StopFlag
 from models.identity import file_identity

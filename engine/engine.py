@@ -17,7 +17,6 @@ from typing import Literal
 from engine.answer import Answer
 from engine.backend import PACKAGES, Backend, OtherLibrary, backend, takes_new_process
 from engine.choice import Choice, choose, wish_for
-from engine.continuing import continued_prompt
 from engine.crash_mark import CrashWatch
 from engine.folders import cache_folder
 from engine.kv.ladder import ANSWER_ROOM, size_class
@@ -25,8 +24,8 @@ from engine.kv.policy import PartialFixed
 from engine.kv.saved import SavedChats
 from engine.kv_mode import EXACT
 from engine.loader import LoadedModel, Loader, kv_mode_of
-from engine.machine import default_threads, library_version, resident_bytes
-from engine.plan import Plan, Wish
+from engine.measured.machine import default_threads, library_version, resident_bytes
+from engine.memory.plan import Plan, Wish
 from engine.planner import plan_for
 from engine.protocol import (
     Count,
@@ -48,7 +47,8 @@ from engine.protocol import (
 from engine.pulse import Pulses
 from engine.stop import StopFlag, Stopped
 from engine.thoughts import opened_thought, with_opening
-from engine.turns import TooLong, turns_to_forget, without_oldest
+from engine.words.continuing import continued_prompt
+from engine.words.turns import TooLong, turns_to_forget, without_oldest
 from models.failures import Failure
 from models.header import read_header
 

@@ -21,7 +21,7 @@ from engine.draft.history import History
 from engine.draft.history_published import PublishedHistory
 from engine.draft.kept import keep_chances, kept_chances
 from engine.kv.policy import Always, Measured, Policy, Published
-from engine.profile import Profile, kept_profile, machine_profile
+from engine.measured.profile import Profile, kept_profile, machine_profile
 from engine.protocol import DraftMode, Generate, KVPolicy
 from engine.target import Target
 from models.failures import Failure

@@ -19,16 +19,16 @@ from engine.judge import Judge
 from engine.kv.ladder import ANSWER_ROOM, size_class
 from engine.kv.memory import ChatMemory
 from engine.kv.saved import Guard, SavedChats
+from engine.kv.session import Session
 from engine.kv_mode import KVMode, mode_of
-from engine.machine import fingerprint
-from engine.parts import DRAFT, given_back
-from engine.plan import Plan
+from engine.measured.machine import fingerprint
+from engine.memory.parts import DRAFT, given_back
+from engine.memory.plan import Plan
 from engine.protocol import Load, ModelInfo
 from engine.rival import Rival
-from engine.session import Session
 from engine.stop import StopFlag
 from engine.target import Target
-from engine.template import ChatTemplate
+from engine.words.template import ChatTemplate
 from models.failures import Failure
 from models.header import Header
 from models.identity import file_identity

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from engine.backend import Backend
-from engine.budget import budget
 from engine.draft.same_vocabulary import check_pair
 from engine.flash_attention import check_kv_type
 from engine.kv_mode import EXACT, KVMode
-from engine.machine import memory
-from engine.plan import DraftFile, Plan, Wish, make_plan
+from engine.measured.machine import memory
+from engine.memory.budget import budget
+from engine.memory.plan import DraftFile, Plan, Wish, make_plan
 from engine.protocol import FlashAttention
 from engine.sizes import DrySizes
 from models.failures import Failure

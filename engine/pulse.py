@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from engine.machine import memory, resident_bytes
+from engine.measured.machine import memory, resident_bytes
 from engine.protocol import Pulse
 
 if TYPE_CHECKING:

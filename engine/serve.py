@@ -15,7 +15,6 @@ import threading
 from typing import TYPE_CHECKING, BinaryIO
 
 from engine.backend import OtherLibrary
-from engine.counter import Counter
 from engine.jobs import Jobs
 from engine.protocol import (
     ENDS,
@@ -45,7 +44,8 @@ from engine.protocol import (
     encode,
 )
 from engine.stop import Stopped
-from engine.turns import TooLong
+from engine.words.counter import Counter
+from engine.words.turns import TooLong
 from models.failures import Failure
 
 if TYPE_CHECKING:

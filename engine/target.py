@@ -13,8 +13,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.draft.tree import Tree
 from engine.protocol import HeadGroup, Sampling
+from engine.tree import Tree
 
 
 class Vocabulary(Protocol):

@@ -26,8 +26,8 @@ TERMINAL = (
 )  # fmt: skip
 # Functions whose sentences are put together from pieces: there every text with a space counts.
 PIECED = {
-    ("engine/engine.py", "_too_long"), ("engine/plan.py", "_finish"), ("engine/plan.py", "_refuse"),
-    ("engine/reasons.py", "usable"), ("engine/reasons.py", "more_context"),
+    ("engine/engine.py", "_too_long"), ("engine/memory/plan.py", "_finish"), ("engine/memory/plan.py", "_refuse"),
+    ("engine/memory/reasons.py", "usable"), ("engine/memory/reasons.py", "more_context"),
 }  # fmt: skip
 # The window's own sentences that are kept with a message, or said before there is a window: made in English.
 STORED = (

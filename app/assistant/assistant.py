@@ -16,13 +16,13 @@ from app.assistant.counting import Counting, Taker
 from app.assistant.engine_end import EngineEnd
 from app.assistant.link import Link
 from app.assistant.loading import Loading
-from app.assistant.options import Options
 from app.assistant.speed import LiveSpeed
 from app.assistant.standing import Ahead, Problem, Standing
 from app.chats.chat_options import applied
-from app.chats.conversation import Conversation
 from app.chats.prompt import with_system, without_oldest
-from app.chats.read_ahead import ReadAhead
+from app.open_chats.conversation import Conversation
+from app.open_chats.read_ahead import ReadAhead
+from app.settings.options import Options
 from engine import protocol
 
 log = logging.getLogger(__name__)

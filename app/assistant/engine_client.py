@@ -11,7 +11,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QProcess, Signal
 
 from app.assistant.engine_end import EngineEnd
-from app.assistant.line_buffer import LineBuffer
+from app.line_buffer import LineBuffer
 from app.processes import end_process
 from engine import protocol
 

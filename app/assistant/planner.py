@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
-from app.assistant.line_buffer import LineBuffer
+from app.line_buffer import LineBuffer
 from app.processes import end_process
 from engine.protocol import Load
 from models.verdict import CHECKOUT, Ask, Verdict, planner_command

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from app.assistant.options import SAMPLING, Options, or_none
+from app.settings.options import SAMPLING, Options, or_none
 from app.settings.schema import ANSWER
 from app.settings.setting import Value
 

@@ -10,11 +10,11 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QToolButton, QWidget
 
 from app.attachments.attachment import Attachment
-from app.chats.unsent import Item
 from app.commands.place_keys import meant
 from app.composer.attachment_text import show_attachment
 from app.look.icons import icon
 from app.look.theme import SIZES, theme
+from app.open_chats.unsent import Item
 from app.words import tr, tr_n
 
 BREAK = "<br>"  # which makes a tool tip HTML

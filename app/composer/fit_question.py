@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.attachments.fitting import HEADING
-from app.chats.unsent import Unsent
+from app.open_chats.unsent import Unsent
 from app.words import tr, tr_n
 
 

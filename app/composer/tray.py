@@ -5,9 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
-from app.chats.unsent import Item, Unsent
 from app.composer.chips import Chip, Flow
 from app.look.theme import SIZES
+from app.open_chats.unsent import Item, Unsent
 from app.words import Saying, mark, said, tr
 
 CHOICES = {

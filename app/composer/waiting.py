@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.assistant.standing import Standing
-from app.chats.conversation import Conversation
+from app.open_chats.conversation import Conversation
 from app.words import mark, tr
 
 SHORT_PROMPT = 256

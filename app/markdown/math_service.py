@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 from PySide6.QtCore import QCoreApplication, QObject, QProcess, QTimer, Signal
 
-from app.assistant.line_buffer import LineBuffer
+from app.line_buffer import LineBuffer
 from app.markdown.math_worker import LONGEST_TEX, Drawing, Task
 from app.processes import end_process
 

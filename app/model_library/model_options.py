@@ -10,10 +10,10 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from app.look.theme import SIZES
 from app.model_library.model_rows import title_of
 from app.model_library.model_settings import ModelSettings, settings_for
-from app.settings.page import Page, Sheet, button, fit, inset, label
-from app.settings.plan_line import PlanLine
 from app.settings.setting import Setting, Value
-from app.settings.setting_row import SettingRow
+from app.settings_view.page import Page, Sheet, button, fit, inset, label
+from app.settings_view.plan_line import PlanLine
+from app.settings_view.setting_row import SettingRow
 from app.words import told, tr
 from models.collection import LocalModel
 from models.failures import Failure

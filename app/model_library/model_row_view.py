@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QV
 
 from app.look.theme import SIZES
 from app.model_library.model_rows import ACTIONS, Action, ModelRow
-from app.settings.page import button, label
+from app.settings_view.page import button, label
 from app.words import tr
 
 PERMILLE = 1000

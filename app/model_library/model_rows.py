@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from app.assistant.plan_words import Tone, tone_of, verdict_words
+from app.plan_words import Tone, tone_of, verdict_words
 from app.words import mark, told, tr, tr_n
 from models.byte_sizes import show_bytes
 from models.catalogue import Entry

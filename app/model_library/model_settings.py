@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from app.assistant.options import OWN_AUTO, Options, or_none
+from app.settings.options import OWN_AUTO, Options, or_none
 from app.settings.schema import ENGINE
 from app.settings.setting import AUTO, Setting, Value
 from app.settings.settings_file import SettingsFile

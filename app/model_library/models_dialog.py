@@ -12,7 +12,7 @@ from app.look.theme import SIZES
 from app.model_library.model_page import SECTIONS, ModelPage
 from app.model_library.model_row_view import ModelRowView
 from app.model_library.model_rows import ModelRow
-from app.settings.page import Page, Sheet, button, fit, heading, inset, label
+from app.settings_view.page import Page, Sheet, button, fit, heading, inset, label
 from app.words import mark, tr
 
 CONSENT = mark(

@@ -10,12 +10,12 @@ from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QApplication, QPushButton, QScrollArea, QWidget
 
 from app.chats.chat import ChatMessage
-from app.chats.conversation import Change, Conversation
 from app.chats.message_actions import Place
 from app.commands.commands import IN_PLACE
 from app.look.icons import icon
 from app.look.tab_stops import step_inside
 from app.look.theme import SIZES, theme
+from app.open_chats.conversation import Change, Conversation
 from app.slices import slices
 from app.transcript.answer_view import AnswerView
 from app.transcript.drag_scroll import DragScroll

@@ -4,91 +4,6 @@
 <context>
   <name>Chickadee</name>
   <message>
-    <location filename="../../app/assistant/plan_words.py"/>
-    <source>Does not fit: it needs {size} of memory</source>
-    <translation>无法运行：需要 {size} 内存</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/plan_words.py"/>
-    <source>Does not fit: {size}; a context of {n} tokens would</source>
-    <translation>无法运行：需要 {size}；{n} 个 token 的上下文则可以</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/plan_words.py"/>
-    <source>Fits: {size} of memory with {n} tokens</source>
-    <translation>可运行：{n} 个 token 时占用内存 {size}</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/plan_words.py"/>
-    <source>Memory: {choices}</source>
-    <translation>内存：{choices}</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/plan_words.py"/>
-    <source>Memory: {size} for each 1,000 tokens</source>
-    <translation>内存：每 1,000 个 token 占 {size}</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/plan_words.py"/>
-    <source>Tight: {size} of memory with {n} tokens</source>
-    <translation>勉强可运行：{n} 个 token 时占用内存 {size}</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/plan_words.py"/>
-    <source>Whether it fits is not known.</source>
-    <translation>不确定能否运行。</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/plan_words.py"/>
-    <source>Working out whether it fits…</source>
-    <translation>正在判断能否运行…</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/plan_words.py"/>
-    <source>about {size}</source>
-    <translation>约 {size}</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/plan_words.py"/>
-    <source>draft model</source>
-    <translation>草稿模型</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/plan_words.py"/>
-    <source>keys and values</source>
-    <translation>键值缓存</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/plan_words.py"/>
-    <source>the rest</source>
-    <translation>其余部分</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/plan_words.py"/>
-    <source>weights</source>
-    <translation>权重</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/plan_words.py"/>
-    <source>{n} tokens a second, as timed here</source>
-    <translation>每秒 {n} 个 token（本机实测）</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/plan_words.py"/>
-    <source>{size} can be used</source>
-    <translation>可用 {size}</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/problem_notice.py"/>
-    <source>Choose another model</source>
-    <translation>选择其他模型</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/problem_notice.py"/>
-    <source>Start engine again</source>
-    <translation>重新启动引擎</translation>
-  </message>
-  <message>
     <location filename="../../app/attachments/refusal.py"/>
     <source>Reading “{name}” took longer than a minute and was stopped. Attach a part, or save it as text.</source>
     <translation>读取“{name}”超过一分钟，已停止。请只附上一部分，或另存为文本。</translation>
@@ -264,11 +179,6 @@
     <translation>上下文已用 {used:,} / {n_ctx:,} 个 token</translation>
   </message>
   <message>
-    <location filename="../../app/chats/conversation.py"/>
-    <source>The chat goes on, but only until you close the window.</source>
-    <translation>对话可以继续，但关闭窗口后不会保留。</translation>
-  </message>
-  <message>
     <location filename="../../app/chats/examples.py"/>
     <source>Explain how a heat pump works, then quiz me on it</source>
     <translation>讲解热泵的工作原理，然后出几道题考考我</translation>
@@ -364,71 +274,6 @@
     <translation>问题读取了 {tokens}，另有 {known} 此前已读</translation>
   </message>
   <message>
-    <location filename="../../app/chats/persona.py"/>
-    <source>A persona needs a name.</source>
-    <translation>角色需要一个名称。</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/persona.py"/>
-    <source>Answer with a list of ten different, surprising ideas, one line each.</source>
-    <translation>用列表给出十个不同的、出人意料的想法，每个一行。</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/persona.py"/>
-    <source>Brainstormer</source>
-    <translation>头脑风暴</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/persona.py"/>
-    <source>Code helper</source>
-    <translation>编程助手</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/persona.py"/>
-    <source>Correct spelling, grammar and style. Keep the language and the meaning. Answer with the new text only.</source>
-    <translation>修正拼写、语法和文风。保持原来的语言和意思。只回答修改后的文本。</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/persona.py"/>
-    <source>Editor</source>
-    <translation>编辑</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/persona.py"/>
-    <source>Summarize what the user writes in at most five short points, in its own language. Add nothing to it.</source>
-    <translation>用原文的语言，把用户写的内容概括为最多五个简短要点。不要添加任何内容。</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/persona.py"/>
-    <source>Summarizer</source>
-    <translation>摘要</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/persona.py"/>
-    <source>There is a persona “{name}” already.</source>
-    <translation>已有名为“{name}”的角色。</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/persona.py"/>
-    <source>Translate what the user writes into English. Answer with the translation only.</source>
-    <translation>把用户写的内容翻译成中文。只回答译文。</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/persona.py"/>
-    <source>Translator</source>
-    <translation>翻译</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/persona.py"/>
-    <source>You are a careful programmer. Answer with working code first, then explain it in a few sentences.</source>
-    <translation>你是一位严谨的程序员。先给出可运行的代码，再用几句话解释。</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/persona.py"/>
-    <source>“{name}” comes with Chickadee. Please choose another name.</source>
-    <translation>“{name}”是 Chickadee 自带的。请换一个名称。</translation>
-  </message>
-  <message>
     <location filename="../../app/chats/sources.py"/>
     <source> (page {pages})</source>
     <translation>（第 {pages} 页）</translation>
@@ -470,8 +315,8 @@
     <location filename="../../app/model_library/model_options.py"/>
     <location filename="../../app/model_library/models_dialog.py"/>
     <location filename="../../app/panel/engine_panel.py"/>
-    <location filename="../../app/settings/chat_panel.py"/>
-    <location filename="../../app/settings/settings_dialog.py"/>
+    <location filename="../../app/settings_view/chat_panel.py"/>
+    <location filename="../../app/settings_view/settings_dialog.py"/>
     <source>Close</source>
     <translation>关闭</translation>
   </message>
@@ -505,26 +350,6 @@
     <location filename="../../app/commands/about.py"/>
     <source>The loaded model is computed by {library}.</source>
     <translation>已加载的模型由 {library} 计算。</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/chat_commands.py"/>
-    <source>Answer copied.</source>
-    <translation>已复制回答。</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/chat_commands.py"/>
-    <source>Code copied.</source>
-    <translation>已复制代码。</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/chat_commands.py"/>
-    <source>There is no answer to copy yet.</source>
-    <translation>还没有可复制的回答。</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/chat_commands.py"/>
-    <source>There is no code in this chat yet.</source>
-    <translation>此对话中还没有代码。</translation>
   </message>
   <message>
     <location filename="../../app/commands/command_set.py"/>
@@ -873,31 +698,6 @@
     <translation>搜索对话和命令</translation>
   </message>
   <message>
-    <location filename="../../app/composer/attaching.py"/>
-    <source>Pasted text</source>
-    <translation>粘贴的文本</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attaching.py"/>
-    <source>Put it into the message</source>
-    <translation>放入消息中</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attaching.py"/>
-    <source>The files could not be searched, so nothing was sent.</source>
-    <translation>无法检索这些文件，因此没有发送任何内容。</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attaching.py"/>
-    <source>The long text goes along as a file.</source>
-    <translation>较长的文本将作为文件附上。</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attaching.py"/>
-    <source>{most} files can go along with one message; the others were left out.</source>
-    <translation>一条消息最多附 {most} 个文件，其余未添加。</translation>
-  </message>
-  <message>
     <location filename="../../app/composer/attachment_text.py"/>
     <source>Text of {name}</source>
     <translation>{name} 的文本</translation>
@@ -1017,29 +817,6 @@
     <location filename="../../app/composer/composer.py"/>
     <source>This model reads text only, so images cannot be attached.</source>
     <translation>此模型只能读取文本，无法添加图片。</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/context_control.py"/>
-    <source>Leave out nothing any more</source>
-    <translation>不再忽略任何内容</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/context_control.py"/>
-    <source>Leave out the oldest turn from now on</source>
-    <translation>从现在起忽略最早的一轮对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/context_control.py"/>
-    <source>The model reads the whole chat again with your next message.</source>
-    <translation>发送下一条消息时，模型会重新读取整个对话。</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/context_control.py"/>
-    <location filename="../../app/model_library/model_keeper.py"/>
-    <location filename="../../app/sidebar/librarian.py"/>
-    <location filename="../../app/transcript/message_acts.py"/>
-    <source>Undo</source>
-    <translation>撤销</translation>
   </message>
   <message>
     <location filename="../../app/composer/drop_hint.py"/>
@@ -1221,6 +998,311 @@
     <translation>{n} 秒</translation>
   </message>
   <message>
+    <location filename="../../app/control/attaching.py"/>
+    <source>Pasted text</source>
+    <translation>粘贴的文本</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/attaching.py"/>
+    <source>Put it into the message</source>
+    <translation>放入消息中</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/attaching.py"/>
+    <source>The files could not be searched, so nothing was sent.</source>
+    <translation>无法检索这些文件，因此没有发送任何内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/attaching.py"/>
+    <source>The long text goes along as a file.</source>
+    <translation>较长的文本将作为文件附上。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/attaching.py"/>
+    <source>{most} files can go along with one message; the others were left out.</source>
+    <translation>一条消息最多附 {most} 个文件，其余未添加。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/bringing.py"/>
+    <location filename="../../app/model_library/models_dialog.py"/>
+    <source>Add file…</source>
+    <translation>添加文件…</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/bringing.py"/>
+    <location filename="../../app/model_library/models_dialog.py"/>
+    <source>Add folder…</source>
+    <translation>添加文件夹…</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/bringing.py"/>
+    <source>Models (*.gguf)</source>
+    <translation>模型 (*.gguf)</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/bringing.py"/>
+    <source>{folder} is no longer looked into; its files stay.</source>
+    <translation>不再在 {folder} 中查找模型；其中的文件仍保留。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/bringing.py"/>
+    <source>{model} is no longer listed; its file stays.</source>
+    <translation>已从列表移除 {model}，其文件保留。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/bringing.py"/>
+    <source>{model} was deleted.</source>
+    <translation>已删除 {model}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/chat_commands.py"/>
+    <source>Answer copied.</source>
+    <translation>已复制回答。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/chat_commands.py"/>
+    <source>Code copied.</source>
+    <translation>已复制代码。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/chat_commands.py"/>
+    <source>There is no answer to copy yet.</source>
+    <translation>还没有可复制的回答。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/chat_commands.py"/>
+    <source>There is no code in this chat yet.</source>
+    <translation>此对话中还没有代码。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/chat_options_control.py"/>
+    <source>Changed</source>
+    <translation>已更改</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/context_control.py"/>
+    <source>Leave out nothing any more</source>
+    <translation>不再忽略任何内容</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/context_control.py"/>
+    <source>Leave out the oldest turn from now on</source>
+    <translation>从现在起忽略最早的一轮对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/context_control.py"/>
+    <source>The model reads the whole chat again with your next message.</source>
+    <translation>发送下一条消息时，模型会重新读取整个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/context_control.py"/>
+    <location filename="../../app/control/librarian.py"/>
+    <location filename="../../app/control/message_acts.py"/>
+    <location filename="../../app/control/model_keeper.py"/>
+    <source>Undo</source>
+    <translation>撤销</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/exchange.py"/>
+    <source>All chats of this file were here already.</source>
+    <translation>此文件中的所有对话均已存在。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/exchange.py"/>
+    <source>All files (*)</source>
+    <translation>所有文件 (*)</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/exchange.py"/>
+    <source>Chats (*.json *.zip)</source>
+    <translation>对话 (*.json *.zip)</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/exchange.py"/>
+    <source>Chickadee chats {date}</source>
+    <translation>Chickadee 对话 {date}</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/exchange.py"/>
+    <source>Export chats</source>
+    <translation>导出对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/exchange.py"/>
+    <source>Exporting… {percent} %, {chats} chats</source>
+    <translation>正在导出… {percent} %，{chats} 个对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/exchange.py"/>
+    <source>Folder of Markdown files, to read (*.md)</source>
+    <translation>Markdown 文件夹，便于阅读 (*.md)</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/exchange.py"/>
+    <source>Import chats from Chickadee or ChatGPT</source>
+    <translation>从 Chickadee 或 ChatGPT 导入对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/exchange.py"/>
+    <source>Importing… {percent} %, {chats} chats</source>
+    <translation>正在导入… {percent} %，{chats} 个对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/exchange.py"/>
+    <source>JSON, can be imported again (*.json)</source>
+    <translation>JSON，可再次导入 (*.json)</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/exchange.py"/>
+    <source>Markdown, to read (*.md)</source>
+    <translation>Markdown，便于阅读 (*.md)</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/exchange.py"/>
+    <source>One import or export at a time: the last one still goes on.</source>
+    <translation>一次只能进行一个导入或导出：上一个仍在进行。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/exchange.py"/>
+    <source>Stopped. Nothing was changed.</source>
+    <translation>已停止，未做任何更改。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/exchange.py"/>
+    <source>There are no chats in this file.</source>
+    <translation>此文件中没有对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/exchange.py"/>
+    <source>There is no chat to export yet.</source>
+    <translation>还没有可导出的对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/exchange.py"/>
+    <source>{n} chat has changed.</source>
+    <translation>更新了 {n} 个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/exchange.py"/>
+    <source>{n} chat was exported.</source>
+    <translation>已导出 {n} 个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/exchange.py"/>
+    <source>{n} chat was imported.</source>
+    <translation>已导入 {n} 个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/exchange.py"/>
+    <source>{n} chats have changed.</source>
+    <translation>更新了 {n} 个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/exchange.py"/>
+    <source>{n} chats were exported.</source>
+    <translation>已导出 {n} 个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/exchange.py"/>
+    <source>{n} chats were imported.</source>
+    <translation>已导入 {n} 个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/keeping.py"/>
+    <source>No program shows the folder {folder}.</source>
+    <translation>没有程序能显示文件夹 {folder}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/keeping.py"/>
+    <source>Some files could not be deleted: {files}.</source>
+    <translation>部分文件无法删除：{files}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/keeping.py"/>
+    <source>What is kept on this computer</source>
+    <translation>本机保存的内容</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/librarian.py"/>
+    <source>New folder</source>
+    <translation>新建文件夹</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/librarian.py"/>
+    <source>The folder “{name}” was deleted. Its chats are still here.</source>
+    <translation>已删除文件夹“{name}”，其中的对话仍然保留。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/librarian.py"/>
+    <source>{n} chat was deleted.</source>
+    <translation>已删除 {n} 个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/librarian.py"/>
+    <source>{n} chats were deleted.</source>
+    <translation>已删除 {n} 个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/librarian.py"/>
+    <source>“{title}” was deleted.</source>
+    <translation>已删除“{title}”。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/message_acts.py"/>
+    <source>An answer is being written: stop it first, or wait for its end.</source>
+    <translation>正在生成回答：请先停止，或等待其结束。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/message_acts.py"/>
+    <source>Bring back</source>
+    <translation>恢复</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/message_acts.py"/>
+    <source>The messages of this chat were deleted.</source>
+    <translation>此对话的消息已被删除。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/message_acts.py"/>
+    <source>Your changes were put aside.</source>
+    <translation>已放弃你的修改。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/message_acts.py"/>
+    <source>{n} message was deleted.</source>
+    <translation>已删除 {n} 条消息。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/message_acts.py"/>
+    <source>{n} messages were deleted.</source>
+    <translation>已删除 {n} 条消息。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/model_keeper.py"/>
+    <source>huggingface.co has no model of this kind with these words.</source>
+    <translation>huggingface.co 上没有匹配的此类模型。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/preferences.py"/>
+    <source>No program opens {file}; any text editor will do.</source>
+    <translation>没有程序能打开 {file}；可用任意文本编辑器打开。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/preferences.py"/>
+    <source>Open settings</source>
+    <translation>打开设置</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/problem_notice.py"/>
+    <source>Choose another model</source>
+    <translation>选择其他模型</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/problem_notice.py"/>
+    <source>Start engine again</source>
+    <translation>重新启动引擎</translation>
+  </message>
+  <message>
     <location filename="../../app/library/chat_markdown.py"/>
     <source>*Attached: {name}*</source>
     <translation>*附件：{name}*</translation>
@@ -1366,7 +1448,7 @@
   </message>
   <message>
     <location filename="../../app/library/kept_files.py"/>
-    <location filename="../../app/settings/settings_dialog.py"/>
+    <location filename="../../app/settings_view/settings_dialog.py"/>
     <location filename="../../app/window.py"/>
     <source>Settings</source>
     <translation>设置</translation>
@@ -1521,43 +1603,6 @@
     <translation>此链接指向电脑上的文件而非网页，未打开：{address}</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/bringing.py"/>
-    <location filename="../../app/model_library/models_dialog.py"/>
-    <source>Add file…</source>
-    <translation>添加文件…</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/bringing.py"/>
-    <location filename="../../app/model_library/models_dialog.py"/>
-    <source>Add folder…</source>
-    <translation>添加文件夹…</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/bringing.py"/>
-    <source>Models (*.gguf)</source>
-    <translation>模型 (*.gguf)</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/bringing.py"/>
-    <source>{folder} is no longer looked into; its files stay.</source>
-    <translation>不再在 {folder} 中查找模型；其中的文件仍保留。</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/bringing.py"/>
-    <source>{model} is no longer listed; its file stays.</source>
-    <translation>已从列表移除 {model}，其文件保留。</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/bringing.py"/>
-    <source>{model} was deleted.</source>
-    <translation>已删除 {model}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_keeper.py"/>
-    <source>huggingface.co has no model of this kind with these words.</source>
-    <translation>huggingface.co 上没有匹配的此类模型。</translation>
-  </message>
-  <message>
     <location filename="../../app/model_library/model_options.py"/>
     <source>All as in the settings</source>
     <translation>全部按设置</translation>
@@ -1605,7 +1650,7 @@
   </message>
   <message>
     <location filename="../../app/model_library/model_rows.py"/>
-    <location filename="../../app/settings/chat_panel.py"/>
+    <location filename="../../app/settings_view/chat_panel.py"/>
     <location filename="../../app/transcript/message_editor.py"/>
     <source>Cancel</source>
     <translation>取消</translation>
@@ -1807,7 +1852,7 @@
   </message>
   <message>
     <location filename="../../app/model_library/model_settings.py"/>
-    <location filename="../../app/settings/chat_panel.py"/>
+    <location filename="../../app/settings_view/chat_panel.py"/>
     <source>None</source>
     <translation>无</translation>
   </message>
@@ -1850,6 +1895,76 @@
     <location filename="../../app/notice.py"/>
     <source>Dismiss</source>
     <translation>关闭提示</translation>
+  </message>
+  <message>
+    <location filename="../../app/open_chats/conversation.py"/>
+    <source>The chat goes on, but only until you close the window.</source>
+    <translation>对话可以继续，但关闭窗口后不会保留。</translation>
+  </message>
+  <message>
+    <location filename="../../app/open_chats/persona.py"/>
+    <source>A persona needs a name.</source>
+    <translation>角色需要一个名称。</translation>
+  </message>
+  <message>
+    <location filename="../../app/open_chats/persona.py"/>
+    <source>Answer with a list of ten different, surprising ideas, one line each.</source>
+    <translation>用列表给出十个不同的、出人意料的想法，每个一行。</translation>
+  </message>
+  <message>
+    <location filename="../../app/open_chats/persona.py"/>
+    <source>Brainstormer</source>
+    <translation>头脑风暴</translation>
+  </message>
+  <message>
+    <location filename="../../app/open_chats/persona.py"/>
+    <source>Code helper</source>
+    <translation>编程助手</translation>
+  </message>
+  <message>
+    <location filename="../../app/open_chats/persona.py"/>
+    <source>Correct spelling, grammar and style. Keep the language and the meaning. Answer with the new text only.</source>
+    <translation>修正拼写、语法和文风。保持原来的语言和意思。只回答修改后的文本。</translation>
+  </message>
+  <message>
+    <location filename="../../app/open_chats/persona.py"/>
+    <source>Editor</source>
+    <translation>编辑</translation>
+  </message>
+  <message>
+    <location filename="../../app/open_chats/persona.py"/>
+    <source>Summarize what the user writes in at most five short points, in its own language. Add nothing to it.</source>
+    <translation>用原文的语言，把用户写的内容概括为最多五个简短要点。不要添加任何内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/open_chats/persona.py"/>
+    <source>Summarizer</source>
+    <translation>摘要</translation>
+  </message>
+  <message>
+    <location filename="../../app/open_chats/persona.py"/>
+    <source>There is a persona “{name}” already.</source>
+    <translation>已有名为“{name}”的角色。</translation>
+  </message>
+  <message>
+    <location filename="../../app/open_chats/persona.py"/>
+    <source>Translate what the user writes into English. Answer with the translation only.</source>
+    <translation>把用户写的内容翻译成中文。只回答译文。</translation>
+  </message>
+  <message>
+    <location filename="../../app/open_chats/persona.py"/>
+    <source>Translator</source>
+    <translation>翻译</translation>
+  </message>
+  <message>
+    <location filename="../../app/open_chats/persona.py"/>
+    <source>You are a careful programmer. Answer with working code first, then explain it in a few sentences.</source>
+    <translation>你是一位严谨的程序员。先给出可运行的代码，再用几句话解释。</translation>
+  </message>
+  <message>
+    <location filename="../../app/open_chats/persona.py"/>
+    <source>“{name}” comes with Chickadee. Please choose another name.</source>
+    <translation>“{name}”是 Chickadee 自带的。请换一个名称。</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
@@ -2054,142 +2169,79 @@
     <translation>{steps}，草稿预测 ×{gain}</translation>
   </message>
   <message>
-    <location filename="../../app/settings/chat_options_control.py"/>
-    <source>Changed</source>
-    <translation>已更改</translation>
+    <location filename="../../app/plan_words.py"/>
+    <source>Does not fit: it needs {size} of memory</source>
+    <translation>无法运行：需要 {size} 内存</translation>
   </message>
   <message>
-    <location filename="../../app/settings/chat_panel.py"/>
-    <location filename="../../app/sidebar/chat_menu.py"/>
-    <source>Delete</source>
-    <translation>删除</translation>
+    <location filename="../../app/plan_words.py"/>
+    <source>Does not fit: {size}; a context of {n} tokens would</source>
+    <translation>无法运行：需要 {size}；{n} 个 token 的上下文则可以</translation>
   </message>
   <message>
-    <location filename="../../app/settings/chat_panel.py"/>
-    <source>Delete this persona; chats keep its values</source>
-    <translation>删除此角色；使用它的对话保留其设置</translation>
+    <location filename="../../app/plan_words.py"/>
+    <source>Fits: {size} of memory with {n} tokens</source>
+    <translation>可运行：{n} 个 token 时占用内存 {size}</translation>
   </message>
   <message>
-    <location filename="../../app/settings/chat_panel.py"/>
-    <source>Keep these instructions and values under a name</source>
-    <translation>将这些指令和参数命名保存</translation>
+    <location filename="../../app/plan_words.py"/>
+    <source>Memory: {choices}</source>
+    <translation>内存：{choices}</translation>
   </message>
   <message>
-    <location filename="../../app/settings/chat_panel.py"/>
-    <source>Name of the persona</source>
-    <translation>角色名称</translation>
+    <location filename="../../app/plan_words.py"/>
+    <source>Memory: {size} for each 1,000 tokens</source>
+    <translation>内存：每 1,000 个 token 占 {size}</translation>
   </message>
   <message>
-    <location filename="../../app/settings/chat_panel.py"/>
-    <source>Persona</source>
-    <translation>角色</translation>
+    <location filename="../../app/plan_words.py"/>
+    <source>Tight: {size} of memory with {n} tokens</source>
+    <translation>勉强可运行：{n} 个 token 时占用内存 {size}</translation>
   </message>
   <message>
-    <location filename="../../app/settings/chat_panel.py"/>
-    <source>Rename this persona</source>
-    <translation>重命名此角色</translation>
+    <location filename="../../app/plan_words.py"/>
+    <source>Whether it fits is not known.</source>
+    <translation>不确定能否运行。</translation>
   </message>
   <message>
-    <location filename="../../app/settings/chat_panel.py"/>
-    <source>Rename…</source>
-    <translation>重命名…</translation>
+    <location filename="../../app/plan_words.py"/>
+    <source>Working out whether it fits…</source>
+    <translation>正在判断能否运行…</translation>
   </message>
   <message>
-    <location filename="../../app/settings/chat_panel.py"/>
-    <source>Save</source>
-    <translation>保存</translation>
+    <location filename="../../app/plan_words.py"/>
+    <source>about {size}</source>
+    <translation>约 {size}</translation>
   </message>
   <message>
-    <location filename="../../app/settings/chat_panel.py"/>
-    <source>Save as persona…</source>
-    <translation>存为角色…</translation>
+    <location filename="../../app/plan_words.py"/>
+    <source>draft model</source>
+    <translation>草稿模型</translation>
   </message>
   <message>
-    <location filename="../../app/settings/chat_panel.py"/>
-    <source>This chat</source>
-    <translation>此对话</translation>
+    <location filename="../../app/plan_words.py"/>
+    <source>keys and values</source>
+    <translation>键值缓存</translation>
   </message>
   <message>
-    <location filename="../../app/settings/keeping.py"/>
-    <source>No program shows the folder {folder}.</source>
-    <translation>没有程序能显示文件夹 {folder}。</translation>
+    <location filename="../../app/plan_words.py"/>
+    <source>the rest</source>
+    <translation>其余部分</translation>
   </message>
   <message>
-    <location filename="../../app/settings/keeping.py"/>
-    <source>Some files could not be deleted: {files}.</source>
-    <translation>部分文件无法删除：{files}。</translation>
+    <location filename="../../app/plan_words.py"/>
+    <source>weights</source>
+    <translation>权重</translation>
   </message>
   <message>
-    <location filename="../../app/settings/keeping.py"/>
-    <source>What is kept on this computer</source>
-    <translation>本机保存的内容</translation>
+    <location filename="../../app/plan_words.py"/>
+    <source>{n} tokens a second, as timed here</source>
+    <translation>每秒 {n} 个 token（本机实测）</translation>
   </message>
   <message>
-    <location filename="../../app/settings/kept_page.py"/>
-    <source>All of it stays on this computer, in files that only you can read.</source>
-    <translation>所有内容都留在这台电脑上，保存在只有你能读取的文件中。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/kept_page.py"/>
-    <location filename="../../app/sidebar/bin_dialog.py"/>
-    <source>Delete for good</source>
-    <translation>永久删除</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/kept_page.py"/>
-    <source>Delete {kind}</source>
-    <translation>删除{kind}</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/kept_page.py"/>
-    <source>Delete…</source>
-    <translation>删除…</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/kept_page.py"/>
-    <location filename="../../app/sidebar/bin_dialog.py"/>
-    <source>Keep</source>
-    <translation>保留</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/kept_page.py"/>
-    <source>Nothing</source>
-    <translation>无</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/kept_page.py"/>
-    <source>Open folder</source>
-    <translation>打开文件夹</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/kept_page.py"/>
-    <source>Open the folder of {kind}</source>
-    <translation>打开{kind}所在文件夹</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/kept_page.py"/>
-    <source>{files}, {size}</source>
-    <translation>{files}，{size}</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/kept_page.py"/>
-    <source>{n} file</source>
-    <translation>{n} 个文件</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/kept_page.py"/>
-    <source>{n} files</source>
-    <translation>{n} 个文件</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/preferences.py"/>
-    <source>No program opens {file}; any text editor will do.</source>
-    <translation>没有程序能打开 {file}；可用任意文本编辑器打开。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/preferences.py"/>
-    <source>Open settings</source>
-    <translation>打开设置</translation>
+    <location filename="../../app/plan_words.py"/>
+    <source>{size} can be used</source>
+    <translation>可用 {size}</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -2258,7 +2310,7 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <location filename="../../app/settings/setting_controls.py"/>
+    <location filename="../../app/settings_view/setting_controls.py"/>
     <source>Automatic</source>
     <translation>自动</translation>
   </message>
@@ -2648,26 +2700,6 @@
     <translation>“{text}”</translation>
   </message>
   <message>
-    <location filename="../../app/settings/setting_row.py"/>
-    <source>Reset</source>
-    <translation>重置</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/setting_row.py"/>
-    <source>Reset {setting}</source>
-    <translation>重置{setting}</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/setting_row.py"/>
-    <source>This must be {allowed}.</source>
-    <translation>此处应为{allowed}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/setting_row.py"/>
-    <source>{setting}: back to what the machine suggests</source>
-    <translation>{setting}：恢复为本机建议值</translation>
-  </message>
-  <message>
     <location filename="../../app/settings/settings.py"/>
     <source>In {file}, {error}. The default is used.</source>
     <translation>{file} 中，{error}。已使用默认值。</translation>
@@ -2681,36 +2713,6 @@
     <location filename="../../app/settings/settings.py"/>
     <source>The old {file} was not TOML; it is kept as {kept}.</source>
     <translation>旧的 {file} 不是 TOML 格式，已保留为 {kept}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/settings_dialog.py"/>
-    <source>Go to: {section}</source>
-    <translation>转到：{section}</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/settings_dialog.py"/>
-    <source>No setting has these words.</source>
-    <translation>没有匹配的设置。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/settings_dialog.py"/>
-    <source>Open file</source>
-    <translation>打开文件</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/settings_dialog.py"/>
-    <source>Reset all to what the machine suggests</source>
-    <translation>全部恢复为本机建议值</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/settings_dialog.py"/>
-    <source>Search settings</source>
-    <translation>搜索设置</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/settings_dialog.py"/>
-    <source>Undo the reset</source>
-    <translation>撤销重置</translation>
   </message>
   <message>
     <location filename="../../app/settings/settings_file.py"/>
@@ -2731,6 +2733,164 @@
     <location filename="../../app/settings/settings_file.py"/>
     <source>{file} is not TOML: {why}. The defaults are used.</source>
     <translation>{file} 不是 TOML 格式：{why}。已使用默认值。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/chat_panel.py"/>
+    <location filename="../../app/sidebar/chat_menu.py"/>
+    <source>Delete</source>
+    <translation>删除</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/chat_panel.py"/>
+    <source>Delete this persona; chats keep its values</source>
+    <translation>删除此角色；使用它的对话保留其设置</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/chat_panel.py"/>
+    <source>Keep these instructions and values under a name</source>
+    <translation>将这些指令和参数命名保存</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/chat_panel.py"/>
+    <source>Name of the persona</source>
+    <translation>角色名称</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/chat_panel.py"/>
+    <source>Persona</source>
+    <translation>角色</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/chat_panel.py"/>
+    <source>Rename this persona</source>
+    <translation>重命名此角色</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/chat_panel.py"/>
+    <source>Rename…</source>
+    <translation>重命名…</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/chat_panel.py"/>
+    <source>Save</source>
+    <translation>保存</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/chat_panel.py"/>
+    <source>Save as persona…</source>
+    <translation>存为角色…</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/chat_panel.py"/>
+    <source>This chat</source>
+    <translation>此对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/kept_page.py"/>
+    <source>All of it stays on this computer, in files that only you can read.</source>
+    <translation>所有内容都留在这台电脑上，保存在只有你能读取的文件中。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/kept_page.py"/>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
+    <source>Delete for good</source>
+    <translation>永久删除</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/kept_page.py"/>
+    <source>Delete {kind}</source>
+    <translation>删除{kind}</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/kept_page.py"/>
+    <source>Delete…</source>
+    <translation>删除…</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/kept_page.py"/>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
+    <source>Keep</source>
+    <translation>保留</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/kept_page.py"/>
+    <source>Nothing</source>
+    <translation>无</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/kept_page.py"/>
+    <source>Open folder</source>
+    <translation>打开文件夹</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/kept_page.py"/>
+    <source>Open the folder of {kind}</source>
+    <translation>打开{kind}所在文件夹</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/kept_page.py"/>
+    <source>{files}, {size}</source>
+    <translation>{files}，{size}</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/kept_page.py"/>
+    <source>{n} file</source>
+    <translation>{n} 个文件</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/kept_page.py"/>
+    <source>{n} files</source>
+    <translation>{n} 个文件</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/setting_row.py"/>
+    <source>Reset</source>
+    <translation>重置</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/setting_row.py"/>
+    <source>Reset {setting}</source>
+    <translation>重置{setting}</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/setting_row.py"/>
+    <source>This must be {allowed}.</source>
+    <translation>此处应为{allowed}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/setting_row.py"/>
+    <source>{setting}: back to what the machine suggests</source>
+    <translation>{setting}：恢复为本机建议值</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/settings_dialog.py"/>
+    <source>Go to: {section}</source>
+    <translation>转到：{section}</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/settings_dialog.py"/>
+    <source>No setting has these words.</source>
+    <translation>没有匹配的设置。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/settings_dialog.py"/>
+    <source>Open file</source>
+    <translation>打开文件</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/settings_dialog.py"/>
+    <source>Reset all to what the machine suggests</source>
+    <translation>全部恢复为本机建议值</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/settings_dialog.py"/>
+    <source>Search settings</source>
+    <translation>搜索设置</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/settings_dialog.py"/>
+    <source>Undo the reset</source>
+    <translation>撤销重置</translation>
   </message>
   <message>
     <location filename="../../app/sidebar/bin_dialog.py"/>
@@ -2848,111 +3008,6 @@
     <translation>置顶</translation>
   </message>
   <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>All chats of this file were here already.</source>
-    <translation>此文件中的所有对话均已存在。</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>All files (*)</source>
-    <translation>所有文件 (*)</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>Chats (*.json *.zip)</source>
-    <translation>对话 (*.json *.zip)</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>Chickadee chats {date}</source>
-    <translation>Chickadee 对话 {date}</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>Export chats</source>
-    <translation>导出对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>Exporting… {percent} %, {chats} chats</source>
-    <translation>正在导出… {percent} %，{chats} 个对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>Folder of Markdown files, to read (*.md)</source>
-    <translation>Markdown 文件夹，便于阅读 (*.md)</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>Import chats from Chickadee or ChatGPT</source>
-    <translation>从 Chickadee 或 ChatGPT 导入对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>Importing… {percent} %, {chats} chats</source>
-    <translation>正在导入… {percent} %，{chats} 个对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>JSON, can be imported again (*.json)</source>
-    <translation>JSON，可再次导入 (*.json)</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>Markdown, to read (*.md)</source>
-    <translation>Markdown，便于阅读 (*.md)</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>One import or export at a time: the last one still goes on.</source>
-    <translation>一次只能进行一个导入或导出：上一个仍在进行。</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>Stopped. Nothing was changed.</source>
-    <translation>已停止，未做任何更改。</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>There are no chats in this file.</source>
-    <translation>此文件中没有对话。</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>There is no chat to export yet.</source>
-    <translation>还没有可导出的对话。</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>{n} chat has changed.</source>
-    <translation>更新了 {n} 个对话。</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>{n} chat was exported.</source>
-    <translation>已导出 {n} 个对话。</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>{n} chat was imported.</source>
-    <translation>已导入 {n} 个对话。</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>{n} chats have changed.</source>
-    <translation>更新了 {n} 个对话。</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>{n} chats were exported.</source>
-    <translation>已导出 {n} 个对话。</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/exchange.py"/>
-    <source>{n} chats were imported.</source>
-    <translation>已导入 {n} 个对话。</translation>
-  </message>
-  <message>
     <location filename="../../app/sidebar/hit_list.py"/>
     <source>Search results</source>
     <translation>搜索结果</translation>
@@ -2961,31 +3016,6 @@
     <location filename="../../app/sidebar/hit_list.py"/>
     <source>{title}: {words}</source>
     <translation>{title}：{words}</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/librarian.py"/>
-    <source>New folder</source>
-    <translation>新建文件夹</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/librarian.py"/>
-    <source>The folder “{name}” was deleted. Its chats are still here.</source>
-    <translation>已删除文件夹“{name}”，其中的对话仍然保留。</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/librarian.py"/>
-    <source>{n} chat was deleted.</source>
-    <translation>已删除 {n} 个对话。</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/librarian.py"/>
-    <source>{n} chats were deleted.</source>
-    <translation>已删除 {n} 个对话。</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/librarian.py"/>
-    <source>“{title}” was deleted.</source>
-    <translation>已删除“{title}”。</translation>
   </message>
   <message>
     <location filename="../../app/sidebar/row_delegate.py"/>
@@ -3042,36 +3072,6 @@
     <location filename="../../app/transcript/action_row.py"/>
     <source>Version {at} of {of}</source>
     <translation>第 {at} 个版本，共 {of} 个</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/message_acts.py"/>
-    <source>An answer is being written: stop it first, or wait for its end.</source>
-    <translation>正在生成回答：请先停止，或等待其结束。</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/message_acts.py"/>
-    <source>Bring back</source>
-    <translation>恢复</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/message_acts.py"/>
-    <source>The messages of this chat were deleted.</source>
-    <translation>此对话的消息已被删除。</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/message_acts.py"/>
-    <source>Your changes were put aside.</source>
-    <translation>已放弃你的修改。</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/message_acts.py"/>
-    <source>{n} message was deleted.</source>
-    <translation>已删除 {n} 条消息。</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/message_acts.py"/>
-    <source>{n} messages were deleted.</source>
-    <translation>已删除 {n} 条消息。</translation>
   </message>
   <message>
     <location filename="../../app/transcript/message_editor.py"/>
@@ -3507,11 +3507,6 @@
     <translation>目前由 llama.cpp 计算；空闲时会对两个库计时比较。</translation>
   </message>
   <message>
-    <location filename="../../engine/continuing.py"/>
-    <source>There is no answer to continue: send a message first.</source>
-    <translation>没有可继续的回答：请先发送一条消息。</translation>
-  </message>
-  <message>
     <location filename="../../engine/draft/same_vocabulary.py"/>
     <source>{1} Choose a draft model of the same family.</source>
     <translation>{1}请选择同一系列的草稿模型。</translation>
@@ -3692,124 +3687,124 @@
     <translation>引擎的文件已损坏：无法加载任何计算内核。请重新安装 Chickadee。</translation>
   </message>
   <message>
-    <location filename="../../engine/plan.py"/>
+    <location filename="../../engine/memory/plan.py"/>
     <source>A context of up to {1} tokens would fit (KV cache {2}).</source>
     <translation>最多可容纳 {1} 个 token 的上下文（KV 缓存 {2}）。</translation>
   </message>
   <message>
-    <location filename="../../engine/plan.py"/>
+    <location filename="../../engine/memory/plan.py"/>
     <source>It would fit with keys and values stored as {1}.</source>
     <translation>若键值以 {1} 存储则可容纳。</translation>
   </message>
   <message>
-    <location filename="../../engine/plan.py"/>
+    <location filename="../../engine/memory/plan.py"/>
     <source>No context would fit: even the smallest needs {1}. Choose a smaller model.</source>
     <translation>无法容纳任何上下文：最小的也需要 {1}。请选择更小的模型。</translation>
   </message>
   <message>
-    <location filename="../../engine/plan.py"/>
+    <location filename="../../engine/memory/plan.py"/>
     <source>{1} cannot store its keys and values as {2}.</source>
     <translation>{1} 不能以 {2} 存储键值。</translation>
   </message>
   <message>
-    <location filename="../../engine/plan.py"/>
+    <location filename="../../engine/memory/plan.py"/>
     <source>{1} needs</source>
     <translation>{1} 需要</translation>
   </message>
   <message>
-    <location filename="../../engine/plan.py"/>
+    <location filename="../../engine/memory/plan.py"/>
     <source>{1} needs {2} with a context of {3} tokens, {4} too much: </source>
     <translation>{1} 在 {3} 个 token 的上下文下需要 {2}，超出 {4}：</translation>
   </message>
   <message>
-    <location filename="../../engine/plan.py"/>
+    <location filename="../../engine/memory/plan.py"/>
     <source>{1} up to {2} with a context of {3} tokens; {4}.</source>
     <translation>{1}最多 {2}（上下文 {3} 个 token）；{4}。</translation>
   </message>
   <message>
-    <location filename="../../engine/plan.py"/>
+    <location filename="../../engine/memory/plan.py"/>
     <source>{1} with {2} needs</source>
     <translation>{1} 与 {2} 需要</translation>
+  </message>
+  <message>
+    <location filename="../../engine/memory/reasons.py"/>
+    <source>Memory is short: the context is only {1} tokens.</source>
+    <translation>内存不足：上下文只有 {1} 个 token。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/memory/reasons.py"/>
+    <source>The KV cache starts small and grows with the chat; the numbers are for a full context.</source>
+    <translation>KV 缓存从小开始，随对话增长；以上数字按上下文全满计算。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/memory/reasons.py"/>
+    <source>The draft model {1} is left out: with it {2} would be needed for a context of {3} tokens.</source>
+    <translation>未加载草稿模型 {1}：加上它，{3} 个 token 的上下文需要 {2}。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/memory/reasons.py"/>
+    <source>The draft model {1} is no smaller than the model it drafts for: it can hardly pay.</source>
+    <translation>草稿模型 {1} 不比主模型小，几乎不会带来加速。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/memory/reasons.py"/>
+    <source>The model can use {1} tokens of context; {2}.</source>
+    <translation>该模型最多可用 {1} 个 token 的上下文；{2}。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/memory/reasons.py"/>
+    <source>The model was trained for {1} tokens of context; more than that is not used.</source>
+    <translation>该模型按 {1} 个 token 的上下文训练；超出部分不会使用。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/memory/reasons.py"/>
+    <source>To save memory keys and values are stored as q8_0, half the size of f16 and nearly as exact.</source>
+    <translation>为节省内存，键值以 q8_0 存储，大小为 f16 的一半，精度相近。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/memory/reasons.py"/>
+    <source>To save memory prompts are read {1} tokens at a time, a little slower.</source>
+    <translation>为节省内存，提示词每次读取 {1} 个 token，会稍慢一些。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/memory/reasons.py"/>
+    <source>To save memory the weights are not repacked for this processor: answers are 1.2× slower.</source>
+    <translation>为节省内存，权重未针对本处理器重新打包：回答会慢约 1.2 倍。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/memory/reasons.py"/>
+    <source>To save memory the weights are read into memory once instead of twice; loading takes longer.</source>
+    <translation>为节省内存，权重只读入内存一份而非两份；加载时间会更长。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/memory/reasons.py"/>
+    <source>no more fits</source>
+    <translation>内存无法容纳更多</translation>
+  </message>
+  <message>
+    <location filename="../../engine/memory/reasons.py"/>
+    <source>up to {1} tokens would fit</source>
+    <translation>最多可容纳 {1} 个 token</translation>
+  </message>
+  <message>
+    <location filename="../../engine/memory/reasons.py"/>
+    <source>{1} are available, {2} left for other programs</source>
+    <translation>可用 {1}，为其他程序预留 {2}</translation>
+  </message>
+  <message>
+    <location filename="../../engine/memory/reasons.py"/>
+    <source>{1} of the budget of {2} can be used</source>
+    <translation>{2} 的限额中可用 {1}</translation>
+  </message>
+  <message>
+    <location filename="../../engine/memory/reasons.py"/>
+    <source>{1} of the weights are held twice, as in the file and repacked for this processor: 1.2× faster.</source>
+    <translation>{1} 的权重保存两份（文件原样与针对本处理器重新打包），速度为 1.2 倍。</translation>
   </message>
   <message>
     <location filename="../../engine/planner.py"/>
     <source>{1} cannot take tokens back, so there is no drafting with it.</source>
     <translation>{1} 不能回退 token，因此无法使用草稿预测。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/reasons.py"/>
-    <source>Memory is short: the context is only {1} tokens.</source>
-    <translation>内存不足：上下文只有 {1} 个 token。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/reasons.py"/>
-    <source>The KV cache starts small and grows with the chat; the numbers are for a full context.</source>
-    <translation>KV 缓存从小开始，随对话增长；以上数字按上下文全满计算。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/reasons.py"/>
-    <source>The draft model {1} is left out: with it {2} would be needed for a context of {3} tokens.</source>
-    <translation>未加载草稿模型 {1}：加上它，{3} 个 token 的上下文需要 {2}。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/reasons.py"/>
-    <source>The draft model {1} is no smaller than the model it drafts for: it can hardly pay.</source>
-    <translation>草稿模型 {1} 不比主模型小，几乎不会带来加速。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/reasons.py"/>
-    <source>The model can use {1} tokens of context; {2}.</source>
-    <translation>该模型最多可用 {1} 个 token 的上下文；{2}。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/reasons.py"/>
-    <source>The model was trained for {1} tokens of context; more than that is not used.</source>
-    <translation>该模型按 {1} 个 token 的上下文训练；超出部分不会使用。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/reasons.py"/>
-    <source>To save memory keys and values are stored as q8_0, half the size of f16 and nearly as exact.</source>
-    <translation>为节省内存，键值以 q8_0 存储，大小为 f16 的一半，精度相近。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/reasons.py"/>
-    <source>To save memory prompts are read {1} tokens at a time, a little slower.</source>
-    <translation>为节省内存，提示词每次读取 {1} 个 token，会稍慢一些。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/reasons.py"/>
-    <source>To save memory the weights are not repacked for this processor: answers are 1.2× slower.</source>
-    <translation>为节省内存，权重未针对本处理器重新打包：回答会慢约 1.2 倍。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/reasons.py"/>
-    <source>To save memory the weights are read into memory once instead of twice; loading takes longer.</source>
-    <translation>为节省内存，权重只读入内存一份而非两份；加载时间会更长。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/reasons.py"/>
-    <source>no more fits</source>
-    <translation>内存无法容纳更多</translation>
-  </message>
-  <message>
-    <location filename="../../engine/reasons.py"/>
-    <source>up to {1} tokens would fit</source>
-    <translation>最多可容纳 {1} 个 token</translation>
-  </message>
-  <message>
-    <location filename="../../engine/reasons.py"/>
-    <source>{1} are available, {2} left for other programs</source>
-    <translation>可用 {1}，为其他程序预留 {2}</translation>
-  </message>
-  <message>
-    <location filename="../../engine/reasons.py"/>
-    <source>{1} of the budget of {2} can be used</source>
-    <translation>{2} 的限额中可用 {1}</translation>
-  </message>
-  <message>
-    <location filename="../../engine/reasons.py"/>
-    <source>{1} of the weights are held twice, as in the file and repacked for this processor: 1.2× faster.</source>
-    <translation>{1} 的权重保存两份（文件原样与针对本处理器重新打包），速度为 1.2 倍。</translation>
   </message>
   <message>
     <location filename="../../engine/serve.py"/>
@@ -3832,17 +3827,22 @@
     <translation>无法统计 token 数。</translation>
   </message>
   <message>
-    <location filename="../../engine/template.py"/>
+    <location filename="../../engine/words/continuing.py"/>
+    <source>There is no answer to continue: send a message first.</source>
+    <translation>没有可继续的回答：请先发送一条消息。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/words/template.py"/>
     <source>The model has no chat template of its own; ChatML is used.</source>
     <translation>该模型没有自带的对话模板，已使用 ChatML。</translation>
   </message>
   <message>
-    <location filename="../../engine/template.py"/>
+    <location filename="../../engine/words/template.py"/>
     <source>The model's chat template is damaged ({1}); ChatML is used.</source>
     <translation>该模型的对话模板已损坏（{1}），已使用 ChatML。</translation>
   </message>
   <message>
-    <location filename="../../engine/template.py"/>
+    <location filename="../../engine/words/template.py"/>
     <source>The model's chat template refuses this chat: {1}.</source>
     <translation>该模型的对话模板拒绝此对话：{1}。</translation>
   </message>

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from engine.draft.tree import Tree
+from engine.tree import Tree
 
 SEQUENCE = 0  # the chat's
 

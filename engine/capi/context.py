@@ -8,8 +8,8 @@ from typing import Any
 from engine.capi.batch import Batch
 from engine.capi.log import LibraryLog
 from engine.capi.model import CModel
-from engine.free_cores import FREE_CORES
 from engine.kv_mode import EXACT, KVMode
+from engine.measured.free_cores import FREE_CORES
 from engine.protocol import FlashAttention
 from engine.sizes import KVType
 from engine.stop import StopFlag, Stopped

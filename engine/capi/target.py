@@ -19,10 +19,10 @@ from engine.capi.context import CContext, ContextOptions
 from engine.capi.model import CModel
 from engine.capi.sequences import Sequences
 from engine.capi.vocabulary import CVocabulary
-from engine.draft.tree import MOST_BRANCHES, NOTHING, Tree
 from engine.protocol import HeadGroup, Sampling
 from engine.stop import StopFlag
 from engine.target import Sampler
+from engine.tree import MOST_BRANCHES, NOTHING, Tree
 from models.failures import Failure
 
 

@@ -17,11 +17,11 @@ from engine.capi.context import ContextOptions
 from engine.choice import Choice, choose
 from engine.costs import CostTable, Timings, nt, roofline_seconds
 from engine.crash_mark import CrashWatch
-from engine.machine import default_threads, fingerprint
+from engine.measured.machine import default_threads, fingerprint
+from engine.measured.profile import Profile, machine_profile
+from engine.memory.plan import Wish
 from engine.notes import notes_to_stderr
-from engine.plan import Wish
 from engine.planner import plan_for
-from engine.profile import Profile, machine_profile
 from engine.sizes import KVType
 from engine.stop import StopFlag, Stopped
 from models.default import default_model

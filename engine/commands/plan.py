@@ -11,10 +11,10 @@ from engine.backend import SHOWN, backend
 from engine.choice import choose, wish_for
 from engine.commands.chat import add_flash_attention, add_kv_mode
 from engine.kv_mode import EXACT, mode_of
-from engine.machine import default_threads
+from engine.measured.machine import default_threads
+from engine.memory.parts import DRAFT
+from engine.memory.plan import Plan, Wish
 from engine.notes import notes_to_stderr
-from engine.parts import DRAFT
-from engine.plan import Plan, Wish
 from engine.planner import plan_for
 from engine.protocol import BackendName, BackendWish
 from engine.sizes import KVType

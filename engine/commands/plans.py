@@ -15,13 +15,13 @@ from typing import get_args
 import msgspec
 
 from engine.backend import PACKAGES, OtherLibrary, backend
-from engine.budget import budget
 from engine.calibrated import timings_with
 from engine.choice import choose, ones_and_eights, wish_for
-from engine.estimated import EstimatedSizes
 from engine.kv_mode import EXACT, KVMode, mode_of
-from engine.machine import default_threads, memory
-from engine.plan import Plan, Wish, make_plan
+from engine.measured.machine import default_threads, memory
+from engine.memory.budget import budget
+from engine.memory.estimated import EstimatedSizes
+from engine.memory.plan import Plan, Wish, make_plan
 from engine.planner import plan_for
 from engine.protocol import BackendName, BackendWish, KVModeName
 from engine.serve import claim_stdout

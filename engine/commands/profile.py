@@ -6,8 +6,8 @@ import argparse
 import json
 
 from engine.backend import backend
+from engine.measured.profile import Profile, machine_profile
 from engine.notes import notes_to_stderr
-from engine.profile import Profile, machine_profile
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -14,7 +14,7 @@ from typing import get_args
 import msgspec
 
 from engine.choice import choose
-from engine.machine import default_threads
+from engine.measured.machine import default_threads
 from engine.notes import notes_to_stderr
 from engine.protocol import KVModeName
 from engine.stop import StopFlag, Stopped

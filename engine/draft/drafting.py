@@ -10,7 +10,7 @@ from engine.costs import CostTable
 from engine.draft.chooser import Chooser, Decision
 from engine.draft.drafter import Drafter
 from engine.draft.lengths import Costs
-from engine.draft.tree import Tree
+from engine.tree import Tree
 
 PATIENCE = 8  # steps without a draft before asking becomes rare
 WORTH_ASKING = 0.005  # of a plain step's time that asking may take then, on average

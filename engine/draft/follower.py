@@ -15,7 +15,7 @@ from itertools import islice
 
 import numpy as np
 
-from engine.session import Session
+from engine.kv.session import Session
 from engine.stop import Stopped
 from engine.target import Target
 from engine.tokens import common_prefix

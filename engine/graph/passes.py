@@ -15,7 +15,6 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.free_cores import FREE_CORES
 from engine.graph.dimensions import Dimensions
 from engine.graph.forward import Forward
 from engine.graph.ggml import ABORTED, I32, INT, SUCCESS, Graph, plain_memory, rows_of
@@ -23,6 +22,7 @@ from engine.graph.layout import Layout, Seen
 from engine.graph.model import GraphModel
 from engine.llama.library import lib
 from engine.llama.repack import SIZE, P, cpu_device, ggml
+from engine.measured.free_cores import FREE_CORES
 from engine.stop import StopFlag, Stopped
 
 Inputs = Sequence[int] | NDArray[np.float32]  # of a pass: token ids, or hidden states [n, embedding]

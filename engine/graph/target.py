@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from engine.capi.context import ContextOptions
 from engine.capi.vocabulary import CVocabulary
-from engine.draft.tree import NOTHING, Tree
 from engine.graph import state
 from engine.graph.cells import no_memory
 from engine.graph.layout import Layout, Seen
@@ -21,6 +20,7 @@ from engine.kv_mode import KVMode
 from engine.protocol import HeadGroup, Sampling
 from engine.sampling import RowSampler
 from engine.stop import StopFlag, Stopped
+from engine.tree import NOTHING, Tree
 
 
 class GraphTarget:

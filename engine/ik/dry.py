@@ -40,7 +40,7 @@ GRAPH = 26 * MIB
 
 
 class IkDryModel:
-    """Implements `engine.sizes.DrySizes`. Raises Failure for a file that is no chat model, as loading it would."""
+    """Implements `DrySizes`. Raises Failure for a file that is no chat model, as loading it would."""
 
     def __init__(self, path: Path, flash_attention: FlashAttention = "auto") -> None:
         with log.lines() as lines:

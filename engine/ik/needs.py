@@ -9,7 +9,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from engine.machine import CPU_INFO
+from engine.measured.machine import CPU_INFO
 from models.header import Header
 
 LIBRARIES = {"win32": "llama.dll", "darwin": "libllama.dylib"}

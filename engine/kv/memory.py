@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from engine.kv.saved import SHORTEST, Guard, SavedChats, worth_saving
-from engine.session import Session
+from engine.kv.session import Session
 from engine.tokens import common_prefix
 from models.failures import Failure
 

@@ -30,7 +30,7 @@ OUTPUT = re.compile(r"output buffer size = +([\d.]+) MiB")
 
 
 class DryModel:
-    """Implements `engine.sizes.DrySizes`. Raises Failure for a file that is no chat model, as loading it would."""
+    """Implements `DrySizes`. Raises Failure for a file that is no chat model, as loading it would."""
 
     def __init__(self, path: Path, flash_attention: FlashAttention = "auto") -> None:
         self.model = Model(path, dry=True)

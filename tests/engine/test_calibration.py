@@ -12,7 +12,7 @@ from engine.__main__ import main
 from engine.calibrated import Key, keep, kept
 from engine.calibration import DEPTHS, LOW_DEPTH, Calibration, Progress, even_rise
 from engine.costs import KS, CostTable, Timings
-from engine.machine import fingerprint
+from engine.measured.machine import fingerprint
 from engine.stop import Stopped
 from models.failures import Failure
 from tests.engine.fake_target import FakeTarget
@@ -189,7 +189,7 @@ def test_a_folder_that_cannot_be_written(key, timings, caplog, tmp_path):
 def test_the_command_on_the_real_model(key, monkeypatch, capsys):
     monkeypatch.setattr("engine.calibration.BUDGET", 0.5)
     monkeypatch.setattr("engine.calibration.PATIENCE", 1)
-    monkeypatch.setattr("engine.profile.RAM_SECONDS", 0.01)
+    monkeypatch.setattr("engine.measured.profile.RAM_SECONDS", 0.01)
     assert main(["calibrate", "--json", "--threads", "1"]) == 0
     printed = json.loads(capsys.readouterr().out)
     fields = {"pass_seconds", "c", "nt_published", "nt_measured", "weight_bytes", "roofline_seconds"}

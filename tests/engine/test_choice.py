@@ -18,7 +18,7 @@ from engine.choice import CRASHED, NOT_TIMED, SLOWER, choose, crash_mark, is_fas
 from engine.costs import Timings
 from engine.crash_mark import CrashMark, CrashWatch
 from engine.ik import needs
-from engine.machine import fingerprint, library_version
+from engine.measured.machine import fingerprint, library_version
 from engine.protocol import BackendName, BackendWish
 from models.default import default_model
 from models.header import Header, read_header

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.costs import KS, CostTable, Curve, Timings, nt, roofline_seconds, td, tl
-from engine.drift import SHAPE_WINDOW, SPEED_WINDOW, Drift
-from engine.profile import Profile
+from engine.measured.drift import SHAPE_WINDOW, SPEED_WINDOW, Drift
+from engine.measured.profile import Profile
 from models.shapes import Layer, Shapes
 
 GIB = 1 << 30

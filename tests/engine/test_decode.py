@@ -7,8 +7,8 @@ import pytest
 from engine.answer import Answer
 from engine.decode import decode
 from engine.kv.policy import Always, PartialFixed
+from engine.kv.session import Session
 from engine.protocol import Finished, PrefillProgress, Sampling, Text
-from engine.session import Session
 from tests.engine.fake_target import END, FakeTarget, letters, script
 
 PROMPT = list(b"hello")

@@ -10,7 +10,7 @@ import pytest
 from engine.engine import Engine
 from engine.protocol import Finished, Generate, Load, Message, Prepare, Prepared, Sampling, Text
 from engine.stop import Stopped
-from engine.turns import TooLong
+from engine.words.turns import TooLong
 from models.default import default_model
 from models.failures import Failure
 from tests.engine.asking import GREEDY, QUESTION, ask, assert_same_but_for_near_ties, library

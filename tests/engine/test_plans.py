@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from engine.calibrated import Key, keep
 from engine.commands.plans import answer
 from engine.costs import Timings
-from engine.estimated import EstimatedSizes
 from engine.llama.dry import DryModel
 from engine.llama.library import build
-from engine.machine import fingerprint
-from engine.parts import Choice, all_parts
+from engine.measured.machine import fingerprint
+from engine.memory.estimated import EstimatedSizes
+from engine.memory.parts import Choice, all_parts
 from models.catalogue import catalogue
 from models.default import default_model
 from models.estimate import Estimate, guess

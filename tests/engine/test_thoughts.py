@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from engine.continuing import continued_prompt
 from engine.engine import Engine
-from engine.jinja import compiled
 from engine.protocol import Event, Message, PrefillProgress, Text
-from engine.template import CHATML
 from engine.thoughts import opened_thought, with_opening
+from engine.words.continuing import continued_prompt
+from engine.words.jinja import compiled
+from engine.words.template import CHATML
 from tests.engine.asking import ask
 
 QUESTION = Message("user", "What is 2 + 2?")

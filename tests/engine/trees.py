@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from engine.draft.tree import MOST_BRANCHES, Tree
 from engine.stop import Stopped
+from engine.tree import MOST_BRANCHES, Tree
 
 # Of the spread of a row of logits. The rows are the same to the last bit where passes of any size run the same kernels;
 # where they do not, a quantised model makes some hundredths of the last bits. A wrong token before makes more.

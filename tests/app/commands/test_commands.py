@@ -12,11 +12,11 @@ from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
 from app.chats.examples import CODE, LARGE, SMALL, examples_for
-from app.chats.last_code import last_code
 from app.commands.bundled import ROOTS, components
 from app.commands.command_set import keys_of, title_of
 from app.commands.commands import BY_NAME, COMMANDS, IN_PLACE, PLACES, plain
 from app.commands.finder import Entry, command_entries, matching
+from app.markdown.last_code import last_code
 from app.wiring import Chickadee
 from tests.app.test_window import SECONDS
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.assistant.plan_words import parts_words, verdict_words
 from app.model_library.model_page import ModelPage
 from app.model_library.model_rows import duration, job_row, parameters
+from app.plan_words import parts_words, verdict_words
 from models.collection import describe
 from models.downloads import Job
 from models.progress import Progress

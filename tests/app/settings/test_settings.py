@@ -13,9 +13,9 @@ from hypothesis import settings as rules
 from hypothesis import strategies as st
 
 from app.assistant.loading import Loading
-from app.assistant.options import Options, options_of
 from app.chats.prompt import with_system
 from app.settings import settings_file
+from app.settings.options import Options, options_of
 from app.settings.schema import SECTIONS, SETTINGS
 from app.settings.setting import AUTO, Setting, Value
 from app.settings.settings import BY_NAME, Settings

@@ -15,8 +15,8 @@ import pytest
 from numpy.typing import NDArray
 
 from engine.decode import agreed
-from engine.draft.tree import Tree
 from engine.protocol import Sampling
+from engine.tree import Tree
 
 DRAWS = 1100  # of each context under each sampling: 11,000 in all, beside the second tokens
 LEAST_EXPECTED = 5.0  # rarer tokens share a bin

@@ -14,11 +14,11 @@ from engine.draft.drafter import Candidate
 from engine.draft.drafting import MOST_NAPS, PATIENCE, Auto, Fixed
 from engine.draft.history import History
 from engine.draft.history_published import PublishedHistory
-from engine.draft.tree import Tree
 from engine.kv.policy import Always, PartialFixed
+from engine.kv.session import Session
 from engine.protocol import Lookup, Sampling
-from engine.session import Session
 from engine.tokens import common_prefix
+from engine.tree import Tree
 from tests.engine.fake_target import END, FakeTarget, script
 from tests.engine.kv.test_policy import Listed
 

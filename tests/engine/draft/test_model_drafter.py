@@ -23,8 +23,8 @@ from engine.draft.model import ModelDrafter, bucket
 from engine.engine import Engine
 from engine.judge import REFRESH_AFTER, Judge
 from engine.kv.policy import Always, PartialFixed
+from engine.kv.session import Session
 from engine.protocol import Load, Sampling
-from engine.session import Session
 from engine.stop import Stopped
 from models.default import default_model
 from models.failures import Failure

@@ -13,7 +13,7 @@ from engine.llama.model import Model
 from engine.llama.target import LlamaTarget
 from engine.protocol import Message
 from engine.stop import StopFlag
-from engine.template import ChatTemplate
+from engine.words.template import ChatTemplate
 from models.default import default_model
 
 OPTIONS = ContextOptions(n_ctx=1024, threads=2)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from engine.draft.tree import Tree
+from engine.tree import Tree
 from tests.engine.trees import random_tree
 
 LONG = [300 + i * 37 % 5000 for i in range(600)]  # more than a pass takes

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from engine.capi.context import ContextOptions
-from engine.draft.tree import Tree
 from engine.graph import modes, ranking
 from engine.graph.dry import DryGraph
 from engine.graph.exact import ExactKV
@@ -25,6 +24,7 @@ from engine.graph.target import GraphTarget
 from engine.kv_mode import EXACT, KVMode, mode_of
 from engine.protocol import HeadGroup
 from engine.stop import StopFlag
+from engine.tree import Tree
 from models.failures import Failure
 from tests.engine.graph.tiny import write_tiny
 from tests.engine.trees import assert_alike

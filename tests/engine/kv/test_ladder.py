@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from engine.decode import decode
 from engine.kv.ladder import SMALLEST, STEP, size_class
 from engine.kv.policy import Always, PartialFixed
+from engine.kv.session import Session
 from engine.protocol import Sampling
-from engine.session import Session
 from models.failures import Failure
 from tests.engine.fake_target import FakeTarget
 

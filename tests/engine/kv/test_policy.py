@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from engine.decode import decode
 from engine.kv.policy import Always, Decision, Measured, PartialFixed, Published
+from engine.kv.session import Session
 from engine.protocol import Sampling
-from engine.session import Session
 from tests.engine.fake_target import FakeTarget
 
 PROMPT = list(b"hello")

@@ -17,7 +17,7 @@ from engine.__main__ import main
 from engine.kv import saved
 from engine.kv.memory import ChatMemory
 from engine.kv.saved import Guard, Record, SavedChats, worth_saving
-from engine.session import Session
+from engine.kv.session import Session
 from models.failures import Failure
 from tests.engine.fake_target import FakeTarget
 

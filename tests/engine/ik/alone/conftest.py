@@ -12,7 +12,7 @@ from engine.ik.model import IkModel
 from engine.ik.target import IkTarget
 from engine.protocol import Load, Message
 from engine.stop import StopFlag
-from engine.template import ChatTemplate
+from engine.words.template import ChatTemplate
 from models.default import default_model
 
 

@@ -1,0 +1,125 @@
+"""Opens the panel of the chat's options and does what is asked in it. Part of the wiring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject
+
+from app.chats.chat_options import ChatOptions, unpacked
+from app.open_chats.conversation import Change, Conversation
+from app.open_chats.persona import Personas
+from app.open_chats.shelf import Shelf
+from app.settings.settings import Settings
+from app.settings_view.chat_panel import ChatPanel
+from app.window import Window
+from app.words import told, tr
+from models.failures import Failure
+
+
+class ChatOptionsControl(QObject):
+    """`certain` is called when the next message will be answered in another way."""
+
+    def __init__(
+        self, window: Window, shelf: Shelf, settings: Settings, personas: Personas, certain: Callable[[], object]
+    ) -> None:
+        super().__init__(window)
+        self.panel: ChatPanel | None = None
+        self._window, self._shelf, self._settings = window, shelf, settings
+        self._personas, self._certain = personas, certain
+        window.commands.bind("chat_options", self.open)
+        window.header.options.clicked.connect(lambda: window.commands.run("chat_options"))
+        shelf.listeners.append(self._changed)
+        settings.listeners.append(self.show)
+
+    def open(self) -> None:
+        if self.panel is None:
+            panel = self.panel = ChatPanel(self._window)
+            panel.changed.connect(self._change)
+            panel.chosen.connect(self.choose)
+            panel.saved.connect(lambda name: self._do(lambda: self._save(name)))
+            panel.renamed.connect(lambda old, new: self._do(lambda: self._rename(old, new)))
+            panel.deleted.connect(lambda name: self._do(lambda: self._delete(name)))
+        self.show()
+        self.panel.show()
+        self.panel.raise_()
+        self.panel.activateWindow()
+
+    def show(self) -> None:
+        """Another chat is open, or its options or the settings have changed."""
+        options = self._options
+        self._window.header.show_persona(options.persona or (tr("Changed") if options.values else ""))
+        if self.panel is not None:
+            try:
+                self.panel.show_options(options, self._settings.values, self._personas.all())
+            except Failure as failure:
+                self.panel.complain(told(str(failure)))
+
+    def retranslate(self) -> None:
+        if self.panel is not None:
+            self.panel.retranslate()
+        self.show()
+
+    def restyle(self) -> None:
+        if self.panel is not None:
+            self.panel.restyle()
+
+    # --- what is asked in the panel ---------------------------------------------------------------------------------
+
+    @property
+    def _options(self) -> ChatOptions:
+        return unpacked(self._shelf.current.chat.options)
+
+    def _changed(self, conversation: Conversation, change: Change) -> None:
+        if change.kind == "chat" and conversation is self._shelf.current and self.panel is not None:
+            self.show()
+
+    def _use(self, options: ChatOptions) -> None:
+        self._shelf.current.use_options(options.packed())
+        self.show()
+        self._certain()
+
+    def _change(self, name: str, value: object) -> None:
+        if value is None or isinstance(value, int | float | str):
+            self._use(self._options.changed(name, value))
+
+    def choose(self, name: str) -> None:
+        """Follow a persona, "" for none."""
+
+        def choose() -> None:
+            persona = self._personas.find(name)
+            self._use(ChatOptions(name, persona.options.values) if persona else ChatOptions())
+
+        self._do(choose)
+
+    def _save(self, name: str) -> None:
+        options = self._options
+        name = self._personas.save(name, options)
+        self._use(ChatOptions(name, options.values))
+
+    def _rename(self, old: str, new: str) -> None:
+        new = self._personas.rename(old, new)
+        self._use(ChatOptions(new, self._options.values))
+
+    def _delete(self, name: str) -> None:
+        self._personas.delete(name)
+        self._use(ChatOptions("", self._options.values))
+
+    def _do(self, work: Callable[[], object]) -> None:
+        """With the sentence in the panel if it cannot be done."""
+        try:
+            work()
+        except ValueError as error:
+            self._complain(str(error))
+        except Failure as failure:
+            self._complain(told(str(failure)))
+        else:
+            if self.panel is not None:
+                self.panel.name_taken()
+            self.show()
+
+    def _complain(self, sentence: str) -> None:
+        if self.panel is not None:
+            self.panel.complain(sentence)
+        else:
+            self._window.notice.tell(sentence, kind="problem")

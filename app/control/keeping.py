@@ -1,0 +1,95 @@
+"""The page of what is kept, in the settings: measures it off the window's thread, and deletes what the user says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QUrl
+from PySide6.QtGui import QDesktopServices
+
+from app.background import Background
+from app.control.librarian import Librarian
+from app.control.preferences import Preferences
+from app.folders import Folders
+from app.library.kept_files import delete_files, kinds, measured
+from app.settings_view.kept_page import KeptPage
+from app.settings_view.settings_dialog import SettingsDialog
+from app.words import mark, told, tr
+from models.failures import Failure
+
+PAGE = "kept"
+TITLE = mark("What is kept on this computer")
+
+
+class Keeping(QObject):
+    """`cache`: the folder for what can be worked out again."""
+
+    def __init__(self, preferences: Preferences, librarian: Librarian, folders: Folders, cache: Path) -> None:
+        super().__init__(preferences)
+        self._preferences, self._librarian = preferences, librarian
+        self._kinds = {kind.name: kind for kind in kinds(folders, cache)}
+        self._work = Background(self)
+        self.page: KeptPage | None = None
+        preferences.opened.connect(self._add_page)
+
+    def open(self) -> None:
+        """The settings, at this page."""
+        dialog = self._preferences.open()
+        self._measure()
+        dialog.show_section(PAGE)
+
+    def close(self) -> None:
+        self._work.wait()
+
+    def _add_page(self, dialog: SettingsDialog) -> None:
+        self.page = KeptPage(self._kinds.values(), dialog)
+        self.page.opened.connect(self._open_folder)
+        self.page.deleted.connect(self._delete)
+        dialog.add_page(PAGE, TITLE, self.page)
+        dialog.finished.connect(self._closed)
+        self._measure()
+
+    def _measure(self) -> None:
+        if not self._work.running:
+            self._work.run(lambda: measured(self._kinds.values()), self._show, self._complain)
+
+    def _show(self, sizes: dict[str, tuple[int, int]]) -> None:
+        if self.page is not None:
+            self.page.show_sizes(sizes)
+
+    def _open_folder(self, name: str) -> None:
+        folder = self._kinds[name].folder
+        if not (folder.is_dir() and QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))) and self.page:
+            self.page.tell(tr("No program shows the folder {folder}.", folder=folder))
+
+    def _delete(self, name: str) -> None:
+        if self._work.running:
+            return
+        if name == "chats":
+            self._delete_chats()
+            return
+        kind = self._kinds[name]
+        self._work.run(lambda: delete_files(kind), self._deleted, self._complain)
+
+    def _delete_chats(self) -> None:
+        try:
+            self._librarian.delete_all()
+        except Failure as failure:
+            self._complain(failure)
+            return
+        for path in self._kinds["chats"].folder.glob("library-damaged*"):
+            path.unlink(missing_ok=True)
+        saved = self._kinds["saved"]  # what was read of chats says what is in them
+        self._work.run(lambda: delete_files(saved), self._deleted, self._complain)
+
+    def _deleted(self, left: list[str]) -> None:
+        if self.page is not None:
+            self.page.tell(tr("Some files could not be deleted: {files}.", files=", ".join(left[:3])) if left else "")
+        self._measure()
+
+    def _complain(self, failure: Failure) -> None:
+        if self.page is not None:
+            self.page.tell(told(str(failure)))
+
+    def _closed(self) -> None:
+        self.page = None

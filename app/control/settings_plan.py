@@ -1,0 +1,59 @@
+"""What the settings come to with the model in use, told in their dialog while it is open. Part of the wiring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QObject
+
+from app.assistant.effects import Effects
+from app.assistant.planner import Planner
+from app.assistant.standing import Standing
+from app.control.preferences import Preferences
+from app.settings_view.settings_dialog import SettingsDialog
+from models.verdict import Ask
+
+SECTION = "engine."
+
+
+class SettingsPlan(QObject):
+    """`question` makes what the planner is asked about a model's file, loaded as the settings say now."""
+
+    def __init__(self, preferences: Preferences, planner: Planner, question: Callable[[Path], Ask]) -> None:
+        super().__init__(preferences)
+        self._preferences, self._question = preferences, question
+        self._path: Path | None = None
+        self._name = ""
+        self._looking = False
+        self._effects = Effects(planner, self)
+        self._effects.changed.connect(self._show)
+        preferences.opened.connect(self._opened)
+        preferences.changed.connect(lambda _options: self._ask())
+
+    def stands(self, standing: Standing) -> None:
+        """Which model is in use."""
+        path, self._name = standing.path, standing.model.name if standing.model else self._name
+        if standing.phase == "ready" and path != self._path:
+            self._path = path
+            self._ask()
+
+    def _opened(self, dialog: SettingsDialog) -> None:
+        dialog.finished.connect(self._closed)
+        self._looking = True
+        self._ask()
+
+    def _closed(self) -> None:
+        self._looking = False
+        self._effects.forget()
+
+    def _ask(self) -> None:
+        if self._looking and self._path is not None:
+            self._effects.ask(self._question(self._path))
+
+    def _show(self) -> None:
+        dialog = self._preferences.dialog
+        if dialog is not None:
+            dialog.plan.show()
+            dialog.plan.show_verdict(self._effects.verdict, self._name)
+            dialog.show_effects({SECTION + key: words for key, words in self._effects.words.items()})
