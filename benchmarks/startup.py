@@ -1,9 +1,10 @@
 """How long the window takes to be seen, and the engine to say its first token, from the start of their processes.
 
-    python -m benchmarks.startup [--model M] [--runs N] [--json]
+    python -m benchmarks.startup [--model M] [--bundle FOLDER] [--runs N] [--json]
 
 The window starts as `make run` starts it, on a data folder of its own, offscreen if there is no display; its process
-tells when the first frame is painted, while the engine loads beside it. "make run" is the whole command.
+tells when the first frame is painted, while the engine loads beside it. "make run" is the whole command. With a bundle
+(build/dist/chickadee, of `make package`) it is the packaged programs that start.
 """
 
 from __future__ import annotations
@@ -25,24 +26,36 @@ from models.default import default_model
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 QUESTION = (Message("user", "Say hello."),)
-TARGETS = {"window": 0.8, "make run": 2.0, "first token": 3.0}
+TARGETS = {"window": 0.8, "make run": 2.0, "packaged": 1.0, "first token": 3.0}
 PATIENCE = 60
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.startup", description=__doc__.splitlines()[0])
     parser.add_argument("--model", type=Path, default=default_model())
+    parser.add_argument("--bundle", type=Path, help="the folder of packaged programs to start")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    seconds: dict[str, list[float]] = {name: [] for name in ("window", "make run", "loaded", "first token")}
+    program = options.bundle.resolve() / "chickadee-engine" if options.bundle else None
+    seconds: dict[str, list[float]] = {name: [] for name in (*commands(options), "loaded", "first token")}
     for _ in range(options.runs):
-        seconds["window"].append(window([sys.executable, "-m", "app", "--model", str(options.model)]))
-        seconds["make run"].append(window(["make", "run", f"ARGS=--model {options.model}"]))
-        loaded, first = engine(options.model)
+        for name, command in commands(options).items():
+            seconds[name].append(window(command))
+        loaded, first = engine(options.model, program)
         seconds["loaded"].append(loaded)
         seconds["first token"].append(first)
     report(options, seconds)
+
+
+def commands(options: argparse.Namespace) -> dict[str, list[str]]:
+    """What opens the window, by the names of TARGETS."""
+    if options.bundle:
+        return {"packaged": [str(options.bundle.resolve() / "chickadee"), "--model", str(options.model)]}
+    return {
+        "window": [sys.executable, "-m", "app", "--model", str(options.model)],
+        "make run": ["make", "run", f"ARGS=--model {options.model}"],
+    }
 
 
 def report(options: argparse.Namespace, seconds: dict[str, list[float]]) -> None:
@@ -87,10 +100,10 @@ def wait_for(report: Path, process: subprocess.Popen[bytes]) -> float:
     return float(report.read_text(encoding="utf-8"))
 
 
-def engine(model: Path) -> tuple[float, float]:
+def engine(model: Path, program: Path | None) -> tuple[float, float]:
     """Seconds from the engine's start until the model is loaded, and until the first text of an answer."""
     started = time.perf_counter()
-    with OurEngine(model, None, None) as ours:
+    with OurEngine(model, None, None, program=program) as ours:
         loaded = ours.start_seconds
         for event in ours.stream(Generate(3, QUESTION, max_tokens=4)):
             if isinstance(event, Text):
