@@ -24,10 +24,10 @@ LIBRARIES = ("llama_cpp", "ik_llama_cpp")  # opened by path, so PyInstaller does
 # By name only when they are needed.
 HIDDEN = ("pyqtgraph", "ziamath")
 
-# Imported somewhere by a library, but never run here. uvicorn, fastapi: llama_cpp's server.
+# Imported somewhere by a library, but never run here. uvicorn, fastapi: llama_cpp's server; readline's library is GPL.
 EXCLUDED = (
     "_tkinter", "chardet", "cryptography", "Crypto", "fastapi", "huggingface_hub", "IPython", "llama_cpp.server",
-    "matplotlib", "numpy.f2py", "PIL", "pydoc_data", "pytest", "scipy", "setuptools", "tkinter", "torch",
+    "matplotlib", "numpy.f2py", "PIL", "pydoc_data", "pytest", "readline", "scipy", "setuptools", "tkinter", "torch",
     "transformers", "uvicorn",
 )  # fmt: skip
 

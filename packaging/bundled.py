@@ -10,7 +10,7 @@ from pathlib import Path
 import bundle
 import elf
 from prepare import DEBIAN_PACKAGES
-from steps import PYTHON, ROOT, SetupError, say
+from steps import PYTHON, ROOT, SetupError, run, say
 
 BUILD = ROOT / "build"
 BUNDLE = BUILD / "dist" / bundle.WINDOW
@@ -31,6 +31,14 @@ def freeze() -> None:
         done = subprocess.run([*command, ROOT / "pyinstaller.spec"], stdout=log, stderr=log)
     if done.returncode != 0:
         raise SetupError(f"PyInstaller failed. The end of {LOG}:\n{LOG.read_text()[-3000:]}")
+
+
+def strip(folder: Path) -> None:
+    """Without debug symbols, which Python's own libraries may have. Only of those: others break libraries of wheels."""
+    if sys.platform == "linux":
+        with_symbols = [path for path in elf.programs(folder) if elf.has_debug_symbols(path)]
+        if with_symbols:
+            run(["strip", "--strip-debug", *with_symbols], "strip failed")
 
 
 def check(folder: Path) -> None:

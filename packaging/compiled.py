@@ -122,6 +122,8 @@ class Compiled:
 
 
 def require_compiler(title: str) -> None:
+    if sys.platform == "win32":  # CMake finds Visual Studio by itself, and says so if it is not there
+        return
     missing = [tool for tool in ("cc", "c++") if not shutil.which(tool)]
     if missing and not os.environ.get("CC"):
         raise SetupError(f"A C and C++ compiler is needed to build {title}: sudo apt-get install gcc g++")

@@ -16,6 +16,11 @@ def headers(path: Path) -> str:
     return subprocess.run(["objdump", "-p", path], capture_output=True, text=True, check=True).stdout
 
 
+def has_debug_symbols(path: Path) -> bool:
+    sections = subprocess.run(["objdump", "-h", path], capture_output=True, text=True, check=True).stdout
+    return " .debug_info " in sections
+
+
 def needed(path: Path) -> list[str]:
     """The libraries it links to itself, by name."""
     return re.findall(r"^\s+NEEDED\s+(\S+)", headers(path), re.M)

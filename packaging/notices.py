@@ -65,17 +65,20 @@ def packed(files: set[Path]) -> list[Distribution]:
 
 
 def copy_licences(packages: list[Distribution], to: Path) -> list[str]:
-    """Each package's licence texts into its own folder. Returns the names of those without any."""
+    """Each package's licence texts into its own folder, as they lie in the package: numpy has several LICENSE.md.
+
+    Returns the names of those without any, here or in TEXTS."""
     without = []
     for package in packages:
         described = [file for file in package.files or [] if ".dist-info/" in file.as_posix()]
         texts = [file for file in described if LICENCE.search(file.as_posix())]
         for file in texts:
-            target = to / package.name.lower() / file.name
+            target = to / package.name.lower() / re.sub(r".*\.dist-info/(?:licenses/)?", "", file.as_posix())
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(package.locate_file(file), target)  # type: ignore[arg-type]
-        if not texts and package.name.lower().replace("_", "-") not in QT:
-            without.append(package.name)
+        name = canonical(package.name)
+        if not texts and name not in QT and not (TEXTS / f"{name}.txt").exists():
+            without.append(name)
     return without
 
 
@@ -113,6 +116,16 @@ def bill(packages: list[Distribution], system: dict[str, str], model: Path) -> d
     return found
 
 
+def require_valid(text: str) -> None:
+    """By CycloneDX's own schema."""
+    from cyclonedx.schema import SchemaVersion
+    from cyclonedx.validation.json import JsonStrictValidator
+
+    problem = JsonStrictValidator(SchemaVersion.V1_6).validate_str(text)
+    if problem:
+        raise SystemExit(f"the SBOM is not as CycloneDX wants it: {problem}")
+
+
 def others(system: dict[str, str], model: Path) -> list[dict[str, Any]]:
     """What is no Python package."""
     digest = hashlib.sha256(model.read_bytes()).hexdigest()
@@ -134,8 +147,8 @@ def canonical(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def copy_others(system: dict[str, str], to: Path) -> None:
-    """Our own licence, Qt's, llama.cpp's, Python's, and those of the system's libraries."""
+def copy_others(system: dict[str, str], to: Path) -> list[str]:
+    """Our own licence, Qt's, llama.cpp's, Python's, and those of the system's libraries. Returns those without any."""
     for path in TEXTS.iterdir():
         shutil.copyfile(path, to / path.name)
     shutil.copyfile(ROOT / "LICENSE", to / "Chickadee.txt")
@@ -148,6 +161,7 @@ def copy_others(system: dict[str, str], to: Path) -> None:
         text = Path("/usr/share/doc") / name / "copyright"
         if text.exists():
             shutil.copyfile(text, to / f"{name}.txt")
+    return [name for name in ("Python", *system) if not (to / f"{name}.txt").exists()]
 
 
 def main(folder: Path) -> None:
@@ -156,12 +170,13 @@ def main(folder: Path) -> None:
     to = folder / "licences"
     shutil.rmtree(to, ignore_errors=True)
     to.mkdir()
-    without = copy_licences(packages, to)
-    copy_others(system, to)
-    (model,) = folder.rglob("models/*.gguf")
-    (to / "sbom.cdx.json").write_text(json.dumps(bill(packages, system, model), indent=1, ensure_ascii=False) + "\n")
+    without = copy_licences(packages, to) + copy_others(system, to)
     if without:
-        print(f"setup: no licence text comes with {', '.join(without)}; the SBOM names its licence", file=sys.stderr)
+        raise SystemExit(f"setup: {', '.join(without)}: no licence text. Put one into packaging/licences")
+    (model,) = folder.rglob("models/*.gguf")
+    text = json.dumps(bill(packages, system, model), indent=1, ensure_ascii=False) + "\n"
+    require_valid(text)
+    (to / "sbom.cdx.json").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

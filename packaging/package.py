@@ -13,7 +13,7 @@ from pathlib import Path
 
 import installers
 import notices
-from bundled import BUNDLE, check, freeze
+from bundled import BUNDLE, check, freeze, strip
 from prepare import WEIGHTS_LOCK, install_qt_libraries, make_venv
 from release import DIST, EPOCH
 from steps import ROOT, VENV, SetupError, install_locked, install_wheel, python, say
@@ -30,11 +30,12 @@ def main() -> int:
     if VENV == ROOT / ".venv":
         say("start it by `make package`: it wants an environment of its own")
         return 1
-    os.environ.update(SOURCE_DATE_EPOCH=str(EPOCH), PYTHONHASHSEED="0", LC_ALL="C")
+    os.environ.update(SOURCE_DATE_EPOCH=str(EPOCH), PYTHONHASHSEED="0", LC_ALL="C.UTF-8")
     try:
         environment()
         python(ROOT / "packaging" / "resources.py", failure="the icons could not be drawn")
         freeze()
+        strip(BUNDLE)
         check(BUNDLE)
         notices.write(BUNDLE)
         if not options.bundle_only:
