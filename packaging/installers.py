@@ -3,15 +3,15 @@ program, on macOS a disk image."""
 
 from __future__ import annotations
 
+import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import linux_archive
 import linux_deb
 from release import DIST, VERSION
-from steps import PYTHON, ROOT, SetupError, run
+from steps import ROOT, SetupError, python, run
 
 LARGEST = 200_000_000
 ISCC = "iscc"
@@ -43,10 +43,20 @@ def windows(bundle: Path) -> list[Path]:
 
 
 def mac(bundle: Path) -> list[Path]:
-    """Signed with the identity in CHICKADEE_SIGN_IDENTITY by PyInstaller, or ad hoc."""
+    """A disk image of PyInstaller's .app with the licences in it, which were written after that was made."""
     application, image = bundle.with_name("Chickadee.app"), DIST / f"Chickadee-{VERSION}.dmg"
+    shutil.copytree(bundle / "licences", application / "Contents/Resources/licences", dirs_exist_ok=True)
+    sign(application)
     settings = ROOT / "packaging/macos/dmg_settings.py"
-    command = [PYTHON, "-m", "dmgbuild", "-s", settings, "-D", f"application={application}", "Chickadee", image]
-    if subprocess.run([str(part) for part in command]).returncode != 0:
-        raise SetupError("dmgbuild failed")
+    made_of = ["-s", settings, "-D", f"application={application}"]
+    python("-m", "dmgbuild", *made_of, "Chickadee", image, failure="dmgbuild failed")
     return [image]
+
+
+def sign(application: Path) -> None:
+    """Anew, as a file was added; as PyInstaller does: with the identity in CHICKADEE_SIGN_IDENTITY, or ad hoc."""
+    identity = os.environ.get("CHICKADEE_SIGN_IDENTITY")
+    hardened = ["--options=runtime"] if identity else []
+    rights = ["--entitlements", ROOT / "packaging/macos/entitlements.plist"]
+    command = ["codesign", "--sign", identity or "-", "--force", "--deep", "--timestamp", *hardened, *rights]
+    run([*command, application], "codesign failed")

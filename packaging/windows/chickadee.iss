@@ -4,6 +4,7 @@
 AppId={{8C1E7D52-6B7D-4F0B-9A51-0C7E35F5C4B1}
 AppName=Chickadee
 AppVersion={#Version}
+VersionInfoVersion={#Version}
 AppPublisher=The Chickadee developers
 DefaultDirName={localappdata}\Programs\Chickadee
 DefaultGroupName=Chickadee
