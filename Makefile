@@ -39,7 +39,8 @@ package:
 	@CHICKADEE_VENV="$(CURDIR)/build/venv" $(PYTHON) packaging/package.py $(ARGS)
 
 test-package:
-	@packaging/test_deb.sh $(ARGS)
+	@packaging/test_deb.sh
+	@packaging/test_archive.sh
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

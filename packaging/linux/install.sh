@@ -12,6 +12,7 @@ fail() {
 }
 
 "$here/chickadee-engine" --help >/dev/null || fail "Chickadee was not installed: it does not run on this computer, see above."
+! ls -l /proc/[0-9]*/exe 2>/dev/null | grep -qF -- "-> $target/lib/" || fail "Close Chickadee first, then run this again."
 [ "$here" != "$target" ] || fail "This is the installed Chickadee already: run the install.sh of the newly unpacked archive."
 mkdir -p "$HOME/.local/opt" "$HOME/.local/bin" "$data" 2>/dev/null && [ -w "$HOME/.local/opt" ] ||
     fail "Chickadee was not installed: $HOME/.local cannot be written. Check its permissions, or start $here/chickadee as it is."

@@ -8,6 +8,10 @@ target=$HOME/.local/opt/chickadee
     echo "Chickadee is not installed in $target: nothing to remove." >&2
     exit 1
 }
+ls -l /proc/[0-9]*/exe 2>/dev/null | grep -qF -- "-> $target/lib/" && {
+    echo "Close Chickadee first, then run this again." >&2
+    exit 1
+}
 (cd "$target/share" && find . -type f) | while read -r file; do
     rm -f "$data/$file"
 done
