@@ -55,6 +55,8 @@ UNUSED = re.compile(
             r"ik_llama_cpp/lib/libggml\.so$",
             r"ik_llama_cpp_python\.libs/libllama",
             r"ik_llama_cpp/bin/",
+            # Of a package's description nothing but its name, version and licence: pip notes where it came from.
+            r"\.dist-info/(?:direct_url\.json|INSTALLER|RECORD|REQUESTED|WHEEL|entry_points\.txt|top_level\.txt)$",
         )
     )
 )

@@ -102,6 +102,9 @@ def bill(packages: list[Distribution], system: dict[str, str], model: Path) -> d
     found: dict[str, Any] = json.loads(made.read_text())
     names = {canonical(package.name) for package in packages}
     kept = [part for part in found["components"] if canonical(part["name"]) in names]
+    for part in kept:  # a path of the computer that packs says nothing to anybody else
+        places = part.pop("externalReferences", [])
+        part["externalReferences"] = [place for place in places if not place["url"].startswith("file:")]
     references = {part["bom-ref"] for part in kept}
     found["components"] = kept + others(system, model)
     found["dependencies"] = [

@@ -53,6 +53,7 @@ def test_named_packages_exist(bundle):
         f"{QT}/translations/qtbase_zh_CN.qm", "PySide6/plugins/platforms/qwindows.dll", "PySide6/Qt6Core.dll",
         "llama_cpp/lib/libggml-cpu-zen4.so", "llama_cpp/lib/libllama.so", "ik_llama_cpp/lib/libllama.so",
         "libxcb-cursor.so.0", "libpython3.11.so.1.0", "assets/translations/zh_CN.ts",
+        "llama_cpp_python-0.3.36.dist-info/METADATA",
     ],
 )  # fmt: skip
 def test_what_is_needed_stays(bundle, name):
@@ -66,7 +67,7 @@ def test_what_is_needed_stays(bundle, name):
         f"{QT}/plugins/platforms/libqeglfs.so", f"{QT}/plugins/tls/libqopensslbackend.so",
         f"{QT}/translations/qtbase_de.qm",
         "llama_cpp/lib/libllama-common.so", "ik_llama_cpp/lib/libggml.so", "libstdc++.so.6", "libX11.so.6",
-        "libEGL.so.1",
+        "libEGL.so.1", "llama_cpp_python-0.3.36.dist-info/direct_url.json",
     ],
 )  # fmt: skip
 def test_what_is_not_needed_goes(bundle, name):
