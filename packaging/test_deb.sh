@@ -62,7 +62,8 @@ full() { # full KILOBYTES: on a disk with so much room
 for room in 0 24 64; do check "a disk with $room kB of room at the first start: a sentence" full "$room"; done
 rmdir "$root/full"
 check "no display: a sentence that names the terminal program" told "chickadee-engine chat" alone env -u DISPLAY chickadee
-check "a folder that cannot be written: a sentence" told "cannot write" alone chickadee --data-dir /usr/lib/chickadee/data
+check "a folder that cannot be written: a sentence" told "cannot write" \
+    alone env QT_QPA_PLATFORM=offscreen chickadee --data-dir /usr/lib/chickadee/data
 check "a model that is none: a sentence" told "GGUF" alone chickadee /usr/lib/chickadee/licences/Qt.txt
 
 # --- the window -------------------------------------------------------------------------------------------------------
