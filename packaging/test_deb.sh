@@ -45,15 +45,15 @@ installed >"$work/installed.txt"
 
 # --- bad surroundings: a sentence each --------------------------------------------------------------------------------
 display
-away() { # away FILE WORDS TOLD: without the file the window tells
+away() { # away FILE WORDS TOLD COMMAND…: without the file the command tells
     mv "$1" "$1.away"
-    check "$2" told "$3" alone timeout 60 chickadee
+    check "$2" told "$3" alone timeout 60 "${@:4}"
     mv "$1.away" "$1"
 }
-away "$(ls "$root"/usr/lib/*/libEGL.so.1)" "without EGL: a sentence that names the package" "sudo apt install libegl1"
-away "$root/usr/lib/chickadee/_internal/libxcb-cursor.so.0" "without xcb-cursor: a sentence that names the package" \
-    "sudo apt install libxcb-cursor0"
-away "$(ls "$root"/usr/lib/chickadee/_internal/models/*.gguf)" "without its model: a sentence" "Install Chickadee again"
+inside=$root/usr/lib/chickadee/_internal
+away "$(ls "$root"/usr/lib/*/libEGL.so.1)" "without EGL: a sentence that names the package" "sudo apt install libegl1" chickadee
+away "$inside/libxcb-cursor.so.0" "without xcb-cursor: a sentence that names the package" "sudo apt install libxcb-cursor0" chickadee
+away "$(ls "$inside"/models/*.gguf)" "without its model: a sentence" "Install Chickadee again" chickadee-engine chat --prompt "Hello."
 mkdir -p "$root/full"
 full() { # full KILOBYTES: on a disk with so much room
     BEFORE="mount -t tmpfs -o size=512k,mode=777 tmpfs $root/full; head -c $((512 - $1))K /dev/zero >$root/full/fill" \
