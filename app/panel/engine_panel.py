@@ -27,7 +27,8 @@ AGO = 60.0  # seconds of the past that the curve shows
 
 
 class EnginePanel(QFrame):
-    """`closed`: its own button was used. Call `show_observed` when something is new; hidden it does nothing."""
+    """`closed`: its own button was used. Call `show_numbers` and `show_curves` when something is new, the latter less
+    often: to draw them costs more. Hidden they do nothing."""
 
     closed = Signal()
 
@@ -55,13 +56,16 @@ class EnginePanel(QFrame):
         self.show_observed()
 
     def show_observed(self) -> None:
+        self.show_numbers()
+        self.show_curves()
+
+    def show_numbers(self) -> None:
         if self.isHidden():
             return
         self._show_memory(self._observed.memory())
         self._show_cache(self._observed.cache(self._dropped))
         self._show_groups()
         self._show_speed()
-        self._show_curves()
 
     # --- what it shows ----------------------------------------------------------------------------------------------
 
@@ -117,7 +121,9 @@ class EnginePanel(QFrame):
         _say(self.drafts, "\n".join(said) or tr("Nothing was drafted."))
         _say(self.saved, tr("About {seconds} s in this chat", seconds=f"{max(0.0, self._saved):,.1f}"))
 
-    def _show_curves(self) -> None:
+    def show_curves(self) -> None:
+        if self.isHidden():
+            return
         if self.steps is None or self.costs is None:
             self._import_plots()
             return
