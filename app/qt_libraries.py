@@ -58,8 +58,8 @@ def plugin(name: str) -> Path | None:
     return next((file for file in files if file.exists()), None)
 
 
-def problem_of(file: Path | None) -> str:
-    """What the dynamic linker says against the file; "" if nothing."""
+def problem_of(file: Path | str | None) -> str:
+    """What the dynamic linker says against the file (or, by its name, the library); "" if nothing."""
     if file is None:
         return ""
     try:
@@ -70,11 +70,22 @@ def problem_of(file: Path | None) -> str:
 
 
 def lacking(said: str) -> Failure:
-    """The sentence for what the dynamic linker or Python's import said."""
-    missing = re.match(r"(lib\S+): cannot open shared object file", said)
-    if not missing:
+    """The sentence for what the dynamic linker or Python's import said, which names one library: with all others."""
+    if not missing_in(said):
         return Failure("qt", f"The window's libraries cannot be loaded; the system says: {said}.", said)
-    package = PACKAGES.get(missing[1])
-    sentence = f"The window cannot open because a system library is missing: {missing[1]}."
+    names = list(dict.fromkeys([*missing_in(said), *also_missing()]))
+    package = " ".join(sorted({PACKAGES[name] for name in names if name in PACKAGES}))
+    sentence = f"The window cannot open because a system library is missing: {', '.join(names)}."
     debian = f"`sudo apt install {package}` installs it on Debian and Ubuntu."
     return Failure("missing_library", sentence + " " + (debian if package else HOW), said)
+
+
+def missing_in(said: str) -> list[str]:
+    """The library that a text of the dynamic linker's says is not there, if it does."""
+    return re.findall(r"^(lib\S+): cannot open shared object file", said)
+
+
+def also_missing() -> list[str]:
+    """Of all that Qt may want on this display, what is not there: so that nobody installs one after the other."""
+    wanted = [name for name in PACKAGES if "wayland" in platforms() or not name.startswith("libwayland")]
+    return [name for library in wanted for name in missing_in(problem_of(library))]
