@@ -84,7 +84,7 @@ def failures(path: Path) -> Iterator[None]:
 
 def failure_of(path: Path, error: sqlite3.Error) -> Failure:
     name = getattr(error, "sqlite_errorname", "") or ""
-    if name == "SQLITE_FULL":
+    if name in ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"):  # or its index of the log has no room
         return Failure("disk_full", tr("The disk is full, so this chat cannot be stored. Free some space."), str(error))
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
         sentence = tr(

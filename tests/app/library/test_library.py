@@ -13,6 +13,7 @@ import pytest
 
 from app.attachments.attachment import Attachment
 from app.chats.chat import Chat, ChatMessage
+from app.library.database import failure_of
 from app.library.library import Library
 from app.library.migrations import MIGRATIONS, migrate
 from app.library.upkeep import keep_up
@@ -138,6 +139,12 @@ def test_a_damaged_file_is_told(path: Path, content: bytes, code: str) -> None:
         Library(path)
     assert caught.value.code == code
     assert path.read_bytes() == content
+
+
+def test_no_room_for_the_index_of_the_log_is_a_full_disk_too(path: Path) -> None:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorname = "SQLITE_IOERR_SHMSIZE"
+    assert failure_of(path, error).code == "disk_full"
 
 
 def test_a_full_disk_is_told_and_the_next_write_succeeds(path: Path) -> None:
