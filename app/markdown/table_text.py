@@ -9,6 +9,8 @@ from typing import Literal
 RULE = re.compile(r"^[ \t]{0,3}\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
 RULE_BEGUN = re.compile(r"^[ \t]{0,3}\|?[ \t:|-]*$")
 _NO_ROW = re.compile(r"^[ \t]{0,3}(#|>|```|~~~)")
+_ADDRESS = re.compile(r"(?<=\])\([^)]*\)|\$[^$]*\$")
+_MARKS = re.compile(r"[*_`~\[\]\\]")
 _CELL_END = re.compile(r"\\.|`+|\|")
 Alignment = Literal["left", "right", "center"]
 
@@ -48,6 +50,11 @@ def cells(row: str) -> list[str]:
     if row[start:].strip():
         found.append(row[start:])
     return [cell.strip().replace("\\|", "|") for cell in found]
+
+
+def longest_word(cell: str) -> str:
+    """Of what a cell shows: neither marks nor a link's address."""
+    return max(_MARKS.sub("", _ADDRESS.sub("", cell)).split(), key=len, default="")
 
 
 def alignments(rule: str) -> list[Alignment]:

@@ -1,22 +1,24 @@
 """A table in a box of its own: as wide as it needs, scrolled sideways where the column is narrower.
 
 Its rows stand in pieces of a few, so that a table that is still being written never takes long to lay out: only the
-last piece changes. The columns are as wide in every piece as the first one makes them.
+last piece changes. The columns are as wide in every piece as the first one makes them, or as the longest word of all
+rows needs them.
 """
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from math import ceil
 from typing import cast
 
 from PySide6.QtCore import QMimeData, Qt, Signal
-from PySide6.QtGui import QTextCursor, QTextLength, QTextOption, QTextTable, QTextTableCell, QWheelEvent
+from PySide6.QtGui import QFontMetricsF, QTextCursor, QTextLength, QTextOption, QTextTable, QTextTableCell, QWheelEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from app.look.theme import SIZES
 from app.markdown.math_object import with_sources
 from app.markdown.prose_view import ProseView
-from app.markdown.table_text import cells
+from app.markdown.table_text import cells, longest_word
 from app.slices import slices
 from app.words import mark
 
@@ -37,7 +39,7 @@ class TableRows(ProseView):
         self._headless, self._widths = headless, widths
         self.set_markdown("\n".join([*head, *rows]))
 
-    def set_widths(self, widths: tuple[float, ...]) -> None:
+    def set_widths(self, widths: tuple[float, ...] | None) -> None:
         if widths != self._widths:
             self._widths = widths
             self._mend()
@@ -95,6 +97,8 @@ class TableRows(ProseView):
             lengths = [QTextLength(QTextLength.Type.FixedLength, width) for width in self._widths]
             format.setColumnWidthConstraints(lengths)
             self._break_anywhere()
+        else:
+            format.setColumnWidthConstraints([])
         table.setFormat(format)
         for block in (self.document().begin(), self.document().lastBlock()):
             if not block.text():
@@ -140,6 +144,8 @@ class TableView(QScrollArea):
         self._rows: list[str] = []
         self._per_piece = 1
         self._width = 0
+        self._longest: list[str] = []  # word of each column
+        self._counted = 0  # rows that it knows
         self._measured: tuple[str, int, int, tuple[float, ...]] | None = None
         self._content = QWidget()
         self._content.setObjectName("tableRows")
@@ -151,6 +157,7 @@ class TableView(QScrollArea):
         self.markdown = markdown
         lines = markdown.split("\n")
         self._head, self._rows = lines[:2], lines[2:]
+        self._count_words()
         self._per_piece = max(1, PIECE_CELLS // max(1, len(cells(self._head[-1]))))
         self._fill_one(max(0, len(self.pieces) - 1))
         if self._is_more:
@@ -208,15 +215,35 @@ class TableView(QScrollArea):
         self._width, self._measured = 0, None
         self.resized.emit()
 
+    def _count_words(self) -> None:
+        """Rows but the last are written to their end: each is looked at once."""
+        longest = self._longest or [""] * len(cells(self._head[-1]))
+        for row in self._rows[self._counted :]:
+            longest = [max(a, longest_word(b), key=len) for a, b in zip_longest(longest, cells(row), fillvalue="")]
+        if longest != self._longest:
+            self._longest, self._measured = longest, None
+        self._counted = max(0, len(self._rows) - 1)
+
+    def _wide_enough(self, widths: tuple[float, ...]) -> tuple[float, ...]:
+        """At least as wide as the columns' longest words, up to a limit: from there on words are broken."""
+        measure = QFontMetricsF(self.pieces[0].document().defaultFont())
+        needs = [measure.horizontalAdvance(word) + 2 * SIZES.gap + 2 for word in self._longest]
+        return tuple(max(w, min(need, SIZES.table_column)) for w, need in zip(widths, needs, strict=False))
+
     def _measure(self, width: int) -> tuple[int, tuple[float, ...]]:
         """How much room the columns get in a view of this width, and how wide each is: as the first piece needs it."""
         first = self.pieces[0]
         if self._measured is None or self._measured[:2] != (first.markdown, width):
+            first.set_widths(None)
             natural = first.natural_width()
             columns = max(1, len(cells(self._head[-1])))
             room = width if natural <= width else max(width, min(natural, columns * SIZES.table_column))
             first.heightForWidth(room)
-            self._measured = (first.markdown, width, room, first.column_widths())
+            laid_out = first.column_widths()
+            widths = self._wide_enough(laid_out)
+            if widths != laid_out:
+                first.set_widths(widths)
+            self._measured = (first.markdown, width, room, widths)
         return self._measured[2:]
 
     def _lay_out(self, width: int) -> None:

@@ -9,7 +9,7 @@ from PySide6.QtGui import QTextTable
 from pytestqt.qtbot import QtBot
 
 from app.look.theme import SIZES
-from app.markdown.table_text import cells, is_table_head
+from app.markdown.table_text import cells, is_table_head, longest_word
 from app.markdown.table_view import TableView
 from app.transcript.answer_view import AnswerView
 
@@ -123,3 +123,32 @@ def test_a_table_streams_within_an_answer(qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: rows_shown(view) == 40, timeout=SECONDS)
     assert [type(part).__name__ for part in answer.parts] == ["ProseView", "TableView", "ProseView"]
     assert answer.heightForWidth(600) > 40 * SIZES.body
+
+
+@pytest.mark.parametrize(
+    ("cell", "word"),
+    [
+        ("one seven two", "seven"),
+        ("**bold**", "bold"),
+        ("[site](https://a.example/long)", "site"),
+        ("$x + y$", ""),
+        ("", ""),
+    ],
+)
+def test_the_longest_word_of_what_a_cell_shows(cell: str, word: str) -> None:
+    assert longest_word(cell) == word
+
+
+def test_no_word_of_a_later_row_is_broken(qtbot: QtBot) -> None:
+    view = TableView()
+    qtbot.addWidget(view)
+    head = table(0, columns=7, words="")
+    rows = ["|" + "|".join([name, *["six words that need much room"] * 6]) + "|" for name in ("a", "b", "Copenhagen")]
+    view.set_table("\n".join([head, *rows]))
+    view.resize(400, view.heightForWidth(400))
+    qtbot.waitUntil(lambda: len(view.pieces) == 2, timeout=SECONDS)
+    view.heightForWidth(400)
+    for piece in view.pieces:
+        assert piece.column_widths()[0] > view.fontMetrics().horizontalAdvance("Copenhagen")
+    name = view.pieces[-1].document().find("Copenhagen").block()
+    assert name.layout().lineCount() == 1
