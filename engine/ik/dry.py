@@ -8,8 +8,9 @@ worked out:
 - compute buffers: what 512 cells take, the mask of attention, a 16-bit number for each cell and token of a pass, and
   the nodes of the graph, which are not logged: 26 MiB, seen in the process's memory, the same for any model.
   The library shares memory between the two, so this is up to 5 MiB too much (512 tokens, 8,192 cells: 17.1 MiB for
-  13.3 with SmolLM2-135M, 36.1 for 31.5 with Qwen2.5-1.5B), never too little. Without flash attention a layer's scores,
-  4 bytes for each cell, token and head, and two of a pass's vectors take the place of the rest once they are larger.
+  13.3 with SmolLM2-135M, 36.1 for 31.5 with Qwen2.5-1.5B), never too little. Without flash attention a layer's
+  scores, 4 bytes for each cell, token and head, their mask, and two of a pass's vectors take the place of the rest once
+  they are larger.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ WEIGHTS = re.compile(r"llm_load_tensors: .* buffer size = +([\d.]+) MiB")
 KV = re.compile(r"KV buffer size = +([\d.]+) MiB")
 COMPUTE = re.compile(r"compute buffer size = +([\d.]+) MiB")
 MASK = 2  # bytes for a cell and a token
+MASK_ROWS = 32  # without flash attention the mask has a multiple of so many, 4 bytes for a cell and a row
 FLOAT = 4  # bytes
 GRAPH = 26 * MIB
 
@@ -83,7 +85,8 @@ class IkDryModel:
         if self.flash_attention != "off":
             return 0
         shapes = shapes_of(self.header)
-        return n_batch * FLOAT * (cells * (shapes.heads + 1) + 2 * shapes.embedding)
+        rows = n_batch * shapes.heads + -(-n_batch // MASK_ROWS) * MASK_ROWS
+        return FLOAT * (rows * cells + 2 * n_batch * shapes.embedding)
 
     def _measured(self, cells: int, kv_type: KVType, n_batch: int) -> tuple[int, int] | None:
         """Bytes of keys and values, and of compute buffers; None when the model cannot have such a cache."""

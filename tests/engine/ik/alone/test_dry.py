@@ -15,6 +15,8 @@ from engine.ik.model import IkModel
 from engine.stop import StopFlag
 from models.default import default_model
 
+ROUNDED = 0.006 * MIB  # the log has two digits
+
 
 @pytest.fixture(scope="module")
 def dry():
@@ -41,7 +43,7 @@ def test_contexts(dry, model, n_ctx, kv_type):
         IkContext(model, options, StopFlag()).close()
     sizes = dry.context(n_ctx, kv_type)
     assert sizes.kv == pytest.approx(logged(KV, lines), abs=0.1 * MIB)
-    assert -1 < sizes.compute - GRAPH - logged(COMPUTE, lines) < 5 * MIB
+    assert -ROUNDED < sizes.compute - GRAPH - logged(COMPUTE, lines) < 5 * MIB
     assert sizes.output == 4 * dry.n_vocab
 
 
@@ -54,7 +56,7 @@ def test_scores_without_flash_attention(model, n_ctx):
         sizes = dry.context(n_ctx)
         assert dry.context(n_ctx, "q8_0") is None
     assert sizes
-    assert -1 < sizes.compute - GRAPH - logged(COMPUTE, lines) < 5 * MIB
+    assert -ROUNDED < sizes.compute - GRAPH - logged(COMPUTE, lines) < 5 * MIB
 
 
 def test_a_log_without_sizes_is_a_bug():
