@@ -1,14 +1,27 @@
-"""Ends a child process for certain: Qt complains of one that still runs when its QProcess is destroyed."""
+"""Child processes that are Chickadee's own programs: made so that they find its modules, and ended for certain."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QProcess
+import sys
+from pathlib import Path
 
+from PySide6.QtCore import QObject, QProcess
+
+CHECKOUT = Path(__file__).resolve().parents[1]
 KILLED_MS = 30_000  # a killed process is gone at once, unless the machine has no time for it
+
+
+def new_process(parent: QObject) -> QProcess:
+    """Not started yet. In a packaged app the program itself carries the modules; else they are in the checkout."""
+    process = QProcess(parent)
+    if not getattr(sys, "frozen", False):
+        process.setWorkingDirectory(str(CHECKOUT))
+    return process
 
 
 def end_process(process: QProcess, grace_ms: int = 0, terminate: bool = False) -> bool:
     """Close its stdin, kill it if it goes on for `grace_ms`, and let go of it; its signals are heard no more.
+    Qt complains of a process that still runs when its QProcess is destroyed.
 
     `terminate`: it is asked by a signal and given as long again before it is killed. Did it end by itself?"""
     process.blockSignals(True)

@@ -12,12 +12,11 @@ from PySide6.QtCore import QObject, QProcess, Signal
 
 from app.assistant.engine_end import EngineEnd
 from app.line_buffer import LineBuffer
-from app.processes import end_process
+from app.processes import end_process, new_process
 from engine import protocol
 
 log = logging.getLogger(__name__)
 stderr_log = logging.getLogger("engine.stderr")
-CHECKOUT = Path(__file__).resolve().parents[2]
 GRACE_MS = 1500
 REMEMBERED_LINES = 20
 
@@ -54,9 +53,7 @@ class EngineClient(QObject):
         self._lines, self._errors = LineBuffer(), LineBuffer()
         self._killed = False
         self._said: deque[str] = deque(maxlen=REMEMBERED_LINES)
-        process = self._process = QProcess(self)
-        if not getattr(sys, "frozen", False):
-            process.setWorkingDirectory(str(CHECKOUT))
+        process = self._process = new_process(self)
         process.readyReadStandardOutput.connect(self._read)
         process.readyReadStandardError.connect(self._read_errors)
         process.finished.connect(self._finished)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
 
@@ -11,9 +10,9 @@ import msgspec
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
 from app.line_buffer import LineBuffer
-from app.processes import end_process
+from app.processes import end_process, new_process
 from engine.protocol import Load
-from models.verdict import CHECKOUT, Ask, Verdict, planner_command
+from models.verdict import Ask, Verdict, planner_command
 
 log = logging.getLogger(__name__)
 IDLE_MS = 30_000
@@ -86,10 +85,8 @@ class Planner(QObject):
         self._process.write(msgspec.json.encode(self._waiting.pop(self._asked)) + b"\n")
 
     def _start(self) -> None:
-        process = self._process = QProcess(self)
+        process = self._process = new_process(self)
         self._lines = LineBuffer()
-        if not getattr(sys, "frozen", False):
-            process.setWorkingDirectory(str(CHECKOUT))
         process.setStandardErrorFile(QProcess.nullDevice())
         process.readyReadStandardOutput.connect(self._read)
         process.finished.connect(self._ended)

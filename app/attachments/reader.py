@@ -16,10 +16,9 @@ from app.attachments import READ_FILE
 from app.attachments.attachment import Attachment, clean_name
 from app.attachments.child import MOST_SECONDS, Reply
 from app.attachments.refusal import sentence
-from app.processes import end_process
+from app.processes import end_process, new_process
 
 log = logging.getLogger(__name__)
-CHECKOUT = Path(__file__).resolve().parents[2]
 AT_ONCE = 2
 PATIENCE_MS = round((MOST_SECONDS + 5) * 1000)  # the process ends itself; this is for one that cannot
 Taker = Callable[[Attachment | str], None]
@@ -55,7 +54,7 @@ class FileReader(QObject):
             self._start(self._waiting.popleft())
 
     def _start(self, job: _Job) -> None:
-        process = QProcess(self)
+        process = new_process(self)
         self._running[process] = job
         process.setProcessChannelMode(QProcess.ProcessChannelMode.ForwardedErrorChannel)
         process.finished.connect(lambda: self._finished(process))
@@ -63,7 +62,6 @@ class FileReader(QObject):
         if getattr(sys, "frozen", False):
             process.start(sys.executable, [READ_FILE, str(job.path)])
         else:
-            process.setWorkingDirectory(str(CHECKOUT))
             process.start(sys.executable, ["-m", "app.attachments.child", str(job.path)])
         QTimer.singleShot(PATIENCE_MS, process, process.kill)
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 import logging
 import sys
 from collections import OrderedDict, deque
-from pathlib import Path
 
 import msgspec
 from PySide6.QtCore import QCoreApplication, QObject, QProcess, QTimer, Signal
 
 from app.line_buffer import LineBuffer
 from app.markdown.math_worker import LONGEST_TEX, Drawing, Task
-from app.processes import end_process
+from app.processes import end_process, new_process
 
 log = logging.getLogger(__name__)
-CHECKOUT = Path(__file__).resolve().parents[2]
 REMEMBERED_BYTES = 8 << 20
 PATIENCE_MS = 2_000  # an ordinary formula takes 2 to 40 ms
 START_MS = 15_000  # the first one waits for Python and the fonts: 0.3 s, on a busy or slow machine more
@@ -90,9 +88,7 @@ class MathService(QObject):
         if self._process is not None:
             return
         self._warm, self._lines = False, LineBuffer()
-        process = self._process = QProcess(self)
-        if not getattr(sys, "frozen", False):
-            process.setWorkingDirectory(str(CHECKOUT))
+        process = self._process = new_process(self)
         process.setStandardErrorFile(QProcess.nullDevice())
         process.readyReadStandardOutput.connect(self._read)
         process.finished.connect(self._ended)

@@ -12,13 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QFontMetricsF, QGuiApplication, QImage, QTextListFormat, QTextTable
-from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.assistant.standing import Standing
 from app.look import theme
 from app.look.theme import DARK, LIGHT, SIZES
-from app.markdown.code_view import CodeView
 from app.markdown.markdown import MarkdownDocument, render
 from app.markdown.prose_view import ProseView
 from app.markdown.tasks import is_task
@@ -206,60 +204,6 @@ def test_a_web_link_opens_only_after_it_was_shown(
     assert len(opened) == 1
 
 
-def test_code_is_coloured_in_both_themes(qtbot: QtBot) -> None:
-    view = CodeView()
-    qtbot.addWidget(view)
-    view.set_code("def f():\n    return 1  # one\n", "python")
-
-    def colours() -> set[str]:
-        layout = view.text.document().begin().layout()
-        return {form.format.foreground().color().name() for form in layout.formats()}
-
-    qtbot.waitUntil(lambda: LIGHT.keyword in colours() or DARK.keyword in colours())
-
-
-def test_code_grows_by_appending(qtbot: QtBot) -> None:
-    view = CodeView()
-    qtbot.addWidget(view)
-    for length in range(0, 30, 3):
-        view.set_code("line one\nline two\nline three"[:length], "no such language")
-    assert view.text.toPlainText() == "line one\nline two\nline three"[:27]
-
-
-SAMPLES = {
-    "python": "def f(): return 'x'  # 1",
-    "javascript": "const f = () => 'x'; // 1",
-    "typescript": "interface A { b: string }",
-    "html": "<p class='a'>x</p><!-- c -->",
-    "css": "p { color: red; } /* c */",
-    "sql": "SELECT 'x' FROM t WHERE a = 1",
-    "bash": 'for f in *; do echo "$f"; done',
-    "json": '{"a": [1, true]}',
-    "rust": "fn main() { let x = 1; }",
-    "c++": "int main() { return 0; } // c",
-    "java": "class A { int b = 1; }",
-    "yaml": "a: 1 # c",
-}
-
-
-@pytest.mark.parametrize("chosen", [LIGHT, DARK], ids=lambda chosen: chosen.name)
-@pytest.mark.parametrize("language", SAMPLES)
-def test_code_of_many_languages_is_coloured(
-    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, language: str, chosen: theme.Theme
-) -> None:
-    monkeypatch.setattr(theme, "_current", chosen)
-    view = CodeView()
-    qtbot.addWidget(view)
-    view.set_code(SAMPLES[language], language)
-    known = {chosen.keyword, chosen.string, chosen.comment, chosen.number, chosen.name_}
-
-    def coloured() -> bool:
-        formats = view.text.document().begin().layout().formats()
-        return bool(formats) and {form.format.foreground().color().name() for form in formats} <= known
-
-    qtbot.waitUntil(coloured)
-
-
 def test_letters_of_another_size_are_taken_everywhere(qtbot: QtBot) -> None:
     user = ProseView()
     qtbot.addWidget(user)
@@ -279,87 +223,11 @@ def test_letters_of_another_size_are_taken_everywhere(qtbot: QtBot) -> None:
     assert after[1] > 1.5 * before[1]
 
 
-LONG = "\n".join(f"line {number}" for number in range(200))
-
-
-def test_long_code_is_folded_and_copied_whole(qtbot: QtBot) -> None:
-    answer = AnswerView()
-    qtbot.addWidget(answer)
-    answer.set_text(f"```text\n{LONG}\n```")
-    (view,) = [part for part in answer.parts if isinstance(part, CodeView)]
-    folded = view.heightForWidth(500)
-    assert view.text.document().blockCount() == 40
-    button = next(each for each in view.findChildren(QPushButton) if each.text() == "Show all 200 lines")
-    button.click()
-    assert view.text.toPlainText() == LONG
-    assert view.heightForWidth(500) > 4 * folded
-    assert button.text() == "Show less"
-    button.click()
-    assert view.heightForWidth(500) == folded
-    view.copy()
-    assert QGuiApplication.clipboard().text() == LONG
-
-
-def test_code_that_was_seen_being_written_is_not_folded_under_the_reader(qtbot: QtBot) -> None:
-    answer = AnswerView()
-    qtbot.addWidget(answer)
-    answer.start(f"```text\n{LONG[:-9]}")
-    answer.grow(LONG[-9:] + "\n```\n")
-    answer.finish()
-    (view,) = [part for part in answer.parts if isinstance(part, CodeView)]
-    assert not view.folded
-    assert view.text.toPlainText() == LONG
-
-
-def test_long_lines_of_code_can_be_wrapped(qtbot: QtBot) -> None:
-    view = CodeView()
-    qtbot.addWidget(view)
-    view.set_code("word " * 100, "text")
-    view.resize(400, view.heightForWidth(400))
-    view.show()
-    before = view.heightForWidth(400)
-    button = next(each for each in view.findChildren(QPushButton) if each.isCheckable())
-    assert button.isVisible()
-    button.click()
-    assert view.heightForWidth(400) > 2 * before
-    button.click()
-    assert view.heightForWidth(400) == before
-
-
-def test_one_line_of_code_that_never_ends_is_broken(qtbot: QtBot) -> None:
-    view = CodeView()
-    qtbot.addWidget(view)
-    code = "x = 1; " * 2_000
-    for length in range(0, len(code), 700):
-        view.set_code(code[:length], "python")
-    view.set_code(code, "python")
-    assert view.text.document().blockCount() == 35
-    assert view.text.toPlainText().replace("\n", "") == code == view.code
-
-
-def test_no_sign_turns_the_direction_of_code(qtbot: QtBot) -> None:
-    view = CodeView()
-    qtbot.addWidget(view)
-    view.set_code("if a: \u202e # b", "python")
-    assert view.text.toPlainText() == "if a: ⟨U+202E⟩ # b"
-
-
 def test_a_standing_without_a_model_has_a_name() -> None:
     from app.composer.status_line import lines_of, model_name
 
     assert model_name(Standing()) == "No model"
     assert lines_of(Standing()) == ["No model is loaded"]
-
-
-def test_a_code_block_is_as_high_as_its_lines(qtbot: QtBot) -> None:
-    view = CodeView()
-    qtbot.addWidget(view)
-    view.set_code("\n".join(f"line {number}" for number in range(200)), "text")
-    view.resize(500, view.heightForWidth(500))
-    with qtbot.waitExposed(view):
-        view.show()
-    view.resize(500, view.heightForWidth(500))
-    assert view.text.verticalScrollBar().maximum() == 0
 
 
 def test_the_theme_follows_the_system(chickadee: Chickadee, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:

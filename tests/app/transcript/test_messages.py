@@ -8,12 +8,10 @@ from PySide6.QtGui import QAction, QContextMenuEvent, QGuiApplication
 from PySide6.QtWidgets import QApplication, QMenu, QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
-from app.chats.chat import Chat, ChatMessage
+from app.chats.chat import ChatMessage
 from app.chats.message_actions import Place, actions_of
 from app.folders import Folders
-from app.transcript.answer_view import AnswerView
 from app.transcript.message_view import MessageView
-from app.transcript.thought_view import ThoughtView
 from app.wiring import Chickadee
 from engine.protocol import Generate
 from tests.app.conftest import Opener, Requests
@@ -294,109 +292,6 @@ def test_what_can_be_done_with_a_message(about: ChatMessage, place: Place, names
     assert " ".join(found) == names
 
 
-def long_chat(chickadee: Chickadee, count: int, texts: dict[int, str] | None = None) -> Chat:
-    chat = Chat("long")
-    messages: list[ChatMessage] = []
-    for number in range(count):
-        role = "assistant" if number % 2 else "user"
-        text = f"message {number}" + f"\n\nmore of {number}, " * (number % 7) + "words " * (number % 50)
-        text = (texts or {}).get(number, text)
-        parent = messages[-1].id if messages else None
-        messages.append(ChatMessage(chat.id, parent, role, text, stop_reason="end"))  # type: ignore[arg-type]
-    chat = Chat("long", chat.id, leaf_id=messages[-1].id)
-    chickadee.library.save(chat, messages)
-    return chat
-
-
-def test_a_long_chat_has_widgets_only_where_one_looks(open_window: Opener, qtbot: QtBot, chickadee: Chickadee) -> None:
-    chat = long_chat(chickadee, 600)
-    chickadee.window.close()
-    window = open_window()
-    window.open_chat(chat.id)
-    transcript = window.window.transcript
-    bar = transcript.verticalScrollBar()
-    assert bar.value() == bar.maximum()
-    assert last_text(window).startswith("message 599")
-    assert len(transcript.views) < 40
-    transcript.to_start()
-    assert bar.value() == 0
-    first = transcript.views[0]
-    assert first.text.startswith("message 0")
-    assert first.visibleRegion().boundingRect().height() > 0
-    page = transcript.viewport().height()
-    qtbot.waitUntil(lambda: any(page < view.y() < 2 * page for view in transcript.views))  # made before it is seen
-    for _ in range(30):
-        bar.setValue(bar.value() + 400)
-        qtbot.wait(1)
-    gone = first.message.id
-    qtbot.waitUntil(lambda: transcript.view_of(gone) is None)
-    assert len(transcript.views) < 60
-    assert transcript.views[-1].text.startswith("message 599")
-    transcript.to_end()
-    assert bar.value() == bar.maximum()
-
-
-def test_nothing_jumps_while_one_scrolls_up(open_window: Opener, qtbot: QtBot, chickadee: Chickadee) -> None:
-    """Heights above are estimated first; when they are measured, what is in view stays where it is."""
-    chat = long_chat(chickadee, 300)
-    chickadee.window.close()
-    window = open_window()
-    window.open_chat(chat.id)
-    transcript = window.window.transcript
-    bar = transcript.verticalScrollBar()
-    top = QPoint(0, 0)
-    for _ in range(60):
-        page = transcript.viewport().height()
-        places = {view.message.id: view.mapTo(transcript.viewport(), top).y() for view in transcript.views}
-        seen = {id: y for id, y in places.items() if 0 <= y < page // 2}
-        bar.setValue(bar.value() - 150)
-        for id, y in seen.items():
-            view = transcript.view_of(id)
-            assert view
-            assert view.mapTo(transcript.viewport(), top).y() == y + 150
-        whole = [view for view in transcript.views if view.filled]
-        before = {view.message.id: view.mapTo(transcript.viewport(), top).y() for view in whole}
-        qtbot.wait(2)  # more is made above
-        visible = {id: y for id, y in before.items() if 0 <= y < page}
-        for id, y in visible.items():
-            view = transcript.view_of(id)
-            assert view
-            assert view.mapTo(transcript.viewport(), top).y() == y
-
-
-def test_an_opened_thought_stays_open_out_of_sight_and_in_another_chat(
-    chickadee: Chickadee, ask: Ask, qtbot: QtBot
-) -> None:
-    ask_and_wait(chickadee, ask, qtbot, "elsewhere")
-    other = chickadee.shelf.current.chat.id
-    chat = long_chat(chickadee, 200, {3: "<think>first</think>\n\nThe answer."})
-    chickadee.shelf.reload()
-    chickadee.open_chat(chat.id)
-    transcript = chickadee.window.transcript
-    transcript.to_start()
-
-    def thought() -> ThoughtView:
-        body = view_at(chickadee, 3).body
-        assert isinstance(body, AnswerView)
-        return body.thoughts[0]
-
-    thought().line.click()
-    id = view_at(chickadee, 3).message.id
-    transcript.to_end()
-    qtbot.waitUntil(lambda: transcript.view_of(id) is None, timeout=SECONDS)
-    transcript.to_start()
-    assert thought().open
-    chickadee.open_chat(other)
-    chickadee.open_chat(chat.id)
-    transcript.to_start()
-    assert thought().open
-    thought().line.click()
-    chickadee.open_chat(other)
-    chickadee.open_chat(chat.id)
-    transcript.to_start()
-    assert not thought().open
-
-
 def test_a_message_on_another_branch_is_shown(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     ask_and_wait(chickadee, ask, qtbot, "one", "two")
     wanted = view_at(chickadee, 3).message.id
@@ -405,18 +300,3 @@ def test_a_message_on_another_branch_is_shown(chickadee: Chickadee, ask: Ask, qt
     chickadee.window.transcript.show_message(wanted)
     assert shown(chickadee)[-1] == "echo: two"
     assert view_at(chickadee, 3).hasFocus()
-
-
-def test_views_with_something_of_the_users_stay(open_window: Opener, qtbot: QtBot, chickadee: Chickadee) -> None:
-    chat = long_chat(chickadee, 300)
-    chickadee.window.close()
-    window = open_window()
-    window.open_chat(chat.id)
-    transcript = window.window.transcript
-    question = next(view for view in transcript.views if view.message.role == "user")
-    window.acts.edit(question.message.id)
-    qtbot.keyClicks(editor_of(question), "typed ")
-    transcript.to_start()
-    qtbot.wait(50)
-    assert transcript.view_of(question.message.id) is question
-    assert "typed" in editor_of(question).toPlainText()

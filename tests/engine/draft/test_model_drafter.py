@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
 import random
-import shutil
-import threading
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -15,21 +11,16 @@ from hypothesis import strategies as st
 
 from engine.costs import CostTable, Timings
 from engine.decode import decode
-from engine.draft.chooser import Chooser, typical
+from engine.draft.chooser import Chooser
 from engine.draft.drafting import Auto, Fixed
-from engine.draft.follower import STEP, Follower
-from engine.draft.matched import MOST, START, MatchedLengths
+from engine.draft.follower import Follower
+from engine.draft.matched import START
 from engine.draft.model import ModelDrafter, bucket
-from engine.engine import Engine
-from engine.judge import REFRESH_AFTER, Judge
 from engine.kv.policy import Always, PartialFixed
 from engine.kv.session import Session
-from engine.protocol import Load, Sampling
+from engine.protocol import Sampling
 from engine.stop import Stopped
-from models.default import default_model
 from models.failures import Failure
-from tests.engine.asking import QUESTION, ask, assert_same_but_for_near_ties
-from tests.engine.conftest import write_gguf
 from tests.engine.fake_target import END, FakeTarget, letters, script
 
 PROMPT = list(b"the small bird sang. the small bird ")
@@ -324,160 +315,3 @@ def test_a_small_model_that_is_right_saves_passes(published):
     draft.follower.warm_up()
     answer(target, Fixed(draft, None) if published else Auto((draft,), Chooser(), Dear()))
     assert len(target.passes) < 40
-
-
-# --- the published form's k ---
-
-
-def lengths(*drafts: tuple[int, int]) -> MatchedLengths:
-    matched = MatchedLengths()
-    for right, drafted in drafts:
-        matched.add(right, drafted)
-    return matched
-
-
-def test_k_is_the_most_frequent_matched_length():
-    assert lengths().k == START
-    assert lengths((2, 4), (1, 4), (2, 4), (3, 4), (1, 4), (2, 4)).k == 2
-    assert lengths((2, 4), (3, 4)).k == 3
-    assert lengths((0, 4), (0, 4), (0, 4)).k == START
-    assert lengths((0, 4), (0, 4), (1, 4)).k == 1
-
-
-def test_drafts_that_are_right_to_their_end_make_k_grow():
-    assert lengths((4, 4), (4, 4), (1, 4)).k == 9
-    assert lengths(*[(4, 4)] * 20, (0, 4)).k == MOST
-    unfinished = lengths((4, 4))
-    unfinished.begin()
-    unfinished.add(2, 4)
-    assert unfinished.k == 2
-
-
-def test_the_published_form_learns_k_from_the_chat_and_forgets_it_with_another_one():
-    draft, chat = drafter(published=True), list(PROMPT)
-    draft.begin(chat)
-    for _ in range(5):
-        tokens = draft.propose(9)[0].tokens
-        new = [*tokens[:2], 65]
-        draft.extend(new)
-        chat += new
-    assert draft.matched.k == 2
-    assert len(draft.propose(9)[0].tokens) == 2
-    draft.begin([*chat, 98, 99])
-    assert draft.matched.k == 2
-    draft.begin(list(b"another chat"))
-    assert draft.matched.k == START
-
-
-def test_a_step_reads_no_more_than_its_two_tokens():
-    draft = drafter()
-    draft.begin(PROMPT)
-    draft.propose(4)
-    draft.extend([*continuation(PROMPT, 4), 97])
-    follower = draft.follower
-    assert len(follower.chat) - follower._right == STEP
-
-
-# --- the default model, drafting for its own copy ---
-
-
-@pytest.fixture(scope="module")
-def pair(tmp_path_factory) -> Iterator[Engine]:
-    copy = shutil.copy(default_model(), tmp_path_factory.mktemp("draft") / "copy.gguf")
-    engine = Engine()
-    engine.load(Load(0, str(default_model()), n_ctx=1024, threads=2, draft_model=str(copy), backend="llama"))
-    chat = engine._loaded()
-    chat.judge.table = Dear()
-    yield engine
-    engine.close()
-
-
-def test_the_draft_model_is_loaded_and_said_to_be_too_large(pair):
-    info = pair.status(0).model
-    assert "copy.gguf is no smaller than the model it drafts for" in info.notes[-1]
-    assert sum(info.plan.values()) > 2 * sum(size for name, size in info.plan.items() if name.startswith("draft_"))
-
-
-@pytest.fixture(scope="module")
-def plain(pair):
-    return ask(pair, QUESTION, draft="off")[1]
-
-
-@pytest.mark.parametrize("mode", ["model", "model-published", "auto"])
-def test_real_answers_equal_plain_ones(pair, plain, mode):
-    pair.forget()
-    _, drafted = ask(pair, QUESTION, draft=mode)
-    assert_same_but_for_near_ties(pair, [QUESTION], plain.tokens, drafted.tokens)
-    assert drafted.statistics.accepted > 10
-    assert mode == "auto" or drafted.statistics.accepted > 0.8 * drafted.statistics.drafted
-    assert drafted.statistics.steps < 0.7 * plain.statistics.steps
-
-
-def test_what_is_learned_of_drafts_is_kept_for_the_pair(pair, monkeypatch):
-    monkeypatch.setattr("engine.judge.measured_apart", lambda: iter(()))
-    chat = pair._loaded()
-    judge = Judge(None, chat.judge.key, chat.draft.identity)
-    judge.table, judge._observed = Dear(), REFRESH_AFTER
-    judge.chooser.acceptance.learn(typical("model"), 0, True)
-    for _ in judge.measure(chat.target):
-        pass
-    assert Judge(None, judge.key, chat.draft.identity).chooser.state() == judge.chooser.state()
-    assert Judge(None, judge.key).chooser.state() != judge.chooser.state()
-
-
-def test_idle_time_is_used_to_read_the_chat_where_drafts_can_pay(pair, monkeypatch):
-    chat = pair._loaded()
-    ask(pair, QUESTION, draft="off")
-    monkeypatch.setattr(chat.judge, "measure", lambda _target: iter(()))
-    follower = chat.draft.drafter("model").follower
-    follower.session.forget()
-    monkeypatch.setattr(chat.judge, "table", None)
-    pair.idle()
-    assert follower.session.tokens == []
-    monkeypatch.setattr(chat.judge, "table", Dear())
-    pair.idle()
-    assert follower.session.tokens[: len(chat.session.tokens)] == chat.session.tokens
-
-
-def test_the_flag_stops_the_draft_model_too_and_it_goes_on_rightly(pair):
-    drafter = pair._loaded().draft.drafter("model")
-    follower, chat = drafter.follower, [100 + i % 200 for i in range(300)]
-    drafter.begin([5])
-    drafter.begin(chat)
-    timer = threading.Timer(0.02, pair.stop.set)
-    timer.start()
-    with pytest.raises(Stopped):
-        drafter.propose(4)
-    timer.join()
-    pair.stop.clear()
-    assert follower.session.target.size == len(follower.session.tokens) < len(chat)
-    assert follower.session.tokens == chat[: len(follower.session.tokens)]
-    resumed = drafter.propose(4)[0].tokens
-    follower.session.forget()
-    drafter.begin(chat)
-    assert drafter.propose(4)[0].tokens == resumed
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [("target.gguf", "pointless"), ("none.gguf", "There is no file"), ("other.gguf", "could not be loaded")],
-)
-def test_a_draft_model_that_cannot_draft_is_refused_and_nothing_is_unloaded(pair, tmp_path, name, words):
-    os.symlink(default_model(), tmp_path / "target.gguf")
-    write_gguf(tmp_path / "other.gguf", "llama")
-    before = pair.status(0).model
-    with pytest.raises(Failure, match=words):
-        pair.load(Load(0, str(default_model()), draft_model=str(tmp_path / name)))
-    assert pair.status(0).model == before
-
-
-def test_without_memory_for_both_the_model_is_loaded_alone(tmp_path):
-    copy = shutil.copy(default_model(), tmp_path / "copy.gguf")
-    engine = Engine()
-    info = engine.load(Load(0, str(default_model()), memory_bytes=300 << 20, draft_model=str(copy))).model
-    assert "The draft model copy.gguf is left out" in info.notes[-1]
-    assert engine._loaded().draft is None
-    engine._loaded().judge.table = Dear()
-    _, finished = ask(engine, QUESTION, max_tokens=8, draft="model")
-    assert (finished.statistics.drafted, len(finished.tokens)) == (0, 8)
-    engine.close()

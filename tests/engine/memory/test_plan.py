@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.__main__ import main
 from engine.backend import backend
 from engine.capi.context import ContextOptions
 from engine.capi.move import MOST_IN_RAM
@@ -28,11 +26,9 @@ from engine.stop import StopFlag
 from models.byte_sizes import parse_bytes, show_bytes
 from models.default import default_model
 from models.failures import Failure
-from tests.engine.conftest import write_gguf
 
 MIB, GIB = 1 << 20, 1 << 30
 KV_BYTES: dict[KVType, float] = {"f16": 2, "q8_0": 17 / 16, "q4_0": 9 / 16}
-FIELDS = ["verdict", "total_bytes", "available_bytes", "parts", "n_ctx", "max_n_ctx", "kv_type", "repack"]
 WEIGHTS = WeightSizes(1060 * MIB, 597 * MIB, 463 * MIB)
 
 
@@ -289,65 +285,6 @@ def test_sliding_windows_have_two_caches():
     compute = "sched_reserve:        CPU compute buffer size =     1.00 MiB"
     kv = "llama_kv_cache: size =    2.00 MiB (   512 cells,   4 layers,  1/1 seqs), K (f16):    1.00 MiB"
     assert parse([kv, kv, compute]) == ContextSizes(kv=4 * MIB, compute=MIB, output=0)
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    code = main(["plan", *arguments])
-    printed = capsys.readouterr()
-    return code, printed.out, printed.err
-
-
-def test_command_prints_its_json(capsys):
-    code, out, _ = run(capsys, str(default_model()), "--memory", "1GiB", "--ctx", "2048", "--json")
-    plan = json.loads(out)
-    assert code == 0
-    assert list(plan) == [*FIELDS, "threads", "reasons"]
-    assert plan["verdict"] == "fits"
-    assert plan["n_ctx"] == 2048
-    assert plan["max_n_ctx"] == 8192
-    assert plan["total_bytes"] == sum(plan["parts"].values()) < 300 * MIB
-
-
-def test_command_prints_a_table_also_when_nothing_fits(capsys):
-    code, out, _ = run(capsys, str(default_model()), "--memory", "20M")
-    assert code == 0
-    assert "does not fit" in out
-    assert "keys and values" in out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--memory", "lots"], "is no size of memory"),
-        (["--ctx", "3"], "64 tokens or more"),
-        (["--threads", "0"], "Threads must be 1 or more"),
-        (["no such file.gguf"], "There is no file"),
-    ],
-)
-def test_command_refuses_bad_options_with_a_sentence(capsys, arguments, words):
-    code, out, err = run(capsys, *arguments)
-    assert code == 2
-    assert out == ""
-    assert words in err
-
-
-def test_flash_attention_is_planned_and_what_needs_it_is_refused(capsys):
-    with_it, without = (
-        json.loads(run(capsys, str(default_model()), "--flash-attention", wish, "--backend", "llama", "--json")[1])
-        for wish in ("on", "off")
-    )
-    assert without["parts"]["compute"] - with_it["parts"]["compute"] > 100 * MIB
-    code, _, said = run(capsys, "--flash-attention", "off", "--kv-type", "q8_0")
-    assert code
-    assert "Keys and values stored as q8_0 need flash attention" in said
-    code, _, said = run(capsys, "--flash-attention", "off", "--backend", "graph")
-    assert code
-    assert "own graph computes with flash attention only" in said
-
-
-def test_command_refuses_other_files(capsys, tmp_path):
-    path = write_gguf(tmp_path / "dodo.gguf", "dodo")
-    assert run(capsys, str(path))[0] == 2
 
 
 def test_the_engine_refuses_what_cannot_fit_and_keeps_the_loaded_model(engine: Engine):
