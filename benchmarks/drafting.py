@@ -1,12 +1,13 @@
 """Decode speed with drafts of every kind, by kind of prompt, and of llama-server's kinds of drafting beside it.
 
-    python -m benchmarks.drafting [--model M] [--draft-model D] [--server PATH] [--backend llama|ik]
+    python -m benchmarks.drafting [--model M] [--draft-model D] [--server PATH] [--backend auto|llama|ik]
                                   [--native PYTHON] [--tokens N] [--prompts N] [--ways W …] [--json]
 
 Greedy answers of at most N tokens to the prompt set (`benchmarks.prompts`), all ways interleaved prompt by prompt, in
 another order for each, after a calibration. Speeds are of decoding alone: tokens over seconds, both summed over a
-kind's prompts; ratios are to plain decoding of our own engine. `--native` is the Python of another checkout set up
-with `make setup NATIVE=1`: plain and automatic drafting with its build of ik_llama.cpp beside ours.
+kind's prompts; ratios are to plain decoding of our own engine. `--backend auto`, as in the window: the library that is
+faster here. `--native` is the Python of another checkout set up with `make setup NATIVE=1`: plain and automatic drafting
+with its build of ik_llama.cpp beside ours.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ SERVERS = {
     "server default": ("--spec-default",),
 }
 PLAIN = "off"
+UNTIMED = "The model's passes could not be timed: see above."
 
 NATIVE_PLAIN = "native plain"
 NATIVE: dict[str, DraftMode] = {NATIVE_PLAIN: "off", "native auto": "auto"}
@@ -58,9 +60,12 @@ class Answer:
 def main() -> None:
     options = parse()
     threads = options.threads or default_threads()
-    calibrate(options.model, threads, options.backend)
+    libraries: tuple[BackendName, ...] = ("llama", "ik") if options.backend == "auto" else (options.backend,)
+    if not [library for library in libraries if calibrate(options.model, threads, library)]:
+        raise SystemExit(UNTIMED)
     with contextlib.ExitStack() as stack:
         ours = stack.enter_context(OurEngine(options.model, options.ctx, threads, options.draft_model, options.backend))
+        options.backend = ours.model.backend
         ways = our_ways(ours, options) | native_ways(stack, options, threads) | server_ways(stack, options, threads)
         ways = {name: way for name, way in ways.items() if name == PLAIN or not options.ways or name in options.ways}
         for answer in ways.values():
@@ -83,7 +88,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--model", type=Path, default=default_model())
     parser.add_argument("--draft-model", type=Path, help="small model with the same vocabulary")
     parser.add_argument("--server", type=Path, help="llama-server to compare with")
-    parser.add_argument("--backend", choices=NAMES, default="llama", help="the library that our engine computes with")
+    parser.add_argument(
+        "--backend", choices=("auto", *NAMES), default="auto", help="the library that our engine computes with"
+    )
     parser.add_argument("--native", type=Path, metavar="PYTHON", help="of a checkout set up with NATIVE=1")
     parser.add_argument("--ctx", type=int, default=4096)
     parser.add_argument("--threads", type=int)
@@ -99,12 +106,11 @@ def parse() -> argparse.Namespace:
 
 def calibrate(
     model: Path, threads: int, library: BackendName, python: Path | None = None, cache: Path | None = None
-) -> None:
-    """Time the model's passes now: without that nothing is drafted."""
+) -> bool:
+    """Time the model's passes now, if that library can: without that nothing is drafted."""
     command = [str(python or sys.executable), "-m", "engine", "calibrate", "--backend", library, "--model", str(model)]
     command += ["--threads", str(threads)]
-    if subprocess.run(command, stdout=subprocess.DEVNULL, env=environment(cache)).returncode:
-        raise SystemExit("The model's passes could not be timed: see above.")
+    return subprocess.run(command, stdout=subprocess.DEVNULL, env=environment(cache)).returncode == 0
 
 
 def our_ways(engine: OurEngine, options: argparse.Namespace) -> dict[str, Way]:
@@ -117,7 +123,8 @@ def native_ways(stack: contextlib.ExitStack, options: argparse.Namespace, thread
     if not options.native:
         return {}
     cache = Path(stack.enter_context(TemporaryDirectory()))
-    calibrate(options.model, threads, "ik", options.native, cache)
+    if not calibrate(options.model, threads, "ik", options.native, cache):
+        raise SystemExit(UNTIMED)
     engine = OurEngine(options.model, options.ctx, threads, None, "ik", python=options.native, cache=cache)
     stack.enter_context(engine)
     return {name: partial(engine.run, max_tokens=options.tokens, draft=draft) for name, draft in NATIVE.items()}

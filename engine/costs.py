@@ -100,7 +100,8 @@ class CostTable:
         """Seconds of a pass of `k` tokens after `depth` cached ones, as fast as the machine is now.
 
         `rows`: for how many of the tokens logits are wanted (None: all)."""
-        return self._seconds(self._current, k, depth, rows) * self.drift.speed
+        alone, whole = (self._seconds(self._current, n, depth, r) for n, r in ((1, 1), (k, rows)))
+        return self.drift.now(alone, whole)
 
     def _seconds(self, curve: Curve, k: int, depth: int, rows: int | None) -> float:
         assert k > 0, k
@@ -134,11 +135,12 @@ class CostTable:
         """Learn from a real pass; noise is expected and does not stick (`engine.measured.drift`)."""
         if k < 1 or depth < 0 or not 0 < seconds < math.inf:
             return
-        if self.drift.observe(k, seconds / self._seconds(self._calibrated, k, depth, rows)):
+        alone, whole = (self._seconds(self._calibrated, n, depth, r) for n, r in ((1, 1), (k, rows)))
+        if self.drift.observe(k, seconds, alone, whole):
             self._current = Curve({k: s * self.drift.shape(k) for k, s in self._points.items()})
 
     def refreshed(self) -> Timings:
-        """The timings with what was learned of single numbers of tokens; the speed of the moment is left out."""
+        """The timings with what was learned of single numbers of tokens; the speeds of the moment are left out."""
         old = self.timings
         learned = {d: {k: s * self.drift.shape(k) for k, s in times.items()} for d, times in old.pass_seconds.items()}
         large = old.large_seconds * self.drift.shape(old.large_tokens)
