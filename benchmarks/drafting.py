@@ -6,8 +6,8 @@
 Greedy answers of at most N tokens to the prompt set (`benchmarks.prompts`), all ways interleaved prompt by prompt, in
 another order for each, after a calibration. Speeds are of decoding alone: tokens over seconds, both summed over a
 kind's prompts; ratios are to plain decoding of our own engine. `--backend auto`, as in the window: the library that is
-faster here. `--native` is the Python of another checkout set up with `make setup NATIVE=1`: plain and automatic drafting
-with its build of ik_llama.cpp beside ours.
+faster here. `--native` is the Python of another checkout set up with `make setup NATIVE=1`: plain and automatic
+drafting with its build of ik_llama.cpp beside ours.
 """
 
 from __future__ import annotations
