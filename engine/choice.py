@@ -19,7 +19,7 @@ from models.identity import file_identity
 from models.shapes import KVType
 
 FASTER = 1.05  # so much faster ik_llama.cpp must be: less is within what two calibrations differ by
-NO_SLOWER = 0.97
+NO_SLOWER = 0.9  # of each thing alone: calibrations of the same differ by as much on a busy machine
 
 CRASHED = "ik_llama.cpp crashed with this model, so llama.cpp computes it."
 NOT_TIMED = "llama.cpp computes until both libraries were timed with this model, which happens in idle time."
@@ -73,12 +73,13 @@ def wish_for(wish: BackendWish | None, mode: KVMode) -> BackendWish | None:
 
 
 def is_faster(ik: Timings, llama: Timings) -> bool:
-    """Is `ik` faster where it counts: passes of one token, as plain decoding runs, and of eight, as drafts do?
+    """Is `ik` faster where it counts: passes of one token, as plain decoding runs, of eight, as drafts do, and prompts?
 
-    The geometric mean of both speed-ups must reach FASTER, and neither plain decoding nor reading prompts be slower:
-    drafting depends on the text, the other two never end."""
+    The geometric mean of these speed-ups must reach FASTER, and neither plain decoding nor reading prompts be slower
+    beyond what two calibrations differ by: drafting depends on the text, the other two never end."""
     one, eight = (llama_s / ik_s for llama_s, ik_s in zip(ones_and_eights(llama), ones_and_eights(ik), strict=True))
-    return min(one, prompt_speed(ik) / prompt_speed(llama)) >= NO_SLOWER and (one * eight) ** 0.5 >= FASTER
+    prompt = prompt_speed(ik) / prompt_speed(llama)
+    return min(one, prompt) >= NO_SLOWER and (one * eight * prompt) ** (1 / 3) >= FASTER
 
 
 def ones_and_eights(timings: Timings) -> tuple[float, float]:
