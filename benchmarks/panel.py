@@ -4,7 +4,7 @@
 
 First the engine alone, watched or not; then the real window with the real engine, its panel open or closed. The same
 greedy answer each time, nothing drafted. In turn, so that a machine that changes its speed changes both; `ratio` is the
-median of each pair's. `pulse` is the processor time of gathering what is told, four times a second.
+median of each pair's. `pulse` is the processor time of gathering what is told, twice a second.
 """
 
 from __future__ import annotations

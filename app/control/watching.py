@@ -43,6 +43,7 @@ class Watching(QObject):
         self._assistant.watch(opening)
         if opening:
             self.show_current()
+            self.panel.show_curves()
 
     def show_current(self) -> None:
         """Another chat is open, or it has one more answer."""

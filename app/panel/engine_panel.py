@@ -53,7 +53,7 @@ class EnginePanel(QFrame):
     def show_chat(self, dropped: int, saved_seconds: float) -> None:
         """Of the open chat: tokens that are left out, and time that was saved in it."""
         self._dropped, self._saved = dropped, saved_seconds
-        self.show_observed()
+        self.show_numbers()
 
     def show_observed(self) -> None:
         self.show_numbers()
