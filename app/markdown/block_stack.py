@@ -282,6 +282,6 @@ class BlockStack(QWidget):
 
 def _gap_below(part: Part) -> int:
     if isinstance(part, PlainView):
-        return SPLITTING
+        return 0
     # A line of prose has its leading below it, so what follows a box would stand closer than what comes before.
     return SIZES.gap_m + (SIZES.gap if not isinstance(part, ProseView) else 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from pytestqt.qtbot import QtBot
 from app.assistant.standing import Standing
 from app.look import theme
 from app.look.theme import DARK, LIGHT, SIZES
+from app.markdown.block_stack import BlockStack
 from app.markdown.markdown import MarkdownDocument, render
 from app.markdown.prose_view import ProseView
 from app.markdown.tasks import is_task
@@ -202,6 +204,19 @@ def test_a_web_link_opens_only_after_it_was_shown(
     )
     chickadee.window.notice.button.click()
     assert len(opened) == 1
+
+
+def test_the_pieces_of_a_long_question_stand_close_together(qtbot: QtBot) -> None:
+    text = "\n".join(f"line {number}" for number in range(1_000))
+    stack = BlockStack()
+    qtbot.addWidget(stack)
+    stack.resize(500, 500)
+    stack.set_plain(text)
+    qtbot.waitUntil(lambda: stack.filled)
+    stack.resize(500, stack.heightForWidth(500))
+    assert len(stack.parts) > 3
+    for above, below in pairwise(stack.parts):
+        assert below.y() == above.y() + above.height()
 
 
 def test_letters_of_another_size_are_taken_everywhere(qtbot: QtBot) -> None:
