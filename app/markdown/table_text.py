@@ -52,9 +52,9 @@ def cells(row: str) -> list[str]:
     return [cell.strip().replace("\\|", "|") for cell in found]
 
 
-def longest_word(cell: str) -> str:
+def words_of(cell: str) -> list[str]:
     """Of what a cell shows: neither marks nor a link's address."""
-    return max(_MARKS.sub("", _ADDRESS.sub("", cell)).split(), key=len, default="")
+    return _MARKS.sub("", _ADDRESS.sub("", cell)).split()
 
 
 def alignments(rule: str) -> list[Alignment]:

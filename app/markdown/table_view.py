@@ -7,6 +7,7 @@ rows needs them.
 
 from __future__ import annotations
 
+from heapq import nlargest
 from itertools import zip_longest
 from math import ceil
 from typing import cast
@@ -18,12 +19,13 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 from app.look.theme import SIZES
 from app.markdown.math_object import with_sources
 from app.markdown.prose_view import ProseView
-from app.markdown.table_text import cells, longest_word
+from app.markdown.table_text import cells, words_of
 from app.slices import slices
 from app.words import mark
 
 SEAM = 4  # pixels: the upper line of a piece falls on the lower one of the piece above
 PIECE_CELLS = 20  # laid out in 3 ms
+LONGEST = 8  # words of a column: “Kraków” is wider than “Tallinn”, but to measure all words would take too long
 
 
 class TableRows(ProseView):
@@ -144,7 +146,7 @@ class TableView(QScrollArea):
         self._rows: list[str] = []
         self._per_piece = 1
         self._width = 0
-        self._longest: list[str] = []  # word of each column
+        self._longest: list[list[str]] = []  # words of each column
         self._counted = 0  # rows that it knows
         self._measured: tuple[str, int, int, tuple[float, ...]] | None = None
         self._content = QWidget()
@@ -217,9 +219,10 @@ class TableView(QScrollArea):
 
     def _count_words(self) -> None:
         """Rows but the last are written to their end: each is looked at once."""
-        longest = self._longest or [""] * len(cells(self._head[-1]))
+        longest = self._longest or [[] for _ in cells(self._head[-1])]
         for row in self._rows[self._counted :]:
-            longest = [max(a, longest_word(b), key=len) for a, b in zip_longest(longest, cells(row), fillvalue="")]
+            columns = zip_longest(longest, map(words_of, cells(row)), fillvalue=())
+            longest = [nlargest(LONGEST, dict.fromkeys([*a, *b]), key=len) for a, b in columns]
         if longest != self._longest:
             self._longest, self._measured = longest, None
         self._counted = max(0, len(self._rows) - 1)
@@ -227,7 +230,8 @@ class TableView(QScrollArea):
     def _wide_enough(self, widths: tuple[float, ...]) -> tuple[float, ...]:
         """At least as wide as the columns' longest words, up to a limit: from there on words are broken."""
         measure = QFontMetricsF(self.pieces[0].document().defaultFont())
-        needs = [measure.horizontalAdvance(word) + 2 * SIZES.gap + 2 for word in self._longest]
+        widest = [max(map(measure.horizontalAdvance, words), default=0) for words in self._longest]
+        needs = [width + 2 * SIZES.gap + 2 for width in widest]
         return tuple(max(w, min(need, SIZES.table_column)) for w, need in zip(widths, needs, strict=False))
 
     def _measure(self, width: int) -> tuple[int, tuple[float, ...]]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PySide6.QtGui import QTextTable
+from PySide6.QtGui import QFontMetricsF, QTextTable
 from pytestqt.qtbot import QtBot
 
 from app.look.theme import SIZES
-from app.markdown.table_text import cells, is_table_head, longest_word
+from app.markdown.table_text import cells, is_table_head, words_of
 from app.markdown.table_view import TableView
 from app.transcript.answer_view import AnswerView
 
@@ -126,17 +126,26 @@ def test_a_table_streams_within_an_answer(qtbot: QtBot) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cell", "word"),
+    ("cell", "words"),
     [
-        ("one seven two", "seven"),
-        ("**bold**", "bold"),
-        ("[site](https://a.example/long)", "site"),
-        ("$x + y$", ""),
-        ("", ""),
+        ("one **seven** two", ["one", "seven", "two"]),
+        ("[site](https://a.example/long)", ["site"]),
+        ("$x + y$", []),
+        ("", []),
     ],
 )
-def test_the_longest_word_of_what_a_cell_shows(cell: str, word: str) -> None:
-    assert longest_word(cell) == word
+def test_the_words_of_what_a_cell_shows(cell: str, words: list[str]) -> None:
+    assert words_of(cell) == words
+
+
+def test_a_word_with_fewer_letters_may_be_wider(qtbot: QtBot) -> None:
+    view = TableView()
+    qtbot.addWidget(view)
+    rows = ["|" + "|".join([name, *["six words that need much room"] * 6]) + "|" for name in ("a", "illilli", "WWWWW")]
+    view.set_table("\n".join([table(0, columns=7, words=""), *rows]))
+    view.resize(500, view.heightForWidth(500))
+    wide = QFontMetricsF(view.pieces[0].document().defaultFont()).horizontalAdvance("WWWWW")
+    assert view.pieces[0].column_widths()[0] > wide
 
 
 def test_no_word_of_a_later_row_is_broken(qtbot: QtBot) -> None:
