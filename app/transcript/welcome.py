@@ -84,7 +84,7 @@ class Welcome(QScrollArea):
 
     def _fit(self) -> None:
         """Sentences may be longer than questions."""
-        self._holder.setMaximumWidth(SIZES.column * (4 if self._first else 3) // 5)
+        self._holder.setMaximumWidth(SIZES.column * (5 if self._first else 3) // 5)
 
     def _line(self, name: str) -> QLabel:
         label = QLabel()
