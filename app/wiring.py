@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog
 from app.assistant.assistant import Assistant
 from app.assistant.engine_client import EngineClient
 from app.assistant.standing import Standing
+from app.background import Background
 from app.composer.waiting import waiting_line
 from app.control.appearance import Appearance
 from app.control.attaching import Attaching
@@ -67,6 +68,7 @@ class Chickadee(QObject):
         settings = Settings(folders.settings)
         self.appearance = Appearance(application, settings)
         self.library, self._recovery = open_library(folders.library)
+        self.library.writer.use_thread(Background(self).tell)
         self.client = EngineClient(command, self)
         self.shelf = Shelf(self.library)
         self.window = Window(folders.geometry)
@@ -237,7 +239,7 @@ class Chickadee(QObject):
         if change.kind in ("ended", "branch", "chat") and not conversation.busy:
             self._opened.start()
         if change.kind == "storage":
-            self.window.notice.tell(change.text, kind="problem")
+            self.window.notice.tell(change.words, kind="problem")
         if conversation is not self.shelf.current:
             return
         if change.kind in ("phase", "ended"):

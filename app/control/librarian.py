@@ -240,7 +240,7 @@ class Librarian(QObject):
         self._count_bin()
 
     def _changed(self, _conversation: Conversation, change: Change) -> None:
-        if change.kind == "added" and change.message and change.message.attachments:
+        if change.kind in ("added", "ended"):
             self._tidying.soon()
 
     def _renamed(self, row: Row, name: str) -> None:

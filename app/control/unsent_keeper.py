@@ -9,7 +9,6 @@ from PySide6.QtCore import QTimer
 from app.notice import Notice
 from app.open_chats.conversation import Conversation
 from app.open_chats.unsent import NEW, Unsent, UnsentStore
-from app.words import told
 from models.failures import Failure
 
 PAUSE_MS = 1000  # who types pauses before it is stored
@@ -43,7 +42,7 @@ class UnsentKeeper:
         self._pause.stop()
         unsent = conversation.unsent
         if unsent is not None:
-            self._guarded(lambda: self._store.save(_key(conversation), unsent, files))
+            self._store.save(_key(conversation), unsent, self._hear, files)
 
     def keep_soon(self, conversation: Conversation) -> None:
         """Its text has changed, and may change again in a moment."""
@@ -52,7 +51,7 @@ class UnsentKeeper:
 
     def forget_new(self) -> None:
         """The chat that was not stored is now."""
-        self._guarded(lambda: self._store.save(NEW, Unsent()))
+        self._store.save(NEW, Unsent(), self._hear)
 
     def _paused(self) -> None:
         if self._typed is not None:
@@ -62,8 +61,11 @@ class UnsentKeeper:
         try:
             work()
         except Failure as failure:
-            sentence = str(failure)
-            self._notice.tell(lambda: told(sentence), kind="problem", detail=failure.detail)
+            self._hear(failure)
+
+    def _hear(self, failure: Failure | None) -> None:
+        if failure is not None:
+            self._notice.tell(failure.__str__, kind="problem", detail=failure.detail)
 
 
 def _key(conversation: Conversation) -> str:

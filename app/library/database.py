@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from app.words import tr
+from app.words import mark, tr
 from models.failures import Failure
 
 WAIT_SECONDS = 0.2  # one writer per data folder, so a lock is someone's backup: wait briefly, never freeze the window
@@ -78,28 +78,47 @@ def failures(path: Path) -> Iterator[None]:
                 damage_mark(path).touch(mode=0o600)
         raise failure from error
     except OSError as error:
-        sentence = tr("Your chats cannot be stored in {path}: {reason}.", path=path, reason=error.strerror)
-        raise Failure("library", sentence, str(error)) from error
+        raise _cannot_store(path, error.strerror or str(error), error) from error
 
 
 def failure_of(path: Path, error: sqlite3.Error) -> Failure:
+    """Its sentence is said anew in the language of the moment: it may be shown for long."""
     name = getattr(error, "sqlite_errorname", "") or ""
-    if name in ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"):  # or its index of the log has no room
-        return Failure("disk_full", tr("The disk is full, so this chat cannot be stored. Free some space."), str(error))
-    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
-        sentence = tr(
+    known = next(((code, sentence) for code, names, sentence in SENTENCES if name.startswith(names)), None)
+    if known is None:
+        return _cannot_store(path, str(error), error)
+    code, sentence = known
+    return Failure(code, lambda: tr(sentence, path=path), str(error))
+
+
+def _cannot_store(path: Path, reason: str, error: Exception) -> Failure:
+    return Failure(
+        "library", lambda: tr("Your chats cannot be stored in {path}: {reason}.", path=path, reason=reason), str(error)
+    )
+
+
+SENTENCES = (
+    (
+        "disk_full",
+        ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"),  # or its index of the log has no room
+        mark("The disk is full, so this chat cannot be stored. Free some space."),
+    ),
+    (
+        "library_damaged",
+        ("SQLITE_CORRUPT", "SQLITE_NOTADB"),
+        mark(
             "The file with your chats, {path}, is damaged. Close Chickadee and start it again:"
-            " what can be read will be recovered then.",
-            path=path,
-        )
-        return Failure("library_damaged", sentence, str(error))
-    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        sentence = tr("Another program is using the file with your chats, {path}. Close it and try again.", path=path)
-        return Failure("library_locked", sentence, str(error))
-    if name.startswith("SQLITE_READONLY"):
-        sentence = tr(
-            "The file with your chats, {path}, may only be read. Allow writing to it and its folder.", path=path
-        )
-        return Failure("library_readonly", sentence, str(error))
-    sentence = tr("Your chats cannot be stored in {path}: {reason}.", path=path, reason=error)
-    return Failure("library", sentence, str(error))
+            " what can be read will be recovered then."
+        ),
+    ),
+    (
+        "library_locked",
+        ("SQLITE_BUSY", "SQLITE_LOCKED"),
+        mark("Another program is using the file with your chats, {path}. Close it and try again."),
+    ),
+    (
+        "library_readonly",
+        ("SQLITE_READONLY",),
+        mark("The file with your chats, {path}, may only be read. Allow writing to it and its folder."),
+    ),
+)

@@ -139,5 +139,5 @@ def _free(path: Path) -> Path:
 
 
 def _failure(path: Path, error: OSError) -> Failure:
-    sentence = tr("{path} could not be written: {reason}.", path=path, reason=error.strerror or error)
-    return Failure("export", sentence, str(error))
+    reason = error.strerror or str(error)
+    return Failure("export", lambda: tr("{path} could not be written: {reason}.", path=path, reason=reason), str(error))

@@ -21,11 +21,12 @@ from app.library.json_stream import JsonStream, NotJson
 from app.library.library import Library
 from app.library.merging import Imported, Merging
 from app.library.progress import Progress
-from app.words import tr
+from app.words import mark, tr
 from models.failures import Failure
 
 LARGEST = 8 << 30  # bytes of JSON: a zip file may claim any number
 CHATGPT_NAME = "conversations.json"
+NEWER = mark("This file was written by a newer Chickadee. Please update this one to import it.")
 
 
 def import_chats(path: Path, library: Path, progress: Progress) -> Imported:
@@ -61,15 +62,16 @@ def _read(path: Path, file: BinaryIO, size: int, merging: Merging, progress: Pro
     except NotJson as error:
         raise _damaged(path, error) from error
     except ValueError as error:
-        sentence = tr("Entry {number} in {name} cannot be read. Nothing was imported.", number=number, name=path.name)
-        raise Failure("import", sentence, str(error)) from error
+        raise _failure(
+            mark("Entry {number} in {name} cannot be read. Nothing was imported."), path, error, number=number
+        ) from error
     if not number and not ours:
         raise _unknown(path)
 
 
 def _check_version(raw: object) -> None:
     if not isinstance(raw, int) or raw > VERSION:
-        raise Failure("import", tr("This file was written by a newer Chickadee. Please update this one to import it."))
+        raise Failure("import", lambda: tr(NEWER))
 
 
 @contextlib.contextmanager
@@ -85,11 +87,12 @@ def _json_of(path: Path) -> Iterator[tuple[BinaryIO, int]]:
             with archive.open(entry) as packed:
                 yield cast(BinaryIO, packed), entry.file_size
     except OSError as error:
-        sentence = tr("{name} cannot be read: {reason}.", name=path.name, reason=error.strerror or error)
-        raise Failure("import", sentence, str(error)) from error
+        reason = error.strerror or str(error)
+        raise _failure(mark("{name} cannot be read: {reason}."), path, error, reason=reason) from error
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
-        sentence = tr("{name} is damaged or locked with a password. Nothing was imported.", name=path.name)
-        raise Failure("import", sentence, str(error)) from error
+        raise _failure(
+            mark("{name} is damaged or locked with a password. Nothing was imported."), path, error
+        ) from error
 
 
 def _entry(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
@@ -100,19 +103,24 @@ def _entry(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
         raise _unknown(path)
     chosen = (named or entries)[0]
     if chosen.file_size > LARGEST:
-        raise Failure("import", tr("{name} is too large. Nothing was imported.", name=path.name))
+        raise _failure(mark("{name} is too large. Nothing was imported."), path)
     return chosen
 
 
 def _unknown(path: Path) -> Failure:
-    sentence = tr(
-        "{name} has no chats that Chickadee knows. Choose a JSON file that Chickadee exported,"
-        " or conversations.json or the zip file of a ChatGPT export.",
-        name=path.name,
+    return _failure(
+        mark(
+            "{name} has no chats that Chickadee knows. Choose a JSON file that Chickadee exported,"
+            " or conversations.json or the zip file of a ChatGPT export."
+        ),
+        path,
     )
-    return Failure("import", sentence)
 
 
 def _damaged(path: Path, error: NotJson) -> Failure:
-    sentence = tr("{name} is damaged at byte {at}. Nothing was imported.", name=path.name, at=f"{error.at:,}")
-    return Failure("import", sentence, str(error))
+    return _failure(mark("{name} is damaged at byte {at}. Nothing was imported."), path, error, at=f"{error.at:,}")
+
+
+def _failure(sentence: str, path: Path, error: Exception | str = "", **values: object) -> Failure:
+    """Said in the language of the moment: it may be shown for long."""
+    return Failure("import", lambda: tr(sentence, name=path.name, **values), str(error))

@@ -14,6 +14,7 @@ from app.attachments import rows as attachment_rows
 from app.chats.chat import Chat, ChatMessage, Folder
 from app.library.database import failures, open_database, transaction
 from app.library.migrations import migrate
+from app.library.writer import Done, Writer
 
 KEEP_DELETED_SECONDS = 30 * 86_400
 CHAT_FIELDS = ", ".join(field.name for field in fields(Chat))
@@ -21,8 +22,10 @@ MESSAGE_FIELDS = ", ".join(field.name for field in fields(ChatMessage) if field.
 FOLDER_FIELDS = ", ".join(field.name for field in fields(Folder))
 DOOMED = 0  # when a chat was "deleted" that app.library.upkeep takes out of the file
 DOOM_OLD = f"UPDATE chats SET deleted_at = {DOOMED} WHERE deleted_at > {DOOMED} AND deleted_at < ?"
-FORGET_UNSENT = f"""DELETE FROM unsent WHERE chat_id <> ''
+UNSENT = ("unsent", "unsent_files")
+FORGET_UNSENT = f"""DELETE FROM {{table}} WHERE chat_id <> ''
     AND chat_id NOT IN (SELECT id FROM chats WHERE deleted_at IS NULL OR deleted_at <> {DOOMED})"""
+LONG = 20_000  # characters: to store them, and to take their words into the index, takes a quarter of a frame
 P = ParamSpec("P")
 R = TypeVar("R")
 LibraryMethod = Callable[Concatenate["Library", P], R]
@@ -32,6 +35,7 @@ def _guarded(method: LibraryMethod[P, R]) -> LibraryMethod[P, R]:
     """SQLite's errors (disk full, file gone, file damaged) become a Failure the user can read."""
 
     def guarded(self: Library, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        self.writer.settle()
         with failures(self.path):
             return method(self, *args, **kwargs)
 
@@ -39,7 +43,9 @@ def _guarded(method: LibraryMethod[P, R]) -> LibraryMethod[P, R]:
 
 
 class Library:
-    """The chats at `path`; the folder must exist. All methods raise Failure when the file cannot be used."""
+    """The chats at `path`; the folder must exist. All methods raise Failure when the file cannot be used.
+
+    `writer`: what may take long is written in the order in which it was asked for; all methods wait for that."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -50,13 +56,15 @@ class Library:
                 # A chat "deleted" before 1970 is half of an import that was killed.
                 self._db.execute("DELETE FROM chats WHERE deleted_at < 0")
                 self._db.execute(DOOM_OLD, (time.time() - KEEP_DELETED_SECONDS,))
-                self._db.execute(FORGET_UNSENT)
+                self._forget_unsent()
             except BaseException:
                 self._db.close()
                 raise
+        self.writer = Writer(path, self._db)
 
     @_guarded
     def close(self) -> None:
+        self.writer.close()
         self._db.close()
 
     @_guarded
@@ -64,6 +72,15 @@ class Library:
         """Insert or replace the chat's entry and these of its messages, all or nothing."""
         with transaction(self._db):
             write_chat(self._db, chat, messages)
+
+    def save_in_turn(self, chat: Chat, messages: Sequence[ChatMessage], done: Done) -> None:
+        """Like `save`, but tells `done` how it ended: at once, or later if these messages are long or others were."""
+
+        def write(db: sqlite3.Connection) -> None:
+            with transaction(db):
+                write_chat(db, chat, messages)
+
+        self.writer.write(write, done, long=sum(map(_length, messages)) >= LONG)
 
     @_guarded
     def save_chats(self, chats: Iterable[Chat]) -> None:
@@ -119,13 +136,13 @@ class Library:
                 f"UPDATE chats SET deleted_at = {DOOMED} WHERE id = ? AND deleted_at IS NOT NULL",
                 [(chat_id,) for chat_id in chat_ids],
             )
-            self._db.execute(FORGET_UNSENT)
+            self._forget_unsent()
 
     @_guarded
     def delete_all(self) -> None:
         """No chat, and nothing that was typed for one, stays in the file; folders and personas do."""
         with transaction(self._db):
-            for table in ("unsent", "chats"):
+            for table in (*UNSENT, "chats"):
                 self._db.execute(f"DELETE FROM {table}")
             # What was taken out word by word stays in an index until its parts are merged.
             for index in ("message_index", "attachment_index"):
@@ -165,6 +182,10 @@ class Library:
         rows = self._db.execute("SELECT path FROM recent_models ORDER BY opened_at DESC LIMIT ?", (limit,))
         return [Path(path) for (path,) in rows]
 
+    def _forget_unsent(self) -> None:
+        for table in UNSENT:
+            self._db.execute(FORGET_UNSENT.format(table=table))
+
     def _mark_deleted(self, moment: float | None, chat_ids: Iterable[str]) -> None:
         with transaction(self._db):
             self._db.executemany(
@@ -184,6 +205,10 @@ def write_chat(db: sqlite3.Connection, chat: Chat, messages: Iterable[ChatMessag
 
 def write_folder(db: sqlite3.Connection, folder: Folder) -> None:
     db.execute(_upsert("folders", FOLDER_FIELDS), _values(folder))
+
+
+def _length(message: ChatMessage) -> int:
+    return len(message.content) + sum(len(file.text) for file in message.attachments)
 
 
 def _values(value: Chat | ChatMessage | Folder) -> list[Any]:

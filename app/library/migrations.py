@@ -166,6 +166,19 @@ def keep_edits(db: sqlite3.Connection) -> None:
     db.execute("CREATE INDEX edited_messages ON messages(chat_id) WHERE edit IS NOT NULL")
 
 
+def keep_unsent_files_apart(db: sqlite3.Connection) -> None:
+    """What is typed is stored often, and files may be a thousand times as long. `unsent.attachments` stays empty."""
+    db.execute(
+        """CREATE TABLE unsent_files (
+            number INTEGER PRIMARY KEY, chat_id TEXT NOT NULL UNIQUE, attachments TEXT NOT NULL) STRICT"""
+    )
+    db.execute(
+        "INSERT INTO unsent_files (chat_id, attachments)"
+        " SELECT chat_id, attachments FROM unsent WHERE attachments NOT IN ('', '[]')"
+    )
+    db.execute("UPDATE unsent SET attachments = '[]'")
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     create_chats_and_messages,
     create_recent_models,
@@ -180,6 +193,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     index_deleted_messages,
     create_attachment_index,
     keep_edits,
+    keep_unsent_files_apart,
 )
 
 

@@ -33,6 +33,7 @@ def keep_up(path: Path, wanted: Callable[[], bool] = lambda: True) -> None:
             if not wanted():
                 return
             time.sleep(GAP_SECONDS)
+        db.execute("PRAGMA wal_checkpoint(PASSIVE)")  # waits for no one; the window's own connection leaves it to this
 
 
 def _remove(db: sqlite3.Connection) -> Iterator[None]:

@@ -21,7 +21,7 @@ from app.chats.tree import Tree, chosen_from
 from app.library.library import Library
 from app.open_chats.storing import Storing
 from app.open_chats.unsent import Unsent
-from app.words import tr
+from app.words import Saying, tr
 from engine.protocol import Message, Remedy, Statistics
 from models.failures import Failure
 
@@ -48,13 +48,14 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a listener is told. `added` and `ended` carry the message, `grew` the new text, `storage` the sentence.
+    """What a listener is told. `added` and `ended` carry the message, `grew` the new text, `storage` the `words`.
 
     `branch`: other messages are shown now, or have other siblings; `continued`: the last answer, `message`, goes on."""
 
     kind: Literal["added", "grew", "ended", "branch", "continued", "phase", "chat", "storage"]
     message: ChatMessage | None = None
     text: str = ""
+    words: Saying = ""
 
 
 class Conversation:
@@ -376,8 +377,9 @@ class Conversation:
         self._storing.save(self.chat, messages)
 
     def _cannot_store(self, failure: Failure) -> None:
-        sentence = tr("The chat goes on, but only until you close the window.")
-        self._notify(Change("storage", text=f"{failure} {sentence}"))
+        self._notify(
+            Change("storage", words=lambda: f"{failure} {tr('The chat goes on, but only until you close the window.')}")
+        )
 
     def _notify(self, change: Change) -> None:
         for listener in tuple(self.listeners):

@@ -13,15 +13,16 @@ log = logging.getLogger(__name__)
 
 
 class Storing:
-    """`failed` is told the reason once, until a write succeeds again. `stored`: is the chat in the library?"""
+    """`failed` is told the reason once, until a write succeeds again. `stored`: is the chat in the library, or about to
+    be?"""
 
     def __init__(self, library: Library, stored: bool, failed: Callable[[Failure], None]) -> None:
         self.stored = stored
         self._library = library
         self._failed = failed
         self._unsaved: dict[str, ChatMessage] = {}
-        self._told = False
-        self._ended = False
+        self._later: Chat | None = None  # what the entry is to be when the write that is under way has ended
+        self._writing = self._told = self._ended = False
 
     def end(self) -> None:
         """The chat was deleted for good: nothing of it is written any more."""
@@ -33,14 +34,29 @@ class Storing:
         if self._ended:
             return
         self._unsaved.update((message.id, message) for message in messages)
-        try:
-            self._library.save(chat, list(self._unsaved.values()))
-        except Failure as failure:
-            log.warning("not stored: %s (%s)", failure, failure.detail)
-            told, self._told = self._told, True
-            if not told:
-                self._failed(failure)
+        if self._writing:
+            self._later = chat
             return
-        self._unsaved.clear()
-        self._told = False
-        self.stored = True
+        written, was_stored = list(self._unsaved.values()), self.stored
+        self._writing = self.stored = True
+        self._library.save_in_turn(chat, written, lambda failure: self._done(written, was_stored, failure))
+
+    def _done(self, written: list[ChatMessage], was_stored: bool, failure: Failure | None) -> None:
+        self._writing = False
+        if failure is not None:
+            self.stored = was_stored
+            self._complain(failure)
+        else:
+            self._told = False
+            for message in written:
+                if self._unsaved.get(message.id) is message:  # not another state of it
+                    del self._unsaved[message.id]
+        later, self._later = self._later, None
+        if later is not None:
+            self.save(later)
+
+    def _complain(self, failure: Failure) -> None:
+        log.warning("not stored: %s (%s)", failure, failure.detail)
+        told, self._told = self._told, True
+        if not told:
+            self._failed(failure)

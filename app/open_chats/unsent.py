@@ -9,12 +9,19 @@ from typing import Literal
 import msgspec
 
 from app.attachments.attachment import Attachment
-from app.library.library import Library
+from app.library.database import transaction
+from app.library.library import UNSENT, Library
+from app.library.writer import Done
 from engine.protocol import ModelInfo
 
 Fit = Literal["all", "unknown", "too_much", "best", "beginning"]
 LEAST_ROOM = 400  # tokens: a part and its heading
 NEW = ""  # the id of the chat that is not stored yet
+PUT_TEXT = """INSERT INTO unsent (chat_id, text, attachments) VALUES (?, ?, '[]')
+    ON CONFLICT (chat_id) DO UPDATE SET text = excluded.text"""
+PUT_FILES = """INSERT INTO unsent_files (chat_id, attachments) VALUES (?, ?)
+    ON CONFLICT (chat_id) DO UPDATE SET attachments = excluded.attachments"""
+NO_TEXT, NO_FILES = (f"DELETE FROM {table} WHERE chat_id = ?" for table in UNSENT)
 
 
 @dataclass
@@ -80,45 +87,52 @@ class Unsent:
 
 
 class UnsentStore:
-    """The library's table of what is not sent. Raises Failure as the library does."""
+    """The library's tables of what is not sent. Raises Failure as the library does."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
+        self._without_files: set[str] = set()  # chats that certainly have none in the table
 
     def load(self, chat_id: str) -> Unsent:
-        rows = self._library.using(
-            lambda db: db.execute("SELECT text, attachments FROM unsent WHERE chat_id = ?", (chat_id,)).fetchall()
+        text, packed = self._library.using(
+            lambda db: (
+                db.execute("SELECT text FROM unsent WHERE chat_id = ?", (chat_id,)).fetchone(),
+                db.execute("SELECT attachments FROM unsent_files WHERE chat_id = ?", (chat_id,)).fetchone(),
+            )
         )
-        if not rows:
-            return Unsent()
-        text, packed = rows[0]
+        if packed is None:
+            self._without_files.add(chat_id)
         try:
-            attachments = msgspec.json.decode(packed, type=tuple[Attachment, ...])
+            attachments = msgspec.json.decode(packed[0], type=tuple[Attachment, ...]) if packed else ()
         except msgspec.DecodeError:  # of another version: the text is worth more than nothing
             attachments = ()
-        return Unsent(text, [Item(attachment.name, attachment) for attachment in attachments])
+        return Unsent(text[0] if text else "", [Item(attachment.name, attachment) for attachment in attachments])
 
-    def save(self, chat_id: str, unsent: Unsent, files: bool = True) -> None:
-        """Replace what is stored; without `files` these stay as they are, for they may be long."""
-        packed = msgspec.json.encode(unsent.attachments).decode() if files else "[]"
+    def save(self, chat_id: str, unsent: Unsent, done: Done, files: bool = True) -> None:
+        """Replace what is stored and tell `done` how that ended; without `files` these stay as they are, for they may
+        be long."""
+        text, attachments = unsent.text, unsent.attachments
+        files = files and bool(attachments or chat_id not in self._without_files)
 
         def write(db: sqlite3.Connection) -> None:
-            if not unsent.text and not unsent.items:
-                db.execute("DELETE FROM unsent WHERE chat_id = ?", (chat_id,))
-                return
-            files_too = ", attachments = excluded.attachments" if files else ""
-            db.execute(
-                "INSERT INTO unsent VALUES (?, ?, ?)"
-                f" ON CONFLICT (chat_id) DO UPDATE SET text = excluded.text{files_too}",
-                (chat_id, unsent.text, packed),
-            )
+            with transaction(db):
+                if text:
+                    db.execute(PUT_TEXT, (chat_id, text))
+                else:
+                    db.execute(NO_TEXT, (chat_id,))
+                if files and attachments:
+                    db.execute(PUT_FILES, (chat_id, msgspec.json.encode(attachments).decode()))
+                elif files:
+                    db.execute(NO_FILES, (chat_id,))
 
-        self._library.using(write)
+        if attachments:
+            self._without_files.discard(chat_id)
+        elif files:
+            self._without_files.add(chat_id)
+        self._library.writer.write(write, done, long=files)
 
     def tidy(self) -> None:
         """Forget what belongs to chats that are gone for good."""
-        self._library.using(
-            lambda db: db.execute(
-                "DELETE FROM unsent WHERE chat_id != ? AND chat_id NOT IN (SELECT id FROM chats)", (NEW,)
-            )
-        )
+        for table in UNSENT:
+            forget = f"DELETE FROM {table} WHERE chat_id != ? AND chat_id NOT IN (SELECT id FROM chats)"
+            self._library.using(lambda db, forget=forget: db.execute(forget, (NEW,)))  # type: ignore[misc]

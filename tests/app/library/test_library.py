@@ -17,6 +17,7 @@ from app.library.database import failure_of
 from app.library.library import Library
 from app.library.migrations import MIGRATIONS, migrate
 from app.library.upkeep import keep_up
+from app.open_chats.unsent import UnsentStore
 from models.failures import Failure
 
 
@@ -183,6 +184,20 @@ def test_every_older_schema_is_brought_up_to_date(path: Path, steps: int) -> Non
     blank.close()
 
 
+def test_files_that_were_not_sent_come_along(path: Path) -> None:
+    db = sqlite3.connect(path, isolation_level=None)
+    for step in MIGRATIONS[:6]:
+        step(db)
+    db.execute("PRAGMA user_version = 6")
+    file = '[{"name": "a.txt", "kind": "text", "size": 5, "text": "words"}]'
+    db.execute("INSERT INTO unsent VALUES ('', 'a question', ?)", (file,))
+    db.close()
+    library = Library(path)
+    unsent = UnsentStore(library).load("")
+    assert (unsent.text, [each.text for each in unsent.attachments]) == ("a question", ["words"])
+    library.close()
+
+
 def test_a_newer_file_is_left_alone(path: Path) -> None:
     db = sqlite3.connect(path)
     db.execute("PRAGMA user_version = 999")
@@ -204,7 +219,9 @@ def test_what_was_not_sent_goes_with_its_chat(path: Path) -> None:
     library.save(Chat("t", id="c"))
     for chat_id in ("", "c", "gone long ago"):
         library._db.execute("INSERT INTO unsent VALUES (?, 'half a secret', '')", (chat_id,))
+        library._db.execute("INSERT INTO unsent_files (chat_id, attachments) VALUES (?, '[]')", (chat_id,))
     library.delete("c")
     library.delete_for_good("c")
-    assert library._db.execute("SELECT chat_id FROM unsent").fetchall() == [("",)]
+    for table in ("unsent", "unsent_files"):
+        assert library._db.execute(f"SELECT chat_id FROM {table}").fetchall() == [("",)]
     library.close()

@@ -14,6 +14,7 @@ from app.chats.chat import GROUPS, Chat, ChatMessage, days_of, group_of, title_o
 from app.library.library import Library
 from app.open_chats.conversation import Change, Conversation
 from app.open_chats.shelf import Shelf
+from app.words import said
 from engine.protocol import Message, Statistics, StopReason
 from models.failures import Failure
 
@@ -264,12 +265,12 @@ def test_a_chat_that_cannot_be_stored_goes_on_and_is_stored_later(
     heard: list[Change] = []
     conversation.listeners.append(heard.append)
     with monkeypatch.context() as context:
-        context.setattr(conversation.library, "save", full)
+        context.setattr("app.library.library.write_chat", full)
         conversation.send("q")
         conversation.begin("model")
         conversation.grow("answer")
         conversation.finish(NUMBERS)
-    assert [change.text for change in heard if change.kind == "storage"] == [
+    assert [said(change.words) for change in heard if change.kind == "storage"] == [
         "The disk is full. The chat goes on, but only until you close the window."
     ]
     assert conversation.library.chats() == []
