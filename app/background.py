@@ -14,10 +14,11 @@ from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
-from app.words import tr
+from app.words import mark, tr
 from models.failures import Failure
 
 log = logging.getLogger(__name__)
+BUG = mark("Something went wrong inside Chickadee; the log has the details.")
 T = TypeVar("T")
 
 
@@ -82,8 +83,7 @@ class Background(QObject):
             end = _with(failure, caught)
         except Exception as error:
             log.exception("bug in the background")
-            sentence = tr("Something went wrong inside Chickadee; the log has the details.")
-            end = _with(failure, Failure("internal", sentence, repr(error)))
+            end = _with(failure, Failure("internal", lambda: tr(BUG), repr(error)))
         else:
             end = _with(success, result)
         thread = threading.current_thread()

@@ -41,6 +41,7 @@ class Notice(QFrame):
         self._layout()
         self._step: Callable[[], object] | None = None
         self._said: tuple[Saying, Saying, str] = ("", "", "")
+        self._detail: Saying = ""
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self.dismiss)
@@ -55,7 +56,7 @@ class Notice(QFrame):
         step: Saying = "",
         work: Callable[[], object] | None = None,
         kind: Literal["problem", "note"] = "note",
-        detail: str = "",
+        detail: Saying = "",
         milliseconds: int = 0,
         strong: str = "",
     ) -> None:
@@ -67,11 +68,11 @@ class Notice(QFrame):
         self.style().polish(self)
         self.text.setTextFormat(Qt.TextFormat.RichText if strong else Qt.TextFormat.PlainText)
         self._said = (sentence, step, strong)
+        self._detail = detail
         self._say()
         self.button.setVisible(bool(step))
-        self.details.setText(detail[-2000:])
         self.details.hide()
-        self.fold.setVisible(bool(detail))
+        self.fold.setVisible(bool(self.details.text()))
         self._step = work
         self._timer.stop()
         if milliseconds:
@@ -98,6 +99,7 @@ class Notice(QFrame):
             escape(sentence).replace(escape(strong), f"<b>{escape(strong)}</b>", 1) if strong else sentence
         )
         self.button.setText(step)
+        self.details.setText(said(self._detail)[-2000:])
 
     def _go(self) -> None:
         step = self._step

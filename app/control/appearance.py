@@ -72,7 +72,6 @@ class Appearance(QObject):
 
     def _speak(self, choice: str) -> None:
         if self._languages.use(choice):
-            self._settings.refresh()  # its problems are sentences too
             for part in tuple(self.shown):
                 part.retranslate()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from app.words import tr
+from app.words import mark, tr
 from models.added import Added
 from models.collection import LocalModel
 from models.failures import Failure
@@ -19,7 +19,7 @@ class Bringing(QObject):
     """`changed`: look again what is here. `said` carries a sentence and what undoes it, `failed` a Failure."""
 
     changed = Signal()
-    said = Signal(str, object)
+    said = Signal(object, object)
     failed = Signal(object)
 
     def __init__(self, parent: QObject, added: Added) -> None:
@@ -42,19 +42,19 @@ class Bringing(QObject):
     def forget(self, folder: Path) -> None:
         """Look no more into a folder that was added."""
         if self._added.drop(folder):
-            sentence = tr("{folder} is no longer looked into; its files stay.", folder=folder)
-            self.said.emit(sentence, lambda: self.add(str(folder)))
+            self.said.emit(
+                lambda: tr("{folder} is no longer looked into; its files stay.", folder=folder),
+                lambda: self.add(str(folder)),
+            )
         self.changed.emit()
 
     def remove(self, model: LocalModel) -> None:
         """Delete what was downloaded, take off the list what was added. Raises Failure."""
         self.finish()
         removal = self._removal = remove(model, self._added)
-        if removal.deletes:
-            sentence = tr("{model} was deleted.", model=model.name)
-        else:
-            sentence = tr("{model} is no longer listed; its file stays.", model=model.name)
-        self.said.emit(sentence, self._undo)
+        gone = mark("{model} was deleted.")
+        sentence = gone if removal.deletes else mark("{model} is no longer listed; its file stays.")
+        self.said.emit(lambda: tr(sentence, model=model.name), self._undo)
         self.changed.emit()
 
     def finish(self) -> None:

@@ -13,7 +13,7 @@ from app.open_chats.shelf import Shelf
 from app.settings.settings import Settings
 from app.settings_view.chat_panel import ChatPanel
 from app.window import Window
-from app.words import told, tr
+from app.words import Saying, tr
 from models.failures import Failure
 
 
@@ -53,7 +53,7 @@ class ChatOptionsControl(QObject):
             try:
                 self.panel.show_options(options, self._settings.values, self._personas.all())
             except Failure as failure:
-                self.panel.complain(told(str(failure)))
+                self.panel.complain(failure.__str__)
 
     def retranslate(self) -> None:
         if self.panel is not None:
@@ -112,13 +112,13 @@ class ChatOptionsControl(QObject):
         except ValueError as error:
             self._complain(str(error))
         except Failure as failure:
-            self._complain(told(str(failure)))
+            self._complain(failure.__str__)
         else:
             if self.panel is not None:
                 self.panel.name_taken()
             self.show()
 
-    def _complain(self, sentence: str) -> None:
+    def _complain(self, sentence: Saying) -> None:
         if self.panel is not None:
             self.panel.complain(sentence)
         else:

@@ -60,7 +60,7 @@ class Keeping(QObject):
     def _open_folder(self, name: str) -> None:
         folder = self._kinds[name].folder
         if not (folder.is_dir() and QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))) and self.page:
-            self.page.tell(tr("No program shows the folder {folder}.", folder=folder))
+            self.page.tell(lambda: tr("No program shows the folder {folder}.", folder=folder))
 
     def _delete(self, name: str) -> None:
         if self._work.running:
@@ -84,12 +84,13 @@ class Keeping(QObject):
 
     def _deleted(self, left: list[str]) -> None:
         if self.page is not None:
-            self.page.tell(tr("Some files could not be deleted: {files}.", files=", ".join(left[:3])) if left else "")
+            names = ", ".join(left[:3])
+            self.page.tell((lambda: tr("Some files could not be deleted: {files}.", files=names)) if left else "")
         self._measure()
 
     def _complain(self, failure: Failure) -> None:
         if self.page is not None:
-            self.page.tell(told(str(failure)))
+            self.page.tell(lambda: told(str(failure)))
 
     def _closed(self) -> None:
         self.page = None

@@ -165,7 +165,7 @@ class MessageActs(QObject):
         try:
             EditStore(self._shelf.library).save(conversation.chat.id, conversation.edits)
         except Failure as failure:
-            self._notice.tell(str(failure), kind="problem", detail=failure.detail)
+            self._notice.tell(failure.__str__, kind="problem", detail=failure.detail)
 
     def _leave(self, id: str, text: str) -> None:
         conversation = self._conversation

@@ -21,7 +21,7 @@ from app.model_library.model_settings import ModelSettings
 from app.model_library.models_dialog import ModelsDialog
 from app.settings.options import Options
 from app.settings_view.one_dialog import OneDialog
-from app.words import told, tr
+from app.words import Saying, told, tr
 from models.added import Added
 from models.catalogue import catalogue
 from models.collection import LocalModel, scan
@@ -229,7 +229,7 @@ class ModelKeeper(QObject):
         if self.dialog is not None:
             self.dialog.show_searching(False)
             if not count:
-                self.dialog.tell(tr("huggingface.co has no model of this kind with these words."))
+                self.dialog.tell(lambda: tr("huggingface.co has no model of this kind with these words."))
 
     def add(self, path: str) -> None:
         """One more folder to look in, or one more file."""
@@ -237,9 +237,9 @@ class ModelKeeper(QObject):
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
-    def _tell(self, sentence: str, undo: Callable[[], None]) -> None:
+    def _tell(self, sentence: Saying, undo: Callable[[], None]) -> None:
         if self.dialog is not None:
-            self.dialog.tell(sentence, tr("Undo"), undo)
+            self.dialog.tell(sentence, lambda: tr("Undo"), undo)
 
     def _typed(self, words: str) -> None:
         self.page.words = words
@@ -249,7 +249,7 @@ class ModelKeeper(QObject):
         log.warning("%s (%s)", failure, failure.detail)
         if self.dialog is not None:
             self.dialog.show_searching(False)
-            self.dialog.tell(told(str(failure)))
+            self.dialog.tell(lambda: told(str(failure)))
 
     def _show_page(self) -> None:
         if self.dialog is not None:

@@ -12,9 +12,10 @@ from app.assistant.standing import Standing
 from app.notice import Notice
 from app.settings.options import Options, options_of
 from app.settings.settings import Settings
+from app.settings.wrong import Wrong
 from app.settings_view.one_dialog import OneDialog
 from app.settings_view.settings_dialog import SettingsDialog
-from app.words import told, tr
+from app.words import tr
 from models.failures import Failure
 
 log = logging.getLogger(__name__)
@@ -37,7 +38,7 @@ class Preferences(QObject):
         self._window, self._notice = window, notice
         self._max_tokens = max_tokens
         self._suggested: dict[str, str] = {}
-        self._told: tuple[str, ...] = ()
+        self._told: tuple[Wrong, ...] = ()
         self._settling = QTimer(self)
         self._settling.setSingleShot(True)
         self._settling.setInterval(SETTLE_MS)
@@ -82,8 +83,7 @@ class Preferences(QObject):
         try:
             self.settings.make_file()
         except Failure as failure:
-            sentence = str(failure)
-            self._notice.tell(lambda: told(sentence), kind="problem", detail=failure.detail)
+            self._notice.tell(failure.__str__, kind="problem", detail=failure.detail)
             return
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.settings.path))):
             path = self.settings.path
@@ -95,9 +95,14 @@ class Preferences(QObject):
         if problems == before:
             return
         if problems:
-            others = "\n".join(problems[1:])
-            self._notice.tell(problems[0], lambda: tr("Open settings"), self.open, kind="problem", detail=others)
-        elif self._notice.text.text() in before:
+            self._notice.tell(
+                problems[0].__str__,
+                lambda: tr("Open settings"),
+                self.open,
+                kind="problem",
+                detail=lambda: "\n".join(map(str, problems[1:])),
+            )
+        elif self._notice.text.text() in map(str, before):
             self._notice.dismiss()
 
     def activated(self, state: Qt.ApplicationState) -> None:

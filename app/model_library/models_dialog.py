@@ -13,7 +13,7 @@ from app.model_library.model_page import SECTIONS, ModelPage
 from app.model_library.model_row_view import ModelRowView
 from app.model_library.model_rows import ModelRow
 from app.settings_view.page import Page, Sheet, button, fit, heading, inset, label
-from app.words import mark, tr
+from app.words import Saying, mark, said, tr
 
 CONSENT = mark(
     "Searching and downloading connect to huggingface.co and send it words and names; nothing else connects."
@@ -45,6 +45,7 @@ class ModelsDialog(Sheet):
         self.consent = label("settingHelp", self)
         self.note = label("settingHelp", self)
         self.note.hide()
+        self._said: tuple[Saying, Saying] = ("", "")
         self.nothing = label("nothingFound", self)
         self.list = Page(self, steady=True)  # a search moves nothing aside
         self.undo_button = button(self, self._undo)
@@ -78,12 +79,12 @@ class ModelsDialog(Sheet):
             title.setVisible(bool(sections[name]))
         self.nothing.setVisible(not rows)
 
-    def tell(self, sentence: str, step: str = "", work: Callable[[], None] | None = None) -> None:
+    def tell(self, sentence: Saying, step: Saying = "", work: Callable[[], None] | None = None) -> None:
         """One sentence, and a button labelled `step` that does `work`."""
-        self.note.setText(sentence)
+        self._said = sentence, step
+        self._say()
         self.note.setVisible(bool(sentence))
         self._work = work
-        self.undo_button.setText(step)
         self.undo_button.setVisible(bool(step))
         if step:  # the row that was asked may be gone, and the focus must not go astray
             self.undo_button.setFocus()
@@ -92,7 +93,12 @@ class ModelsDialog(Sheet):
         self.search_button.setEnabled(not searching)
         self.search_button.setText(tr("Searching…") if searching else tr("Search huggingface.co"))
 
+    def _say(self) -> None:
+        self.note.setText(said(self._said[0]))
+        self.undo_button.setText(said(self._said[1]))
+
     def retranslate(self) -> None:
+        self._say()
         self.setWindowTitle(tr("Models"))
         self.line.setPlaceholderText(tr("Find a model"))
         self.line.setAccessibleName(tr("Find a model"))

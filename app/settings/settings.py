@@ -8,20 +8,22 @@ from pathlib import Path
 from app.settings.schema import SECTIONS, SETTINGS
 from app.settings.setting import Value
 from app.settings.settings_file import Contents, SettingsFile
-from app.words import mark, tr
+from app.settings.wrong import Wrong, WrongValue, wrong
+from app.words import Saying, mark, tr
 
+NOT_USED = mark("In {file}, {error}. The default is used.")
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 
 class Settings:
-    """`values` has every setting by its name; `problems` are sentences on what of the file is not used.
+    """`values` has every setting by its name; `problems` say what of the file is not used.
 
     `listeners` are called when either has changed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.values: Mapping[str, Value] = {}
-        self.problems: tuple[str, ...] = ()
+        self.problems: tuple[Wrong, ...] = ()
         self.listeners: list[Callable[[], None]] = []
         self._file = SettingsFile(path)
         self._invalid: set[str] = set()
@@ -39,7 +41,7 @@ class Settings:
             for listener in tuple(self.listeners):
                 listener()
 
-    def change(self, values: Mapping[str, Value]) -> str:
+    def change(self, values: Mapping[str, Value]) -> Saying:
         """Store the values, each checked; returns a sentence if there is something to know about the file.
 
         Raises ValueError for a value that is not allowed and Failure where the file cannot be written."""
@@ -49,20 +51,21 @@ class Settings:
             changes[setting.section, setting.key] = setting.stored(setting.check(value))
         return self._write(changes)
 
-    def reset(self, names: Iterable[str] = tuple(BY_NAME)) -> str:
+    def reset(self, names: Iterable[str] = tuple(BY_NAME)) -> Saying:
         """Take the settings out of the file, so that they are what the machine suggests."""
         return self._write({(BY_NAME[name].section, BY_NAME[name].key): None for name in names})
 
-    def make_file(self) -> str:
+    def make_file(self) -> Saying:
         """Write the file if there is none, so that it can be opened."""
         return "" if self.path.exists() else self._write({})
 
-    def _write(self, changes: Mapping[tuple[str, ...], object]) -> str:
+    def _write(self, changes: Mapping[tuple[str, ...], object]) -> Saying:
         aside = self._file.write(changes)
         self.refresh()
         if not aside:
             return ""
-        return tr("The old {file} was not TOML; it is kept as {kept}.", file=self.path.name, kept=aside.name)
+        kept = aside.name
+        return lambda: tr("The old {file} was not TOML; it is kept as {kept}.", file=self.path.name, kept=kept)
 
     def _take(self, contents: Contents) -> None:
         values = {setting.name: setting.default for setting in SETTINGS}
@@ -72,7 +75,7 @@ class Settings:
         for section, table in tables.items():
             if not isinstance(table, dict):
                 said = mark("In {file}, {section} must be a section, [{section}]. Its defaults are used.")
-                problems.append(tr(said, file=self.path.name, section=section))
+                problems.append(wrong(said, file=self.path.name, section=section))
                 tables[section] = {}
         for setting in SETTINGS:
             table = tables[setting.section]
@@ -80,7 +83,8 @@ class Settings:
                 continue
             try:
                 values[setting.name] = setting.check(table[setting.key])
-            except ValueError as error:
+            except ValueError:
                 self._invalid.add(setting.name)
-                problems.append(tr("In {file}, {error}. The default is used.", file=self.path.name, error=error))
+                error = WrongValue(setting, table[setting.key])
+                problems.append(wrong(NOT_USED, file=self.path.name, error=error))
         self.values, self.problems = values, tuple(problems)

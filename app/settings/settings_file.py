@@ -9,6 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from app.settings.wrong import Wrong, wrong
 from app.words import mark, tr
 from models.failures import Failure
 from models.files import write_atomically
@@ -26,15 +27,19 @@ UNWRITABLE = mark("The settings cannot be stored: {file} cannot be written ({why
 
 
 class NotToml(Exception):
-    """The file's text is no TOML; the message says why and where."""
+    """The file's text is no TOML; `why` says why and where."""
+
+    def __init__(self, why: Wrong | str) -> None:
+        super().__init__(why)
+        self.why = why
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """`tables` by name, as plain values; `problem` is the sentence for a file that cannot be used."""
+    """`tables` by name, as plain values; `problem` says why a file cannot be used."""
 
     tables: dict[str, Any] = field(default_factory=dict)
-    problem: str = ""
+    problem: Wrong | None = None
 
 
 class SettingsFile:
@@ -49,9 +54,9 @@ class SettingsFile:
             raw = self._raw()
             return Contents(_parse(raw).unwrap()) if raw else Contents()
         except OSError as error:
-            return Contents(problem=tr(UNREADABLE, file=self.path.name, why=error.strerror))
+            return Contents(problem=wrong(UNREADABLE, file=self.path.name, why=error.strerror))
         except NotToml as error:
-            return Contents(problem=tr(NO_TOML, file=self.path.name, why=error))
+            return Contents(problem=wrong(NO_TOML, file=self.path.name, why=error.why))
 
     def write(self, changes: Mapping[tuple[str, ...], object]) -> Path | None:
         """Set keys of sections (or of sections within them), None takes one out; everything else stays as it is.
@@ -70,8 +75,8 @@ class SettingsFile:
             if not changes or document.as_string() != before:
                 write_atomically(self._real, document.as_string().encode())
         except OSError as error:
-            sentence = tr(UNWRITABLE, file=self.path, why=error.strerror)
-            raise Failure("settings", sentence, str(error)) from error
+            why = error.strerror
+            raise Failure("settings", lambda: tr(UNWRITABLE, file=self.path, why=why), str(error)) from error
         return aside
 
     @property
@@ -105,7 +110,7 @@ def _parse(raw: bytes) -> TOMLDocument:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise NotToml(tr("line {line} is not UTF-8 text", line=line)) from error
+        raise NotToml(wrong(mark("line {line} is not UTF-8 text"), line=line)) from error
     try:
         # tomlkit would put what is added right behind a last line that does not end.
         return tomlkit.parse(text if text.endswith("\n") else text + "\n")

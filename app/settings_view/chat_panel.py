@@ -15,7 +15,7 @@ from app.settings.setting import Value
 from app.settings_view.page import Page, Sheet, button, fit, inset, label
 from app.settings_view.setting_controls import Choice
 from app.settings_view.setting_row import SettingRow
-from app.words import tr
+from app.words import Saying, said, tr
 
 OWN_VALUES = "\0"  # the entry for a chat that follows no persona; no name has a zero
 
@@ -45,6 +45,7 @@ class ChatPanel(Sheet):
         )
         self.name = QLineEdit(self)
         self.problem = label("problem", self)
+        self._said: Saying = ""
         self.rows = {setting.name: SettingRow(setting, self) for setting in ANSWER}
         for row in self.rows.values():
             row.changed.connect(self.changed)
@@ -70,8 +71,9 @@ class ChatPanel(Sheet):
         self.remove.setVisible(own and not self._asking)
         self.save.setEnabled(bool(options.values))
 
-    def complain(self, sentence: str) -> None:
-        self.problem.setText(sentence)
+    def complain(self, sentence: Saying) -> None:
+        self._said = sentence
+        self.problem.setText(said(sentence))
         self.problem.setVisible(bool(sentence))
 
     def name_taken(self) -> None:
@@ -80,6 +82,7 @@ class ChatPanel(Sheet):
 
     def retranslate(self) -> None:
         self.setWindowTitle(tr("This chat"))
+        self.problem.setText(said(self._said))
         self.heading.setText(tr("Persona"))
         self.personas.setAccessibleName(tr("Persona"))
         for each, words, help in (

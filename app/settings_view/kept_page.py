@@ -11,7 +11,7 @@ from app.byte_words import in_bytes
 from app.library.kept_files import Kind
 from app.look.theme import SIZES
 from app.settings_view.page import Section, button, label
-from app.words import tr, tr_n
+from app.words import Saying, said, tr, tr_n
 
 
 class KeptRow(QFrame):
@@ -99,6 +99,7 @@ class KeptPage(Section):
     def __init__(self, kinds: Iterable[Kind], parent: QWidget) -> None:
         super().__init__(parent)
         self.rows = {kind.name: KeptRow(kind, self) for kind in kinds}
+        self._said: Saying = ""
         self.line, self.note = label("settingHelp", self), label("settingHelp", self)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -117,8 +118,9 @@ class KeptPage(Section):
         for name, row in self.rows.items():
             row.show_size(*sizes.get(name, (0, 0)))
 
-    def tell(self, sentence: str) -> None:
-        self.note.setText(sentence)
+    def tell(self, sentence: Saying) -> None:
+        self._said = sentence
+        self.note.setText(said(sentence))
         self.note.setVisible(bool(sentence))
 
     def search(self, words: str, section: str) -> bool:
@@ -130,6 +132,7 @@ class KeptPage(Section):
         return any(not row.isHidden() for row in self.rows.values())
 
     def retranslate(self) -> None:
+        self.note.setText(said(self._said))
         self.line.setText(tr("All of it stays on this computer, in files that only you can read."))
         for row in self.rows.values():
             row.retranslate()

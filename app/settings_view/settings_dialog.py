@@ -15,7 +15,7 @@ from app.settings.settings import Settings
 from app.settings_view.page import Page, Section, Sheet, button, fit, heading, inset, label
 from app.settings_view.plan_line import PlanLine
 from app.settings_view.setting_row import SettingRow
-from app.words import mark, told, tr
+from app.words import Saying, mark, said, told, tr
 from models.failures import Failure
 
 RESET_ALL = mark("Reset all to what the machine suggests")
@@ -35,6 +35,7 @@ class SettingsDialog(Sheet):
         self.search.setClearButtonEnabled(True)
         self.search.textChanged.connect(self._filter)
         self.problem, self.note = label("problem", self), label("settingHelp", self)
+        self._note: Saying = ""
         self.nothing = label("nothingFound", self)
         self.rows = {setting.name: SettingRow(setting, self) for setting in SETTINGS}
         self.titles = dict(SECTIONS)
@@ -99,7 +100,8 @@ class SettingsDialog(Sheet):
     def show_values(self) -> None:
         for name, row in self.rows.items():
             row.show_value(self.settings.values[name], self.settings.differs(name))
-        self._tell(self.problem, " ".join(self.settings.problems))
+        self._tell(self.note, said(self._note))
+        self._tell(self.problem, " ".join(map(str, self.settings.problems)))
         self.reset_all.setText(tr(UNDO_RESET if self._before_reset else RESET_ALL))
         self.reset_all.setEnabled(bool(self._before_reset) or any(map(self.settings.differs, self.rows)))
 
@@ -135,14 +137,14 @@ class SettingsDialog(Sheet):
         before = {name: value for name, value in self.settings.values.items() if self.settings.differs(name)}
         self._do(self.settings.reset, before)
 
-    def _do(self, work: Callable[[], str], undo: Mapping[str, Value] | None = None) -> None:
+    def _do(self, work: Callable[[], Saying], undo: Mapping[str, Value] | None = None) -> None:
         """Change the file; `undo` are the values that would take a reset back."""
         kept, self._before_reset = self._before_reset, undo or {}
         try:
-            self._tell(self.note, work())
+            self._note = work()
         except Failure as failure:
             self._before_reset = kept
-            self._tell(self.note, told(str(failure)))
+            self._note = lambda failure=failure: told(str(failure))
         self.show_values()
 
     def _filter(self, words: str) -> None:

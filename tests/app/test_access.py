@@ -163,7 +163,26 @@ def test_tab_comes_everywhere_and_round_again(with_chat: Chickadee, qtbot: QtBot
     where = [next(area for area in order if area.isAncestorOf(part)) for part in turn]
     assert [area for area, _ in groupby(where)] in (order, order[:-1])
     back = focused_in_turn(80, qtbot, Qt.Key.Key_Backtab)
-    assert {area for area in order for part in back if area is part or area.isAncestorOf(part)} == set(order)
+    assert back == [turn[0], *reversed(turn[1:])]
+
+
+def test_tab_goes_through_the_engine_panel_and_the_notice_too(with_chat: Chickadee, qtbot: QtBot) -> None:
+    """Whatever else is open stands where one looks for it: as one reads, from the left, each part from above."""
+    window = with_chat.window
+    window.resize(1280, 800)
+    window.commands.run("engine")
+    window.notice.tell("Something", "Undo", detail="more")
+    window.activateWindow()
+    window.composer.setFocus()
+    qtbot.waitUntil(lambda: QApplication.focusWidget() is window.composer.text)
+    turn = focused_in_turn(120, qtbot, Qt.Key.Key_Tab)
+    missed = [part for part in used(window) if part.focusPolicy() & Qt.FocusPolicy.TabFocus and part.isEnabled()]
+    assert [repr(part) for part in missed if part not in turn and part.focusProxy() is None] == []
+    notice = [window.notice.fold, window.notice.button, window.notice.close_button]
+    assert [part for part in turn if part in notice] == notice
+    back = focused_in_turn(120, qtbot, Qt.Key.Key_Backtab)
+    assert back == [turn[0], *reversed(turn[1:])]
+    window.commands.run("engine")
 
 
 def test_what_has_the_focus_looks_different(with_chat: Chickadee) -> None:

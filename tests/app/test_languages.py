@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sqlite3
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -228,6 +229,37 @@ def test_a_notice_follows_the_language(chickadee: Chickadee, ask: Ask, qtbot: Qt
     assert (notice.text.text(), notice.button.text()) == ("“first” was deleted.", "Undo")
     notice.button.click()
     assert chickadee.window.sidebar.titles() == ["first"]
+
+
+def test_errors_that_are_shown_follow_the_language(chickadee: Chickadee) -> None:
+    notice, settings = chickadee.window.notice, chickadee.preferences.settings
+    path = chickadee.library.path
+    locked = sqlite3.connect(path, isolation_level=None)
+    locked.execute("BEGIN IMMEDIATE")
+    chickadee.send("a question that cannot be stored")
+    locked.close()
+    assert notice.text.text().startswith("Another program is using the file with your chats")
+    settings.change({"window.language": "zh_CN"})
+    assert "另一个程序" in notice.text.text()
+    assert str(path) in notice.text.text()
+    assert not re.search(r"[A-Za-z]{4,}", notice.text.text().replace(str(path), "").replace("Chickadee", ""))
+
+
+def test_what_is_wrong_with_the_settings_file_follows_the_language(chickadee: Chickadee) -> None:
+    notice, settings = chickadee.window.notice, chickadee.preferences.settings
+    settings.change({"window.theme": "dark"})
+    broken = settings.path.read_text() + '\n[engine]\nthreads = "many"\ndraft = 7\n'
+    settings.path.write_text(broken)
+    settings.refresh()
+    english = [str(problem) for problem in settings.problems]
+    assert (notice.text.text(), notice.details.text()) == (english[0], english[1])
+    settings.change({"window.language": "zh_CN"})
+    chinese = [str(problem) for problem in settings.problems]
+    assert (notice.text.text(), notice.details.text()) == (chinese[0], chinese[1])
+    assert all(re.search(r"[一-鿿]", sentence) for sentence in chinese)
+    notice.dismiss()
+    settings.change({"window.language": "en"})
+    assert notice.isHidden()  # what was read once is not told again in another language
 
 
 def test_the_running_window_changes_all_its_words_at_once(chickadee: Chickadee, qtbot: QtBot) -> None:

@@ -39,6 +39,10 @@ temperature = 0.5
 """
 
 
+def said(settings: Settings) -> tuple[str, ...]:
+    return tuple(map(str, settings.problems))
+
+
 def valid(setting: Setting) -> st.SearchStrategy[Value]:
     """Any value that the setting takes."""
     low, high = int(setting.low), setting.high
@@ -181,7 +185,7 @@ def test_all_ways_to_write_a_section_are_read_and_changed(path: Path, text: str)
 def test_a_wrong_value_is_named_and_the_default_used(path: Path, line: str, sentence: str) -> None:
     text = f"# mine\n[engine]\n{line}\n"
     settings = written(path, text)
-    assert settings.problems == (f"In settings.toml, {sentence}. The default is used.",)
+    assert said(settings) == (f"In settings.toml, {sentence}. The default is used.",)
     assert settings.values == DEFAULTS
     assert path.read_text() == text
     settings.change({"answer.min_p": 0.1})
@@ -207,7 +211,7 @@ def test_no_file_is_too_bad(tmp_path_factory: pytest.TempPathFactory, table: dic
 
 def test_a_section_that_is_none(path: Path) -> None:
     settings = written(path, "engine = 5\n")
-    assert settings.problems == ("In settings.toml, engine must be a section, [engine]. Its defaults are used.",)
+    assert said(settings) == ("In settings.toml, engine must be a section, [engine]. Its defaults are used.",)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +229,7 @@ def test_a_section_that_is_none(path: Path) -> None:
 def test_a_file_that_is_no_toml_is_set_aside_and_never_lost(path: Path, raw: bytes, where: str) -> None:
     path.write_bytes(raw)
     settings = Settings(path)
-    (problem,) = settings.problems
+    (problem,) = said(settings)
     assert problem.startswith("settings.toml is not TOML: ")
     assert problem.endswith("The defaults are used.")
     assert where in problem
@@ -295,7 +299,7 @@ def test_a_disk_that_takes_nothing_is_told_and_nothing_is_lost(path: Path, monke
 def test_a_file_that_cannot_be_read_is_told_and_left_alone(path: Path) -> None:
     path.mkdir()
     settings = Settings(path)
-    assert settings.problems[0].startswith("settings.toml cannot be read: ")
+    assert said(settings)[0].startswith("settings.toml cannot be read: ")
     with pytest.raises(Failure, match="cannot be stored"):
         settings.change({"engine.threads": 1})
 
