@@ -199,11 +199,13 @@ class Attaching(QObject):
         )
 
     def _send(self, conversation: Conversation, text: str, attachments: tuple[Attachment, ...]) -> None:
+        is_new = not conversation.stored
         if not conversation.send(text, attachments):
             if conversation is self._conversation:
                 self._composer.set_text(text)  # nothing typed is ever lost
             return
-        self._unsent.forget_new()
+        if is_new:
+            self._unsent.forget_new()
         unsent = self._unsent.of(conversation)
         unsent.sent(text)
         if conversation is self._conversation:

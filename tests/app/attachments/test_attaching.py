@@ -305,6 +305,25 @@ def test_without_a_model_the_chip_has_characters(open_window: Opener, qtbot: QtB
     qtbot.waitUntil(lambda: "tokens" in chips(chickadee)[0].face.text(), timeout=SECONDS)
 
 
+def test_what_is_begun_in_a_new_chat_outlives_a_message_in_another(
+    chickadee: Chickadee, open_window: Opener, ask: Ask, qtbot: QtBot, tmp_path: Path
+) -> None:
+    ask(chickadee, "first")
+    qtbot.waitUntil(lambda: answered(chickadee), timeout=SECONDS)
+    old = chickadee.shelf.current.chat.id
+    chickadee.new_chat()
+    attach(chickadee, qtbot, file(tmp_path))
+    chickadee.window.composer.text.setPlainText("half a thought")
+    chickadee.open_chat(old)
+    ask(chickadee, "more")
+    qtbot.waitUntil(lambda: answered(chickadee, 4), timeout=SECONDS)
+    chickadee.window.close()
+    again = open_window()
+    again.new_chat()
+    assert again.window.composer.text.toPlainText() == "half a thought"
+    assert len(chips(again)) == 1
+
+
 def test_the_real_engine_does_not_read_a_file_twice(
     open_window: Opener, ask: Ask, qtbot: QtBot, tmp_path: Path
 ) -> None:
