@@ -147,6 +147,7 @@ class Window(QMainWindow):
         column.addWidget(self.pages, 1)
         column.addLayout(self._below())
         self.ground = QWidget()
+        self._panels: list[QWidget] = []
         row = self._row = QHBoxLayout(self.ground)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
@@ -180,9 +181,10 @@ class Window(QMainWindow):
     def add_panel(self, panel: QWidget) -> None:
         """At the right of the page."""
         self._row.addWidget(panel)
+        self._panels.append(panel)
 
     def focusNextPrevChild(self, next: bool) -> bool:
-        parts = (self.sidebar, self.header, self.pages, self.notice, self.composer, self.status)
+        parts = (self.sidebar, self.header, self.pages, self.notice, self.composer, self.status, *self._panels)
         return step_around(parts, next) or super().focusNextPrevChild(next)
 
     def show_page(self, empty: bool) -> None:

@@ -15,13 +15,14 @@ def step_inside(area: QWidget, views: Sequence[QWidget], forward: bool) -> bool:
     focused = QApplication.focusWidget()
     if focused is None or not (focused is area or area.isAncestorOf(focused)):
         return False
-    stops = [stop for view in views for stop in _stops(view)]
-    reason = Qt.FocusReason.TabFocusReason if forward else Qt.FocusReason.BacktabFocusReason
+    groups = [_stops(view) for view in views]
+    stops = [*([area] if _takes_focus(area) else []), *(stop for group in groups for stop in group)]
     at = stops.index(focused) if focused in stops else (-1 if forward else len(stops))
     at += 1 if forward else -1
     target = stops[at] if 0 <= at < len(stops) else _outside(area, forward)
     if target is not None:
-        target.setFocus(reason)
+        view = next((view for view, group in zip(views, groups, strict=True) if target in group[-1:]), None)
+        _go(target, forward, view)
     return target is not None
 
 
@@ -29,13 +30,23 @@ def step_around(parts: Sequence[QWidget], forward: bool) -> bool:
     """Move the focus to the next stop in `parts`, in their order and round again; False if it is in none of them.
 
     Qt's own order would go from the last part to the views that were made last, and past what stands before them."""
-    stops = [stop for part in parts for stop in _stops(part)]
+    groups = [_stops(part) for part in parts]
+    stops = [stop for group in groups for stop in group]
     focused = QApplication.focusWidget()
     if focused not in stops:
         return False
     target = stops[(stops.index(focused) + (1 if forward else -1)) % len(stops)]
-    target.setFocus(Qt.FocusReason.TabFocusReason if forward else Qt.FocusReason.BacktabFocusReason)
+    _go(target, forward, next((part for part, group in zip(parts, groups, strict=True) if target in group[-1:]), None))
     return True
+
+
+def _go(target: QWidget, forward: bool, ends: QWidget | None) -> None:
+    """Backwards one comes to the end of what `ends` there first: its last stop may only show with the focus in it."""
+    reason = Qt.FocusReason.TabFocusReason if forward else Qt.FocusReason.BacktabFocusReason
+    target.setFocus(reason)
+    last = _stops(ends)[-1:] if ends is not None and not forward else []
+    if last and last[0] is not target:
+        last[0].setFocus(reason)
 
 
 def _stops(view: QWidget) -> list[QWidget]:

@@ -80,6 +80,7 @@ class ActionRow(QWidget):
             part.show()
         if not self._right:
             self._row.addStretch(1)
+        self._row.activate()  # Tab goes by where they stand
 
     def _switcher(self) -> list[QWidget]:
         place = self._place

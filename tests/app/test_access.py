@@ -138,16 +138,23 @@ def test_everything_that_is_used_has_a_name(with_chat: Chickadee) -> None:
             top.close()
 
 
-def focused_in_turn(steps: int, qtbot: QtBot, key: Qt.Key) -> list[QWidget]:
-    """What has the focus, step by step, until something has it again."""
-    seen: list[QWidget] = []
+def focused_in_turn(steps: int, qtbot: QtBot, key: Qt.Key) -> dict[QWidget, str]:
+    """What has the focus, step by step, until something has it again; each with its name then. Buttons of a message
+    come and go with the focus: the next time it is another one that has the same name."""
+    seen: dict[QWidget, str] = {}
     for _ in range(steps):
         part: QWidget | None = QApplication.focusWidget()
         if part is None or part in seen:
             break
-        seen.append(part)
+        seen[part] = said_of(part)
         qtbot.keyClick(part, key)
     return seen
+
+
+def backwards(turn: dict[QWidget, str]) -> list[str]:
+    """The names of another round that begins at the same place."""
+    first, *others = turn.values()
+    return [first, *reversed(others)]
 
 
 def test_tab_comes_everywhere_and_round_again(with_chat: Chickadee, qtbot: QtBot) -> None:
@@ -158,12 +165,12 @@ def test_tab_comes_everywhere_and_round_again(with_chat: Chickadee, qtbot: QtBot
     turn = focused_in_turn(80, qtbot, Qt.Key.Key_Tab)
     assert QApplication.focusWidget() is window.composer.text  # once round
     missed = [part for part in used(window) if part.focusPolicy() & Qt.FocusPolicy.TabFocus and part.isEnabled()]
-    assert [repr(part) for part in missed if part not in turn and part.focusProxy() is None] == []
+    assert [said_of(part) for part in missed if part not in turn and part.focusProxy() is None] == []
     order = [window.composer, window.status, window.sidebar, window.header, window.transcript, window.composer]
     where = [next(area for area in order if area.isAncestorOf(part)) for part in turn]
     assert [area for area, _ in groupby(where)] in (order, order[:-1])
     back = focused_in_turn(80, qtbot, Qt.Key.Key_Backtab)
-    assert back == [turn[0], *reversed(turn[1:])]
+    assert list(back.values()) == backwards(turn)
 
 
 def test_tab_goes_through_the_engine_panel_and_the_notice_too(with_chat: Chickadee, qtbot: QtBot) -> None:
@@ -177,11 +184,11 @@ def test_tab_goes_through_the_engine_panel_and_the_notice_too(with_chat: Chickad
     qtbot.waitUntil(lambda: QApplication.focusWidget() is window.composer.text)
     turn = focused_in_turn(120, qtbot, Qt.Key.Key_Tab)
     missed = [part for part in used(window) if part.focusPolicy() & Qt.FocusPolicy.TabFocus and part.isEnabled()]
-    assert [repr(part) for part in missed if part not in turn and part.focusProxy() is None] == []
+    assert [said_of(part) for part in missed if part not in turn and part.focusProxy() is None] == []
     notice = [window.notice.fold, window.notice.button, window.notice.close_button]
     assert [part for part in turn if part in notice] == notice
     back = focused_in_turn(120, qtbot, Qt.Key.Key_Backtab)
-    assert back == [turn[0], *reversed(turn[1:])]
+    assert list(back.values()) == backwards(turn)
     window.commands.run("engine")
 
 

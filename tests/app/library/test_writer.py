@@ -65,7 +65,12 @@ def test_a_short_write_is_done_when_it_returns(library: Library) -> None:
 
 def test_what_comes_behind_a_long_write_is_written_behind_it(library: Library, window: Window) -> None:
     order, go = list[str](), threading.Event()
-    library.writer.write(lambda _db: (go.wait(10), order.append("long")), lambda _: order.append("told"), long=True)
+
+    def slowly(_db: sqlite3.Connection) -> None:
+        assert go.wait(10)
+        order.append("long")
+
+    library.writer.write(slowly, lambda _: order.append("told"), long=True)
     library.writer.write(lambda _db: order.append("short"), lambda _: order.append("told too"))
     assert order == []
     go.set()

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import settings as rules
 from hypothesis import strategies as st
 
+from app import words
 from app.assistant.loading import Loading
 from app.chats.prompt import with_system
 from app.settings import settings_file
@@ -236,7 +237,7 @@ def test_a_file_that_is_no_toml_is_set_aside_and_never_lost(path: Path, raw: byt
     assert path.read_bytes() == raw
     aside = path.with_name(f"settings-{date.today().isoformat()}.toml")
     sentence = settings.change({"engine.threads": 2})
-    assert sentence == f"The old settings.toml was not TOML; it is kept as {aside.name}."
+    assert words.said(sentence) == f"The old settings.toml was not TOML; it is kept as {aside.name}."
     assert aside.read_bytes() == raw
     assert (settings.values["engine.threads"], settings.problems) == (2, ())
     path.write_bytes(raw)
