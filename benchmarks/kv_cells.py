@@ -33,13 +33,10 @@ from engine.target import Target
 from models.failures import Failure
 
 ROOT = Path(__file__).parent.parent
-CODE = ("engine", "models")  # our own files, but those that heads are ranked on
-RANKED_ON = ("session.py", "decode.py")
 KINDS = ("prose", "code")
 WINDOW, PASS = 2048, 64  # tokens
 PASSAGE, FILLER, UNANNOUNCED = 128, 1664, 16  # tokens of the probe
 COMPUTED = 512  # tokens of a deep cache: as many as a prompt's pass takes at most
-MOST = 40_000  # characters of a text
 Q8 = "q8_0"
 
 
@@ -116,14 +113,9 @@ def loss_of(target: Target, row: int, token: int) -> float:
 
 
 def held_out() -> dict[str, str]:
-    """Texts by kind, no more of them than some windows are made of."""
-    texts = (file.read_text("utf-8") for file in sorted((ROOT / "benchmarks/texts").glob("*.txt")))
-    prose = [text for text in texts if not any(mark in text for mark in ("import ", "#include", "require("))]
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-    files = (file for folder in CODE for file in sorted((ROOT / folder).rglob("*.py")) if file.name not in RANKED_ON)
-    code = "\n\n".join(file.read_text("utf-8") for file in files)
-    whole = {"prose": "\n\n".join([*prose, *(page.read_text("utf-8") for page in pages)]), "code": code}
-    return {kind: text[:MOST] for kind, text in whole.items()}
+    """Texts by kind, which heads are not ranked on: tales and manuals of our own and the beginning of a story by Conan
+    Doyle (1891); files of our own as they once were. They stay as they are, so that numbers can be compared."""
+    return {kind: (ROOT / "benchmarks/held_out" / f"{kind}.txt").read_text("utf-8") for kind in KINDS}
 
 
 def window(model: CModel, kind: str, number: int) -> list[int]:

@@ -23,14 +23,15 @@ from models.failures import Failure
 from models.header import read_header
 
 MODES = tuple(name for name in get_args(KVModeName) if name != "exact")
-TOKENS = 1024  # of the calibration texts, half prose and half code, and at most as many again for the prices
+TOKENS = 8192  # of the calibration texts, half prose and half code; the prices are found on others
+FEWER = 1024  # for `published`, which reads token by token, and whose heads keep less from the beginning
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("rank-heads", help="which heads of a model can keep fewer keys and values (minutes)")
     parser.add_argument("--model", type=Path, metavar="PATH", help="GGUF file (default: the built-in model)")
     parser.add_argument("--kv", choices=MODES, default="merged", help="for this way to keep less (default: merged)")
-    parser.add_argument("--tokens", type=int, default=TOKENS, help=f"calibration tokens (default: {TOKENS})")
+    parser.add_argument("--tokens", type=int, help=f"calibration tokens (default: {TOKENS}, published {FEWER})")
     parser.add_argument("--threads", type=int, metavar="N", help="threads (default: physical cores)")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     parser.set_defaults(run=run)
@@ -38,6 +39,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     notes_to_stderr()
+    if options.tokens is None:
+        options.tokens = FEWER if options.kv == "published" else TOKENS
     if options.tokens < 512:
         raise ValueError("fewer than 512 calibration tokens tell nothing")
     path = options.model or default_model()

@@ -1,4 +1,4 @@
-"""The texts that heads are ranked on: the beginning of a novel (in the public domain) and code of our own."""
+"""The texts that heads are ranked on: the beginning of Bram Stoker's Dracula (1897) and code of our own."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 from engine.target import Vocabulary
 
+LENGTH = 2048  # tokens of a text, and one that follows
 SHORTEST = 256  # tokens that are worth to be priced
 
 
@@ -16,9 +17,10 @@ def folder() -> Path:
 
 
 def tokens_of(vocabulary: Vocabulary, count: int) -> tuple[list[list[int]], list[list[int]]]:
-    """Of each text `count` / 2 tokens to rank on, and as many more as there are to find the prices on."""
-    texts = [vocabulary.tokenize(file.read_text("utf-8"), special=False) for file in sorted(folder().glob("*.txt"))]
-    half = count // 2
-    first = [text[:half] for text in texts]
-    rest = [text[half : 2 * half] for text in texts]
-    return first, [text for text in rest if len(text) >= SHORTEST] or first
+    """Texts of `count` tokens in all to rank on, as long as can be, and one more of each kind to find the prices on."""
+    whole = [vocabulary.tokenize(file.read_text("utf-8"), special=False) for file in sorted(folder().glob("*.txt"))]
+    each = count // len(whole)
+    length = min(LENGTH, each)
+    ranked = [kind[begin : begin + length + 1] for kind in whole for begin in range(0, each - length + 1, length)]
+    rest = [kind[each // length * length :][: length + 1] for kind in whole]
+    return ranked, [text for text in rest if len(text) > SHORTEST] or ranked

@@ -22,7 +22,7 @@ from models.failures import Failure
 
 MARGIN = 1.25
 ALWAYS_FLASH = "Chickadee's own graph computes with flash attention only: leave it on, or choose llama.cpp."
-VERSION = 2  # of what our graph computes and how fast; what was saved or timed with another is of no use
+VERSION = 3  # of what our graph computes and how fast; what was saved or timed with another is of no use
 
 
 class DryGraph(DryModel):

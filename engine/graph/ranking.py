@@ -16,7 +16,7 @@ from models.failures import Failure
 from models.files import write_atomically
 from models.identity import file_identity
 
-VERSION = 1
+VERSION = 2
 Head = tuple[int, int]  # layer, kv-head
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 SINKS = 4  # first tokens, which every head leans on: https://arxiv.org/abs/2309.17453
 PROTECTED = 64  # newest tokens that are never merged
 BLOCK = 64  # tokens that leave the tail at once
+FORGOTTEN = 16  # the same where nothing is merged
 NO_TOKEN = -1
 
 
@@ -189,7 +190,7 @@ class WindowSlots(Slots):
     """The first tokens and the newest ones: about as many as `MergedSlots` holds, which grow slower than the text."""
 
     def border(self, size: int) -> int:
-        return max(0, (size - window(size)) // BLOCK * BLOCK)
+        return max(0, (size - window(size)) // FORGOTTEN * FORGOTTEN)
 
     def _settle(self, border: int) -> Merge:
         for position, slot, _ in self._leaving(border):

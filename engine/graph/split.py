@@ -29,6 +29,7 @@ from engine.protocol import HeadGroup, KVModeName
 FIRST = 512  # slots a cache begins with
 FLOAT = 4  # bytes
 MOST_AT_ONCE = 128  # tokens of a pass
+KeysAndValues = tuple[NDArray[np.float16], NDArray[np.float16]]  # of a layer, [tokens, kv-heads, head] each
 
 
 class SplitKV(Layout):
@@ -102,6 +103,17 @@ class SplitKV(Layout):
     def _slots_of(self, group: Groups, cells: Cells, rows: NDArray[Any]) -> NDArray[Any]:
         """A layer's compressed rows as [slots, heads, head]."""
         return rows[cells.first :].reshape(-1, group.compressed, self.d.head)
+
+    def hold(self, tokens: range, first: int, kept: Sequence[KeysAndValues]) -> None:
+        """Instead of a pass of the text's `tokens`: take what is `kept` of it, for the layers from `first` on."""
+        part = slice(tokens.start, tokens.stop)
+        for group, cells, pair in list(zip(self.groups, self.layers, kept, strict=True))[first:]:
+            for rows, given in zip(cells.rows, pair, strict=True):
+                ordered = given[part][:, list(group.order)] if group.compressed else given[part]
+                if group.full:
+                    rows[: cells.first].reshape(-1, group.full, self.d.head)[part] = ordered[:, : group.full]
+                if group.compressed:
+                    self._slots_of(group, cells, rows)[self._new] = ordered[:, group.full :]
 
     # --- in a graph ---
 

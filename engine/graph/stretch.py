@@ -19,12 +19,9 @@ from engine.graph.passes import Pass
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Layers from `first` up to `end`, then with `logits` the output head. `taps`: the hidden states before and behind
-    each of these layers are wanted too."""
+    """Layers from `first` on and the output head. `taps`: the hidden states before each layer are wanted too."""
 
     first: int
-    end: int
-    logits: bool = True
     taps: bool = False
 
     def __call__(self, model: GraphModel, kv: Layout, n: int, rows: int, bucket: Hashable) -> StretchPass:
@@ -39,20 +36,14 @@ class StretchPass(Pass):
         self._tapped: list[Any] = []
         super().__init__(model, kv, n, rows, bucket)
 
-    @property
-    def states(self) -> NDArray[np.float32]:
-        """Behind its last layer, where no logits are asked for."""
-        assert not self._span.logits
-        return self.logits
-
     def _start(self, g: Graph, d: Dimensions) -> Any:
         return g.input(F32, d.embedding, self.n) if self._span.first else super()._start(g, d)
 
     def _compute(self, forward: Forward, start: Any, rows: Any) -> Any:
-        x = self._tap(forward.g, start if self._span.first else forward.embed(start))
-        for layer in range(self._span.first, self._span.end):
-            x = self._tap(forward.g, forward.layer(layer, x))
-        return forward.logits(forward.g.get_rows(x, rows)) if self._span.logits else x
+        x, last = start if self._span.first else forward.embed(start), forward.d.layers - 1
+        for layer in range(self._span.first, last):
+            x = forward.layer(layer, self._tap(forward.g, x))
+        return forward.logits(forward.layer(last, self._tap(forward.g, x), rows))
 
     def _tap(self, g: Graph, x: Any) -> Any:
         if self._span.taps:

@@ -17,6 +17,7 @@ from engine.graph.exact import ExactKV
 from engine.graph.model import GraphModel
 from engine.graph.rank import Ranker
 from engine.graph.ranking import Ranking
+from engine.graph.reading import Reader, divergence
 from engine.graph.rotation import Rotation
 from engine.graph.slots import MergedSlots
 from engine.graph.split import SplitKV
@@ -195,6 +196,18 @@ def test_without_a_ranking_the_mode_says_what_to_run(small, tmp_path, monkeypatc
     options = dataclasses.replace(OPTIONS, kv_mode=KVMode("merged", 0.5))
     with pytest.raises(Failure, match=r"python -m engine rank-heads --kv merged --model .*small\.gguf"):
         GraphTarget(small, options, StopFlag())
+
+
+@pytest.mark.parametrize("mode", ["merged", "window"])
+def test_what_is_held_of_a_plain_reading_is_as_if_it_had_been_computed(small, mode):
+    """In the highest layer, where what compressed heads change cannot come back."""
+    with closing(Reader(small, mode, 1, StopFlag(), False)) as reader:
+        plain = reader.plain(TOKENS, 512)
+        for heads in ([(1, 0)], [(1, 0), (1, 1)]):
+            held, computed = reader.said(plain, heads, 512), reader.said(plain, heads)
+            assert held.entries == computed.entries < 1
+            assert (held.says == computed.says).all()
+            assert divergence(plain.said, held) > 0
 
 
 def test_heads_are_ranked_kept_and_used(small, tmp_path, monkeypatch):
