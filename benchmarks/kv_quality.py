@@ -135,6 +135,7 @@ class Book:
 
 
 def table(model: Path, ways: dict[str, Cells], depths: Sequence[int]) -> str:
+    depths = [depth for depth in depths if any(f"speed:{depth}" in cells for cells in ways.values())]
     head = "".join(f"{f'KV {d}':>9}{f'tok/s {d}':>12}{f'RSS {d}':>11}" for d in depths)
     lines = [f"\n{model.name}", "", f"{'':15}{'prose':>16}{'code':>16}{'probe':>8}{'KV':>7}{head}"]
     exact = ways[EXACT_WAY]
