@@ -18,7 +18,9 @@ from PySide6.QtWidgets import QApplication, QWidget
 from app.folders import open_folders
 from app.library.library import Library
 from app.markdown.math_service import math_service
+from app.model_library.models_dialog import ModelsDialog
 from app.wiring import Chickadee
+from models.default import default_model
 from tests.screenshot_chats import fill
 
 ENGINE = [sys.executable, "-m", "tests.app.fake_engine"]
@@ -219,6 +221,24 @@ def with_file(chickadee: Chickadee, ids: dict[str, str]) -> None:
     chickadee.window.commands.run("to_end")
 
 
+def model_options(size: tuple[int, int] | None = None) -> Arrange:
+    """The built-in model's, on a sheet of that size."""
+
+    def arrange(chickadee: Chickadee, ids: dict[str, str]) -> QWidget | None:
+        dialog, key = run("models")(chickadee, ids), ("here", default_model())
+        assert isinstance(dialog, ModelsDialog)
+        until(lambda: key in dialog.rows)
+        dialog.asked.emit(key, "options")
+        sheet = chickadee.models.options.dialog
+        assert sheet
+        until(lambda: sheet.plan.verdict.property("tone"))
+        if size:
+            sheet.resize(*size)
+        return sheet
+
+    return arrange
+
+
 def persona(chickadee: Chickadee, ids: dict[str, str]) -> QWidget | None:
     chickadee.open_chat(ids["trip"])
     chickadee.window.commands.run("chat_options")
@@ -287,6 +307,11 @@ SHOTS = (
     Shot("attachment-chinese-150", attachment, language="zh_CN", percent=150),
     Shot("models", run("models")),
     Shot("models-chinese-dark", run("models"), language="zh_CN", theme="dark"),
+    Shot("model-options", model_options()),
+    Shot("model-options-dark-narrow", model_options((360, 600)), theme="dark"),
+    Shot("model-options-150", model_options(), percent=150),
+    Shot("model-options-chinese-200", model_options(), language="zh_CN", percent=200),
+    Shot("model-options-200-narrow", model_options((560, 600)), percent=200),
     Shot("engine", run("engine")),
     Shot("engine-dark", run("engine"), theme="dark"),
     Shot("instructions-chinese", run("chat_options"), language="zh_CN"),

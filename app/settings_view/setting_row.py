@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QPushButton, QWidget
 
 from app.look.theme import SIZES
@@ -22,7 +23,7 @@ class SettingRow(QFrame):
         super().__init__(parent)
         self.setObjectName("settingRow")
         self.setting = setting
-        self._differs = False
+        self._differs = self._below = False
         self._suggested = ""
         self.control = control_for(setting, self)
         self.title = label("settingTitle", self)
@@ -109,22 +110,44 @@ class SettingRow(QFrame):
         keeps = self.back.sizePolicy()
         keeps.setRetainSizeWhenHidden(True)  # so that nothing jumps
         self.back.setSizePolicy(keeps)
-        grid = QGridLayout(self)
-        grid.setContentsMargins(0, SIZES.gap_m, 0, SIZES.gap_m)
-        grid.setHorizontalSpacing(SIZES.gap)
-        grid.setVerticalSpacing(SIZES.gap_s)
-        grid.setColumnStretch(0, 1)
-        top = Qt.AlignmentFlag.AlignTop
-        grid.addWidget(self.title, 0, 0, top)
-        grid.addWidget(self.help, 1, 0, top)
-        if isinstance(self.control, Words):
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, SIZES.gap_m, 0, SIZES.gap_m)
+        self._grid.setHorizontalSpacing(SIZES.gap)
+        self._grid.setVerticalSpacing(SIZES.gap_s)
+        self._place()
+
+    def _place(self) -> None:
+        """The control beside the words, or below them where it would leave them too narrow a column."""
+        top, middle = Qt.AlignmentFlag.AlignTop, Qt.AlignmentFlag.AlignVCenter
+        long, grid = isinstance(self.control, Words), self._grid
+        for number, line in enumerate((self.title, self.help)):
+            grid.addWidget(line, number, 0, 1, 3 if self._below else 1, top)
+        if long:
             grid.addWidget(self.back, 0, 1, 2, 2, top | Qt.AlignmentFlag.AlignRight)
             grid.addWidget(self.control, 2, 0, 1, 3)
+        elif self._below:
+            grid.addWidget(self.control, 2, 0, middle)
+            grid.addWidget(self.back, 2, 1, middle)
         else:
-            grid.addWidget(self.back, 0, 1, 2, 1, Qt.AlignmentFlag.AlignVCenter)
-            grid.addWidget(self.control, 0, 2, 2, 1, Qt.AlignmentFlag.AlignVCenter)
-        grid.addWidget(self.effect, 3, 0, 1, 3)
-        grid.addWidget(self.problem, 4, 0, 1, 3)
+            grid.addWidget(self.back, 0, 1, 2, 1, middle)
+            grid.addWidget(self.control, 0, 2, 2, 1, middle)
+        for number, line in enumerate((self.effect, self.problem), start=3):
+            grid.addWidget(line, number, 0, 1, 3)
+        grid.setColumnStretch(0, int(not self._below))
+        grid.setColumnStretch(2, int(self._below))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        below = not isinstance(self.control, Words) and self._is_narrow(event.size().width())
+        if below != self._below:
+            self._below = below
+            self._place()
+
+    def _is_narrow(self, width: int) -> bool:
+        """Is the column of words beside the control narrower than the control? Back only with a scroll bar's room more,
+        as the height that this takes may bring or remove one."""
+        words = width - SIZES.input - self.back.sizeHint().width() - 2 * SIZES.gap
+        return words < SIZES.input + SIZES.scroll_bar * self._below
 
 
 def control_for(setting: Setting, parent: QWidget) -> Control:

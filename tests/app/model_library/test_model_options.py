@@ -120,6 +120,30 @@ def test_options_close_with_the_dialog_they_lie_on_and_what_was_typed_counts(
     assert chickadee.models.settings.values(default_model())["context"] == 2048
 
 
+def test_nothing_is_cut_off_in_a_narrow_sheet_or_with_large_text(
+    open_models: ModelsDialog, chickadee: Chickadee, qtbot: QtBot
+) -> None:
+    press(qtbot, open_models, BUILT_IN, "options")
+    dialog = options_of(chickadee)
+    row = dialog.rows["context"]
+
+    def below() -> bool:
+        return row.control.y() > row.help.geometry().bottom()
+
+    def whole() -> bool:
+        return row.control.geometry().right() < row.width() <= row.visibleRegion().boundingRect().width()
+
+    qtbot.waitUntil(lambda: not below() and whole(), timeout=SECONDS)
+    dialog.resize(360, dialog.height())
+    qtbot.waitUntil(lambda: below() and whole(), timeout=SECONDS)
+    dialog.resize(680, dialog.height())
+    qtbot.waitUntil(lambda: not below() and whole(), timeout=SECONDS)
+    chickadee.preferences.settings.change({"window.text_size": 200})
+    qtbot.waitUntil(lambda: dialog.width() > 680 and below() and whole(), timeout=SECONDS)
+    chickadee.preferences.settings.change({"window.text_size": 100})
+    qtbot.waitUntil(lambda: dialog.width() == 680 and not below() and whole(), timeout=SECONDS)
+
+
 def test_what_people_write_by_hand_is_read(tmp_path: Path) -> None:
     path = tmp_path / "settings.toml"
     drafter = make_gguf(tmp_path / "small.gguf")
