@@ -19,6 +19,7 @@ from models.estimate import Estimate
 
 log = logging.getLogger(__name__)
 CHECKOUT = Path(__file__).resolve().parent.parent
+NO_CONSOLE: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # Windows would open one beside the app, which has none
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -97,6 +98,7 @@ def verdicts(asked: Mapping[Key, Ask]) -> Iterator[tuple[Key, Verdict]]:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            creationflags=NO_CONSOLE,
             cwd=None if getattr(sys, "frozen", False) else CHECKOUT,
         )
     except OSError as error:

@@ -36,7 +36,26 @@ check "on Debian 11 apt refuses, and says that libc6 is too old" too_old
 bare bookworm
 older 0.0.1 left_over
 check "apt installs an older version" install "$work/older.deb"
+# Chats as the first version wrote them.
+mkdir -p "$(dirname "$library")"
+python3 - "$library" <<'PY'
+import sqlite3, sys, time
+sys.path.insert(0, ".")
+from app.library.migrations import MIGRATIONS
+db, now = sqlite3.connect(sys.argv[1]), time.time()
+MIGRATIONS[0](db)
+db.execute("PRAGMA user_version = 1")
+db.execute("INSERT INTO chats VALUES ('old', 'Kept from the first version', ?, ?, NULL, 'b')", (now, now))
+for number, (id, parent, role, text) in enumerate((("a", None, "user", "Is anybody there?"), ("b", "a", "assistant", "A bird."))):
+    db.execute(
+        "INSERT INTO messages (number, id, chat_id, parent_id, role, content, created_at, stop_reason) VALUES (?, ?, 'old', ?, ?, ?, ?, ?)",
+        (number + 1, id, parent, role, text, now, "end"),
+    )
+db.commit()
+PY
+within chown -R tester:tester /home/tester
 check "apt installs $(basename "$deb") over it, with what it depends on" install "$deb"
+check "it did not touch the chats that were there" test "$(query 'PRAGMA user_version')" = 1
 check "nothing of the older version is left" test ! -e "$root/usr/lib/chickadee/_internal/left_over"
 check "the menu entry, the icon and the type of .gguf are there" test -e "$root/usr/share/applications/chickadee.desktop" \
     -a -e "$root/usr/share/icons/hicolor/256x256/apps/chickadee.png" -a -e "$root/usr/share/mime/packages/chickadee.xml"
@@ -67,23 +86,6 @@ check "a folder that cannot be written: a sentence" told "cannot write" \
 check "a model that is none: a sentence" told "GGUF" alone chickadee /usr/lib/chickadee/licences/Qt.txt
 
 # --- the window -------------------------------------------------------------------------------------------------------
-mkdir -p "$(dirname "$library")"
-python3 - "$library" <<'PY'
-import sqlite3, sys, time
-sys.path.insert(0, ".")
-from app.library.migrations import MIGRATIONS
-db, now = sqlite3.connect(sys.argv[1]), time.time()
-MIGRATIONS[0](db)
-db.execute("PRAGMA user_version = 1")
-db.execute("INSERT INTO chats VALUES ('old', 'Kept from the first version', ?, ?, NULL, 'b')", (now, now))
-for number, (id, parent, role, text) in enumerate((("a", None, "user", "Is anybody there?"), ("b", "a", "assistant", "A bird."))):
-    db.execute(
-        "INSERT INTO messages (number, id, chat_id, parent_id, role, content, created_at, stop_reason) VALUES (?, ?, 'old', ?, ?, ?, ?, ?)",
-        (number + 1, id, parent, role, text, now, "end"),
-    )
-db.commit()
-PY
-within chown -R tester:tester /home/tester
 touch "$work/began"
 # /usr is read-only, as on systems with images; and there is no graphics driver, neither kernel's nor Mesa's.
 export BEFORE="mount --bind $root/usr $root/usr; mount -o remount,ro,bind $root/usr; mount -t tmpfs tmpfs $root/dev/dri 2>/dev/null;
