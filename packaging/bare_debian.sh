@@ -57,6 +57,12 @@ display() { # an Xvfb on a number that is free, until this script ends
     export DISPLAY
 }
 
+short_answers() { # the user's setting: a small model may go on until the context is full
+    mkdir -p "$(dirname "$library")"
+    printf '[answer]\nmax_tokens = 48\ntemperature = 0.0\n' >"$(dirname "$library")/settings.toml"
+    within chown -R tester:tester /home/tester
+}
+
 within() { # a command as root inside, with this computer's network
     chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 "$@"
 }
@@ -86,10 +92,10 @@ inside_pids() { # processes that live in the root
     done
 }
 
-pid_of() { # pid_of NAME: of the program inside
+pid_of() { # pid_of NAME [ARGUMENT]: of the program inside that was started with it
     for pid in $(inside_pids); do
-        [ "$(basename "$(readlink "/proc/$pid/exe" 2>/dev/null)")" = "$1" ] && echo "$pid"
-    done | head -n1
+        [ "$(basename "$(readlink "/proc/$pid/exe")")" = "$1" ] && grep -qz -- "${2:-}" "/proc/$pid/cmdline" && echo "$pid"
+    done 2>/dev/null | head -n1
 }
 
 until_true() { # until_true SECONDS COMMAND…
@@ -102,9 +108,16 @@ until_true() { # until_true SECONDS COMMAND…
 }
 
 told() { # told WORDS COMMAND…: ends with an error, says WORDS, and is neither a traceback nor longer than a few lines
-    local words=$1
+    local words=$1 command
     shift
-    if "$@" >"$work/told.txt" 2>&1 || ! grep -q "$words" "$work/told.txt" || grep -q Traceback "$work/told.txt" ||
+    on_screen=no # it says it by xmessage too where its stderr is no terminal, and waits until that is closed
+    "$@" >"$work/told.txt" 2>&1 &
+    command=$!
+    while kill -0 $command 2>/dev/null; do
+        [ -z "${DISPLAY-}" ] || ! xdotool search --class xmessage windowkill %@ 2>/dev/null || on_screen=yes
+        sleep 0.3
+    done
+    if wait $command || ! grep -q "$words" "$work/told.txt" || grep -q Traceback "$work/told.txt" ||
         [ "$(wc -l <"$work/told.txt")" -gt 4 ]; then
         sed 's/^/        it said: /' "$work/told.txt" >&2
         return 1

@@ -52,6 +52,7 @@ check "the icon and the type of .gguf are there" test -e "$home/.local/share/ico
 rm -rf "$root${inside%/*}"
 
 # --- the window -------------------------------------------------------------------------------------------------------
+short_answers
 start "the window opens" /home/tester/.local/bin/chickadee
 say "Say hello."
 check "a message is answered" until_true 120 answers 1
