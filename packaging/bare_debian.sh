@@ -119,7 +119,7 @@ told() { # told WORDS COMMAND…: ends with an error, says WORDS, and is neither
     done
     if wait $command || ! grep -q "$words" "$work/told.txt" || grep -q Traceback "$work/told.txt" ||
         [ "$(wc -l <"$work/told.txt")" -gt 4 ]; then
-        sed 's/^/        it said: /' "$work/told.txt" >&2
+        sed 's/^/        it said: /' "$work/told.txt" | head -n 20 >&2
         return 1
     fi
 }

@@ -72,7 +72,7 @@ check "over the chats of before" answers 1
 finish "it closes"
 uninstall() { alone /home/tester/.local/opt/chickadee/uninstall.sh >"$work/install.log"; }
 check "uninstall.sh removes it" uninstall
-left() { none "$(find "$root" -xdev \( -type f -o -type l \) -newer "$work/began" -path '*chickadee*' -not -path "$home/.local/share/chickadee/*" -not -path "$home/.cache/*")"; }
+left() { none "$(find "$root" -xdev \( -type f -o -type l \) -newer "$work/began" -path '*chickadee*' -not -path "$home/.local/share/chickadee/*" -not -path "$home/.local/state/chickadee/*" -not -path "$home/.cache/*")"; }
 check "of its files none is left" left
 check "the chats are still there" answers 1
 exit $failed

@@ -17,7 +17,7 @@ fail() {
 mkdir -p "$HOME/.local/opt" "$HOME/.local/bin" "$data" 2>/dev/null && [ -w "$HOME/.local/opt" ] ||
     fail "Chickadee was not installed: $HOME/.local cannot be written. Check its permissions, or start $here/chickadee as it is."
 rm -rf "$target.new"
-cp -a "$here" "$target.new" || {
+cp -a "$here" "$target.new" 2>/dev/null || { # it would complain of each of 400 files
     rm -rf "$target.new"
     fail "Chickadee was not installed: copying to $target failed. Is the disk full? It needs 400 MB."
 }
