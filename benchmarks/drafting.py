@@ -1,6 +1,6 @@
 """Decode speed with drafts of every kind, by kind of prompt, and of llama-server's kinds of drafting beside it.
 
-    python -m benchmarks.drafting [--model M] [--draft-model D] [--server PATH] [--backend auto|llama|ik]
+    python -m benchmarks.drafting [--model M] [--draft-model D] [--server PATH] [--backend auto|llama|ik|graph]
                                   [--native PYTHON] [--tokens N] [--prompts N] [--ways W …] [--json]
 
 Greedy answers of at most N tokens to the prompt set (`benchmarks.prompts`), all ways interleaved prompt by prompt, in
@@ -34,6 +34,7 @@ from models.default import default_model
 COPYING = ("summary", "question", "editing", "rewriting", "follow-up")  # answers that repeat what was said
 OURS: tuple[DraftMode, ...] = ("off", "history-published", "history", "auto")
 OURS_WITH_MODEL: tuple[DraftMode, ...] = ("model-published", "model")
+OURS_ON_GRAPH: tuple[DraftMode, ...] = ("midlayer-published", "midlayer")
 SERVERS = {
     "server": (),
     "server ngram-simple": ("--spec-type", "ngram-simple"),
@@ -114,7 +115,8 @@ def calibrate(
 
 
 def our_ways(engine: OurEngine, options: argparse.Namespace) -> dict[str, Way]:
-    modes = (*OURS, *OURS_WITH_MODEL) if options.draft_model else OURS
+    modes = (*OURS, *(OURS_WITH_MODEL if options.draft_model else ()))
+    modes = (*modes, *(OURS_ON_GRAPH if options.backend == "graph" else ()))
     lookup = Lookup(m=options.m, n=options.n)
     return {mode: partial(engine.run, max_tokens=options.tokens, draft=mode, lookup=lookup) for mode in modes}
 

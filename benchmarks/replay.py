@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.trace import ANSWER_TOKENS, Trace, load, record, save
-from engine.costs import Curve
+from engine.costs import LAPTOP, Curve
 from engine.draft.chooser import Chooser
 from engine.draft.drafter import Candidate
 from engine.draft.history import History
@@ -35,7 +35,6 @@ MACHINE = {
 }
 # The same by ik_llama.cpp's wheel, which is what this machine chooses by itself.
 FORK = {1: 1, 2: 1.47, 4: 2.28, 8: 3.73, 16: 7.0, 32: 13.2, 48: 19.5}
-LAPTOP = {1: 1, 2: 1.03, 4: 1.15, 8: 1.5, 16: 2.3, 32: 4.2, 48: 6}
 BETWEEN = {1: 1, 2: 1.2, 4: 1.7, 8: 2.9, 16: 4.8, 32: 8.5, 48: 12.5}
 TABLES = {
     "machine": MACHINE,  # llama.cpp, Qwen2.5 1.5B Q4_K_M on two cores of a Zen 4

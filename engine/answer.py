@@ -87,7 +87,7 @@ class Answer:
             if text:
                 yield Text(id, text)
             if step.source:
-                if not self.session.target.gave_way:  # what passes cost then says nothing of other times
+                if not self.session.target.was_odd:  # what passes cost then says nothing of other times
                     self.observe(step.source)
                 if trace:
                     yield traced(id, self.counts.passes, step.source)

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING
 import msgspec
 
 from engine.backend import SHOWN
-from engine.protocol import Finished, Generate, Load, Lookup, Message, ModelInfo, Sampling
+from engine.protocol import BackendWish, Finished, Generate, Load, Lookup, Message, ModelInfo, Sampling
 from engine.stop import Stopped
 from engine.terminal import Answered, Output, complain, ctrl_c_stops, default_interrupt, describe, report
 from engine.words.turns import TooLong, without_oldest
@@ -34,7 +34,7 @@ HELP = """\
 /help          this list
 /quit          leave (Ctrl-D too); Ctrl-C stops an answer"""
 
-NEED_COSTS = ("auto", "history", "model")  # drafters that verify only what pays
+NEED_COSTS = ("auto", "history", "model", "midlayer")  # drafters that verify only what pays
 
 
 def chat(options: argparse.Namespace) -> int:
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
     model = str(options.model or default_model())
     request = Load(
         0, model, options.ctx, options.threads, limit, options.kv_type,
-        draft_model=draft_model_of(options), backend=options.backend, kv_mode=options.kv or "exact",
+        draft_model=draft_model_of(options), backend=backend_of(options), kv_mode=options.kv or "exact",
         kv_share=options.kv_share, flash_attention=options.flash_attention,
     )  # fmt: skip
     # Made before the model is loaded, so that a bad option is refused at once.
@@ -65,6 +65,7 @@ def run(options: argparse.Namespace) -> int:
         kv_policy=options.kv_policy,
         draft=options.draft or "auto",
         lookup=lookup_of(options),
+        exit_layers=exit_layers_of(options),
         trace=bool(options.trace),
     )
     from engine.engine import Engine
@@ -123,6 +124,23 @@ def lookup_of(options: argparse.Namespace) -> Lookup:
     if given and options.draft != "history-published":
         raise ValueError(f"--{next(iter(given))} belongs to --draft history-published")
     return Lookup(**given)
+
+
+def exit_layers_of(options: argparse.Namespace) -> int | None:
+    layers: int | None = options.layer
+    if layers is not None and not by_layer(options):
+        raise ValueError("--layer belongs to --draft midlayer or midlayer-published")
+    return layers
+
+
+def backend_of(options: argparse.Namespace) -> BackendWish | None:
+    """Our own graph where a layer of the model is to draft and no library is named: no other can stop at a layer."""
+    wish: BackendWish | None = options.backend
+    return "graph" if by_layer(options) and wish in (None, "auto") else wish
+
+
+def by_layer(options: argparse.Namespace) -> bool:
+    return options.draft is not None and options.draft.startswith("midlayer")
 
 
 def draft_model_of(options: argparse.Namespace) -> str | None:

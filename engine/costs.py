@@ -15,6 +15,7 @@ from engine.measured.profile import Profile
 from models.shapes import KVType, Shapes
 
 KS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48)  # tokens of the passes that are timed
+LAPTOP = {1: 1.0, 2: 1.03, 4: 1.15, 8: 1.5, 16: 2.3, 32: 4.2, 48: 6.0}  # c(k) where memory bandwidth is the limit
 NEARLY_FREE = 1.1  # c(k) up to which k tokens count as no dearer than one
 
 

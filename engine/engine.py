@@ -138,8 +138,7 @@ class Engine:
         sampler = chat.target.sampler(request.sampling, prompt)
         try:
             kv = PartialFixed(chat.judge.policy(request.kv_policy, chat.target), chat.target.most_inputs)
-            drafter = chat.draft.drafter(request.draft) if chat.draft else None
-            drafting = chat.judge.drafting(request, chat.target, drafter)
+            drafting = chat.judge.drafting(request, chat.target, chat.drafters(request))
             chat.memory.open(request.chat, prompt)
             stops = (*chat.template.stops, *request.stop)
             answer = Answer(chat.session, sampler, kv, stops, chat.judge.observe, drafting)

@@ -80,29 +80,26 @@ class Judge:
             self.profile = machine_profile()
         return self.profile
 
-    def drafting(self, request: Generate, target: Target, model: Drafter | None = None) -> Drafting:
-        """What drafts for an answer. `model`: the draft model's drafter in the form that the request asks for, if any.
+    def drafting(self, request: Generate, target: Target, others: tuple[Drafter, ...] = ()) -> Drafting:
+        """What drafts for an answer. `others`: those of the request's mode that own a model or are part of one.
 
         As long as it is not known what passes cost, only published forms draft."""
-        drafters = self._drafters(request, model)
+        drafters = self._drafters(request, others)
         if not drafters or not target.can_drop:
             return Off()
         if request.draft.endswith("-published"):
             return Fixed(drafters[0], self.table)
         return Auto(drafters, self.chooser, self.table) if self.table else Off()
 
-    def _drafters(self, request: Generate, model: Drafter | None) -> tuple[Drafter, ...]:
-        """Those of the request's mode. A layer of the target itself that drafts would be one more of them."""
-        models = (model,) if model else ()
+    def _drafters(self, request: Generate, others: tuple[Drafter, ...]) -> tuple[Drafter, ...]:
+        """Those of the request's mode."""
         drafters: dict[DraftMode, tuple[Drafter, ...]] = {
             "off": (),
-            "auto": (self.history, *models),
+            "auto": (self.history, *others),
             "history": (self.history,),
             "history-published": (PublishedHistory(request.lookup),),
-            "model": models,
-            "model-published": models,
         }
-        return drafters[request.draft]
+        return drafters.get(request.draft, others)
 
     def prefill_seconds(self, tokens: int) -> float | None:
         """Seconds to read `tokens` from nothing, None if nothing was measured yet."""

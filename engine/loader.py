@@ -7,11 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine import exits
 from engine.backend import Backend
 from engine.calibrated import Key
 from engine.capi.context import ContextOptions
 from engine.capi.model import CModel
 from engine.choice import Choice
+from engine.draft.drafter import Drafter
 from engine.draft_model import DraftModel
 from engine.flash_attention import words_of
 from engine.folders import cache_folder
@@ -24,7 +26,8 @@ from engine.kv_mode import KVMode, mode_of
 from engine.measured.machine import fingerprint
 from engine.memory.parts import DRAFT, given_back
 from engine.memory.plan import Plan
-from engine.protocol import Load, ModelInfo
+from engine.middle_layer import MiddleLayer
+from engine.protocol import Generate, Load, ModelInfo
 from engine.rival import Rival
 from engine.stop import StopFlag
 from engine.target import Target
@@ -54,6 +57,7 @@ class LoadedModel:
     plan: Plan
     info: ModelInfo
     draft: DraftModel | None
+    middle: MiddleLayer
     rival: Rival | None
 
     @property
@@ -63,6 +67,14 @@ class LoadedModel:
         if self.draft:
             size += given_back(self.plan.parts, self.draft.target.n_ctx / self.draft.n_ctx, DRAFT)
         return size
+
+    def drafters(self, request: Generate) -> tuple[Drafter, ...]:
+        """Those of the request's mode that own a model or are part of this one. Raises Failure where a layer that is
+        asked for cannot draft."""
+        if request.draft.startswith("midlayer"):
+            return (self.middle.drafter(request.draft, request.exit_layers),)
+        models = (self.draft.drafter(request.draft),) if self.draft else ()
+        return (*models, *(self.middle.automatic() if request.draft == "auto" else ()))
 
     def close(self) -> None:
         if self.draft:
@@ -127,6 +139,7 @@ class Loader:
         target = library.target(model, options, self.stop, cache_folder())
         session = Session(target, plan.n_ctx)
         key = Key(identity, plan.threads, plan.kv_type, library.build + words, fingerprint())
+        judge = Judge(known_shapes(model.header), key, draft.identity if draft else "")
         rival = self.choice.rival
         return LoadedModel(
             library=library,
@@ -136,13 +149,20 @@ class Loader:
             template=template,
             session=session,
             memory=ChatMemory(session, self.saved, guard),
-            judge=Judge(known_shapes(model.header), key, draft.identity if draft else ""),
+            judge=judge,
             request=self.request,
             plan=plan,
             info=self._info(model, template),
             draft=draft,
+            middle=self._middle(target, judge, model.header),
             rival=Rival(model.path, rival, plan.threads, plan.kv_type) if rival else None,
         )
+
+    def _middle(self, target: Target, judge: Judge, header: Header) -> MiddleLayer:
+        why_not = self.choice.note if self.request.backend == "graph" else ""
+        found = exits.kept(judge.key) if self.library.name == "graph" else None
+        best = found.best.layers if found else next(iter(exits.trained(header)), None)
+        return MiddleLayer(target, judge.shapes, lambda: judge.table, why_not, best, pays=bool(found and found.pays))
 
     def _info(self, model: CModel, template: ChatTemplate) -> ModelInfo:
         lossy = self.library.lossy_note(model, kv_mode_of(self.request))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,8 +60,9 @@ class Target(Protocol):
         """Append tokens in large passes; yields after each how many are done. Row -1 is then the last one's logits."""
 
     @property
-    def gave_way(self) -> bool:
-        """Did the last pass run with fewer threads than usual, because other programs keep the processor busy?"""
+    def was_odd(self) -> bool:
+        """Does the last pass's time say nothing of other passes? It ran with fewer threads than usual, because other
+        programs keep the processor busy, or some layers had run before (`EarlyExit`)."""
 
     @property
     def most_inputs(self) -> int:
@@ -122,3 +123,24 @@ class Target(Protocol):
 
     def close(self) -> None:
         """Free the KV cache; the target must not be used afterwards."""
+
+
+class EarlyExit(Target, Protocol):
+    """A target whose output head can be put behind one of its lower layers, where it says, less surely, what follows.
+
+    Tokens that are looked ahead at are not kept. A pass that begins with them, in a line, takes what the lower layers
+    made of them; any other pass, and every change of what is kept, forgets them."""
+
+    @property
+    def exits(self) -> range:
+        """Numbers of layers that `look_ahead` can stop after; empty where keys and values are not kept in full."""
+
+    def look_ahead(self, tokens: Sequence[int], layers: int) -> NDArray[np.float32]:
+        """Run tokens, behind those that are kept and those looked ahead at before, through so many layers alone.
+
+        Returns the logits that follow the last of them, shape [vocabulary size]; valid until the next pass. Raises
+        Stopped, with no effect."""
+
+
+def can_exit(target: Target) -> TypeGuard[EarlyExit]:
+    return hasattr(target, "look_ahead")

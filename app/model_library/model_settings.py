@@ -81,7 +81,7 @@ class ModelSettings:
         """The options to load this model and to answer with it."""
         if model is not None and self._table(model):
             options = _with(self.values(model), options)
-        return _without_missing_drafter(options)
+        return _drafting_by_itself(_without_missing_drafter(options))
 
     def _table(self, model: Path) -> Mapping[str, object]:
         models = self._file.read().tables.get(SECTION)
@@ -115,4 +115,13 @@ def _without_missing_drafter(options: Options) -> Options:
     """Drafting by a model is a setting of all models, and not every model has one that drafts for it."""
     if options.load.draft_model or not options.generate.draft.startswith("model"):
         return options
+    return replace(options, generate=replace(options.generate, draft="auto"))
+
+
+def _drafting_by_itself(options: Options) -> Options:
+    """A layer of the model can draft only where the own graph computes, which is taken unless a library is named."""
+    if not options.generate.draft.startswith("midlayer"):
+        return options
+    if options.load.backend in (None, "auto", "graph"):
+        return replace(options, load=replace(options.load, backend="graph"))
     return replace(options, generate=replace(options.generate, draft="auto"))

@@ -43,6 +43,7 @@ def options_of(values: Mapping[str, Value], max_tokens: int | None = None) -> Op
         "kv_policy": values["engine.kv_policy"],
         "draft": values["engine.draft"],  # its auto is the engine's own word
         "lookup": _lookup(values),
+        "exit_layers": or_none(values["engine.exit_layers"]),
     }
     return Options(
         msgspec.convert({"id": 0, "path": ""} | load, Load),

@@ -140,14 +140,23 @@ ENGINE = (
     ),
     Setting(
         "engine", "draft", "choice", SUGGESTED.draft, mark("Drafting"),
-        mark("Guesses the next words, from the chat's own text or by a draft model, which one chooses in a model's "
-             "options; without one, those that need it are as the first."),
+        mark("Guesses the next words, from the chat's own text, by a draft model, which one chooses in a model's "
+             "options, or by the model's own lower layers, which needs the own graph; without these, those that need "
+             "them are as the first."),
         choices=(
             (AUTO, mark("Where it pays")), ("off", mark("Off")), ("history", mark("From the text, where it pays")),
             ("history-published", mark("From the text, as published")),
             ("model", mark("By a draft model, where it pays")),
             ("model-published", mark("By a draft model, as published")),
+            ("midlayer", mark("By a layer of the model, where it pays")),
+            ("midlayer-published", mark("By a layer of the model, as published")),
         ),
+    ),
+    Setting(
+        "engine", "exit_layers", "whole", AUTO, mark("Layers that draft"),
+        mark("How many of a model's lower layers guess the next words; automatic: as many as were measured to be best "
+             "(python -m engine calibrate --midlayer)."),
+        low=1, high=4096, auto=True,
     ),
     Setting(
         "engine", "lookup_match", "whole", LOOKUP.match, mark("Published: match"),

@@ -110,6 +110,7 @@
   </message>
   <message>
     <location filename="../../app/background.py"/>
+    <location filename="../../app/library/writer.py"/>
     <source>Something went wrong inside Chickadee; the log has the details.</source>
     <translation>Chickadee 内部出现错误；详情见日志。</translation>
   </message>
@@ -2331,6 +2332,16 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <source>By a layer of the model, as published</source>
+    <translation>由模型的某一层，按论文方式</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>By a layer of the model, where it pays</source>
+    <translation>由模型的某一层，在划算时</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
     <source>By the published rule</source>
     <translation>按已发表的规则</translation>
   </message>
@@ -2381,8 +2392,8 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Guesses the next words, from the chat's own text or by a draft model, which one chooses in a model's options; without one, those that need it are as the first.</source>
-    <translation>根据对话自身的文本或由草稿模型猜测后续词语；草稿模型在模型选项中选择，没有草稿模型时，需要它的选项等同于第一项。</translation>
+    <source>Guesses the next words, from the chat's own text, by a draft model, which one chooses in a model's options, or by the model's own lower layers, which needs the own graph; without these, those that need them are as the first.</source>
+    <translation>预测接下来的词：依据对话自身的文本；由在模型选项中选择的草稿模型；或由模型自己的较低层（需要“自研计算图”）。缺少它们时，需要它们的选项等同于第一项。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -2408,6 +2419,11 @@
     <location filename="../../app/settings/schema.py"/>
     <source>How many last tokens must have come before, of drafting from the text as published.</source>
     <translation>按论文方式取自文本时，最后多少个 token 必须在前文出现过。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>How many of a model's lower layers guess the next words; automatic: as many as were measured to be best (python -m engine calibrate --midlayer).</source>
+    <translation>由模型的多少个较低层来预测接下来的词；自动：测得的最佳层数（python -m engine calibrate --midlayer）。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -2443,6 +2459,11 @@
     <location filename="../../app/settings/schema.py"/>
     <source>Language</source>
     <translation>语言</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Layers that draft</source>
+    <translation>起草的层数</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -3577,6 +3598,11 @@
     <translation>此对话需要 {1} 个 token，上下文只能容纳 {2} 个。</translation>
   </message>
   <message>
+    <location filename="../../engine/exits.py"/>
+    <source>What was found cannot be kept in {1}: {2}.</source>
+    <translation>测得的结果无法保存到 {1}：{2}。</translation>
+  </message>
+  <message>
     <location filename="../../engine/flash_attention.py"/>
     <source>Keys and values stored as {1} need flash attention: leave it on, or store them as f16.</source>
     <translation>以 {1} 保存的键值缓存需要 flash attention：请保持开启，或改用 f16。</translation>
@@ -3800,6 +3826,26 @@
     <location filename="../../engine/memory/reasons.py"/>
     <source>{1} of the weights are held twice, as in the file and repacked for this processor: 1.2× faster.</source>
     <translation>{1} 的权重保存两份（文件原样与针对本处理器重新打包），速度为 1.2 倍。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/middle_layer.py"/>
+    <source>A layer of a model can draft only where Chickadee's own graph computes the model.</source>
+    <translation>只有在由 Chickadee 的自研计算图计算模型时，模型的某一层才能起草。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/middle_layer.py"/>
+    <source>A layer of a model can draft only where the model has two layers or more and all heads keep every token. Leave keys and values exact, or draft in another way.</source>
+    <translation>只有当模型有两层或更多层、且所有注意力头都保留每个 token 时，模型的某一层才能起草。请保持键值精确，或换一种方式起草。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/middle_layer.py"/>
+    <source>Choose our own graph (--backend graph), or another way to draft.</source>
+    <translation>请选择自研计算图（--backend graph），或换一种方式起草。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/middle_layer.py"/>
+    <source>{1} layers cannot draft: this model has {2} in all, and 1 to {3} of them can.</source>
+    <translation>{1} 层无法起草：此模型共有 {2} 层，可用其中的 1 到 {3} 层。</translation>
   </message>
   <message>
     <location filename="../../engine/planner.py"/>

@@ -71,7 +71,7 @@ class CTarget(ABC):
             yield done
 
     @property
-    def gave_way(self) -> bool:
+    def was_odd(self) -> bool:
         return self.context.threads < self.context.options.threads
 
     @property

@@ -22,6 +22,7 @@ from engine.measured.profile import Profile, machine_profile
 from engine.memory.plan import Wish
 from engine.notes import notes_to_stderr
 from engine.planner import plan_for
+from engine.protocol import BackendName
 from engine.sizes import KVType
 from engine.stop import StopFlag, Stopped
 from models.default import default_model
@@ -30,17 +31,29 @@ from models.header import read_header
 from models.identity import file_identity
 from models.shapes import Shapes, shapes_of
 
+TOKENS = 768  # of the model's own answers; from so many on another layer is hardly ever found best
+
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("calibrate", help="time a model's passes on this machine (7 seconds)")
     parser.add_argument("--model", type=Path, metavar="PATH", help="GGUF file (default: the built-in model)")
     parser.add_argument("--threads", type=int, metavar="N", help="threads (default: physical cores)")
-    parser.add_argument("--backend", choices=NAMES, default="llama", help="the library that computes (default: llama)")
+    parser.add_argument(
+        "--backend", choices=NAMES, help="the library that computes (default: llama, with --midlayer graph)"
+    )
     parser.add_argument("--kv-type", choices=get_args(KVType), default="f16", help="how keys and values are stored")
     parser.add_argument(
         "--spare",
         action="store_true",
         help="only if it is not known yet and the computer has room for the model beside all that runs",
+    )
+    parser.add_argument(
+        "--midlayer",
+        action="store_true",
+        help="which of the model's layers drafts best for it, and whether that pays: for --draft midlayer (a minute)",
+    )
+    parser.add_argument(
+        "--tokens", type=int, default=TOKENS, help=f"with --midlayer: tokens of the model's answers (default: {TOKENS})"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     parser.set_defaults(run=run)
@@ -48,14 +61,17 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     notes_to_stderr()
+    if options.midlayer:
+        return layers(options)
     threads = default_threads() if options.threads is None else options.threads
     if threads < 1:
         raise ValueError("--threads must be at least 1")
     path = options.model or default_model()
     header = read_header(path)
     shapes, profile = shapes_of(header), machine_profile()
-    choice = choose(options.backend, header, threads, options.kv_type)
-    if choice.name != options.backend:
+    wish: BackendName = options.backend or "llama"
+    choice = choose(wish, header, threads, options.kv_type)
+    if choice.name != wish:
         raise Failure("no_backend", choice.note)
     try:
         timings = measure(path, threads, options.kv_type, choice, options.spare)
@@ -70,6 +86,16 @@ def run(options: argparse.Namespace) -> int:
     else:
         print(f"{path.name}, {threads} threads\n\n{table(result, timings, shapes)}")
     return int(options.spare and timings.disturbed)
+
+
+def layers(options: argparse.Namespace) -> int:
+    from engine.commands import calibrate_midlayer
+
+    if options.backend not in (None, "graph"):
+        raise ValueError(f"a layer can draft only where our own graph computes, not {options.backend}")
+    if options.kv_type != "f16" or options.spare:
+        raise ValueError("--midlayer goes with keys and values in f16, and not with --spare")
+    return calibrate_midlayer.run(options)
 
 
 def measure(path: Path, threads: int, kv_type: KVType, choice: Choice, spare: bool) -> Timings:

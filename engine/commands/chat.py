@@ -77,7 +77,11 @@ def add_drafting(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--draft",
         choices=get_args(DraftMode),
-        help="what drafts tokens: the chat's own text (history), a draft model, whatever pays (auto) (default: auto)",
+        help="what drafts tokens: the chat's own text (history), a draft model, a layer in the middle of the model "
+        "(midlayer), whatever pays (auto) (default: auto)",
+    )
+    parser.add_argument(
+        "--layer", type=int, metavar="L", help="with --draft midlayer: the first L layers draft (default: the best L)"
     )
     parser.add_argument("--draft-model", type=Path, metavar="PATH", help="GGUF file of a draft model")
     published = parser.add_argument_group("sizes of --draft history-published")

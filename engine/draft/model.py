@@ -10,13 +10,11 @@ from collections.abc import Sequence
 from itertools import islice
 
 from engine.costs import CostTable
-from engine.draft.drafter import Candidate, Evidence
+from engine.draft.drafter import Candidate, bucket
 from engine.draft.follower import Follower
 from engine.draft.lengths import MARGIN, MOST_DRAFTED
 from engine.draft.matched import MatchedLengths
 from engine.tokens import common_prefix
-
-SURE = (0.3, 0.6, 0.85, 0.97)  # probabilities of the first token that part drafts which are learned about together
 
 AGREED = 0.9  # of the tokens that follow right ones: a model of a third of the size, code and edits, greedy
 
@@ -95,8 +93,3 @@ class ModelDrafter:
             if reach < self.share and not self.published:
                 break
         return tuple(tokens), tuple(confidence)
-
-
-def bucket(probability: float) -> Evidence:
-    """0 to 4: how sure the small model is of the first token."""
-    return (sum(probability >= limit for limit in SURE),)

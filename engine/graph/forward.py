@@ -46,6 +46,17 @@ class Forward:
         h = g.swiglu_split(self._linear(f"{name}ffn_gate", h), up)
         return g.add(self._linear(f"{name}ffn_down", h), x)
 
+    def through(self, x: Any, first: int, end: int) -> Any:
+        """Layers from `first` up to `end`."""
+        for layer in range(first, end):
+            x = self.layer(layer, x)
+        return x
+
+    def rest(self, x: Any, first: int, rows: Any) -> Any:
+        """Layers from `first` on and the head; what no logits are wanted of ends in the last layer."""
+        last = self.d.layers - 1
+        return self.logits(self.layer(last, self.through(x, first, last), rows))
+
     def logits(self, x: Any) -> Any:
         return self._linear("output", self._norm("output_norm", x))
 

@@ -35,6 +35,7 @@ OPERATIONS: dict[str, tuple[Any, ...]] = {
     "add": (P, P),
     "mul_mat": (P, P),
     "swiglu_split": (P, P),
+    "argmax": (P,),
     "rope_ext": (P, P, P, INT, INT, INT, FLOAT, FLOAT, FLOAT, FLOAT, FLOAT, FLOAT),
     "flash_attn_ext": (P, P, P, P, FLOAT, FLOAT, FLOAT),
     "permute": (P, INT, INT, INT, INT),

@@ -10,7 +10,7 @@ import sys
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,10 +90,7 @@ class Pass:
         return g.input(I32, self.n)
 
     def _compute(self, forward: Forward, start: Any, rows: Any) -> Any:
-        x, last = forward.embed(start), forward.d.layers - 1
-        for layer in range(last):
-            x = forward.layer(layer, x)
-        return forward.logits(forward.layer(last, x, rows))  # what no logits are wanted of ends in the last layer
+        return forward.rest(forward.embed(start), 0, rows)
 
     def bind(self) -> None:
         """After its tensors were given their places."""
@@ -115,15 +112,15 @@ Kind = TypeVar("Kind", bound=Pass)
 Make = Callable[[GraphModel, Layout, int, int, Hashable], Kind]
 
 
-class Passes(Generic[Kind]):
-    """Of one model on one KV cache; to be made anew when the cache moves. `most` and `most_rows`: of a pass; `make`
-    makes one."""
+class Passes:
+    """Of one model on one KV cache; to be made anew when the cache moves. `most` and `most_rows`: of the largest pass,
+    which `make` makes."""
 
     def __init__(
-        self, model: GraphModel, kv: Layout, processor: Processor, most: int, most_rows: int, make: Make[Kind]
+        self, model: GraphModel, kv: Layout, processor: Processor, most: int, most_rows: int, make: Make[Pass]
     ) -> None:
-        self.model, self.kv, self.processor, self._make = model, kv, processor, make
-        self._kept: OrderedDict[Hashable, Kind] = OrderedDict()
+        self.model, self.kv, self.processor = model, kv, processor
+        self._kept: OrderedDict[Hashable, Pass] = OrderedDict()
         self._places = ggml("ggml_gallocr_new", P, P)(plain_memory())
         largest = make(model, kv, most, min(most, most_rows), kv.largest_bucket)
         if not ggml("ggml_gallocr_reserve", ctypes.c_bool, P, P)(self._places, largest.g.graph):
@@ -131,21 +128,22 @@ class Passes(Generic[Kind]):
         largest.g.free()
         self._size = self.reserved
 
-    def run(self, tokens: Inputs, positions: Sequence[int], seen: Seen, rows: int, size: int) -> Kind:
-        """Tokens behind `size` others, each seeing those and what `seen` says. Raises Stopped."""
+    def run(self, make: Make[Kind], tokens: Inputs, positions: Sequence[int], seen: Seen, rows: int, size: int) -> Kind:
+        """A pass as `make` makes it, of tokens behind `size` others, each seeing those and what `seen` says. Raises
+        Stopped."""
         n = len(tokens)
         bucket = self.kv.bucket(size + n)
-        ready = self._find(n, rows, bucket)
+        ready = self._find(make, n, rows, bucket)
         ready.fill(tokens, positions)
         self.kv.fill(ready.own, size, seen)
         self.processor.run(ready.g.graph)
         return ready
 
-    def _find(self, n: int, rows: int, bucket: Hashable) -> Kind:
-        key = (n, rows, bucket)
-        found = self._kept.get(key)
+    def _find(self, make: Make[Kind], n: int, rows: int, bucket: Hashable) -> Kind:
+        key = (make, n, rows, bucket)
+        found = cast("Kind | None", self._kept.get(key))
         if found is None:
-            found = self._make(self.model, self.kv, n, rows, bucket)
+            found = make(self.model, self.kv, n, rows, bucket)
             self._place(found)
             self._kept[key] = found
             if len(self._kept) > MOST_KEPT:
@@ -153,7 +151,7 @@ class Passes(Generic[Kind]):
         self._kept.move_to_end(key)
         return found
 
-    def _place(self, made: Kind) -> None:
+    def _place(self, made: Pass) -> None:
         if not ggml("ggml_gallocr_alloc_graph", ctypes.c_bool, P, P)(self._places, made.g.graph):
             raise MemoryError
         if self.reserved != self._size:  # the block has moved: other passes point to where it was

@@ -106,7 +106,7 @@ class Reader:
                     passes.close()
                     passes = Passes(self.model, kv, self._processor, count, count, span)
                 rows = count if begin >= said.start else 1
-                yield begin, passes.run(inputs[begin:end], range(begin, end), seen, rows, begin)
+                yield begin, passes.run(span, inputs[begin:end], range(begin, end), seen, rows, begin)
         finally:
             passes.close()
 

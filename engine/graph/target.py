@@ -12,11 +12,12 @@ from engine.capi.context import ContextOptions
 from engine.capi.vocabulary import CVocabulary
 from engine.graph import state
 from engine.graph.cells import no_memory
+from engine.graph.early_exit import Ahead, Lower, LowerPass, Upper
 from engine.graph.layout import Layout, Seen
 from engine.graph.model import GraphModel
 from engine.graph.modes import make_kv
 from engine.graph.passes import Pass, Passes, Processor
-from engine.kv_mode import KVMode
+from engine.kv_mode import EXACT, KVMode
 from engine.protocol import HeadGroup, Sampling
 from engine.sampling import RowSampler
 from engine.stop import StopFlag, Stopped
@@ -46,8 +47,10 @@ class GraphTarget:
         self.passes = self._passes()
         self._size = 0
         self._tree, self._inputs_at = NOTHING, 0  # of the pass that `keep` follows
+        self._ahead = Ahead()
+        self._begun = False  # did the last pass's tokens go through the lower layers before?
 
-    def _passes(self) -> Passes[Pass]:
+    def _passes(self) -> Passes:
         most = min(self.options.n_batch, self.kv.n_ctx, self.kv.most or self.kv.n_ctx)
         try:
             return Passes(self.model, self.kv, self.processor, most, self.options.max_rows, Pass)
@@ -57,6 +60,7 @@ class GraphTarget:
     def _make_passes(self) -> None:
         """Anew, for a cache that has moved."""
         self._last = None
+        self._ahead.forget()
         self.passes.close()
         self.passes = self._passes()
 
@@ -81,8 +85,8 @@ class GraphTarget:
             yield done
 
     @property
-    def gave_way(self) -> bool:
-        return False
+    def was_odd(self) -> bool:
+        return self._begun
 
     @property
     def most_inputs(self) -> int:
@@ -101,7 +105,10 @@ class GraphTarget:
         if n > most:
             self._run_in_parts(tokens, rows, most)
             return
-        self._pass(tokens, range(self._size, self._size + n), np.tri(n, dtype=np.bool_), rows)
+        if self._ahead.begins(tokens):
+            self._finish(tokens, rows)
+        else:
+            self._pass(tokens, range(self._size, self._size + n), np.tri(n, dtype=np.bool_), rows)
 
     def _run_in_parts(self, tokens: Sequence[int], rows: int, most: int) -> None:
         """As if it were one pass, of more tokens than the cache takes at once."""
@@ -115,20 +122,58 @@ class GraphTarget:
         self._rows = kept, first
 
     def _pass(self, tokens: Sequence[int], positions: Sequence[int], seen: Seen, rows: int) -> None:
-        n = len(tokens)
-        assert 0 < rows <= n <= self.most_inputs, (rows, n)
-        assert self._size + n <= self.n_ctx, (self._size, n, self.n_ctx)
-        assert min(tokens) >= 0, tokens
-        assert max(tokens) < self.model.dimensions.vocabulary, tokens
+        self._check(tokens, self._size, rows)
+        self._ahead.forget()
         if self.kv.begin(tokens, self._size):
             self._make_passes()
-        self._rows = None
+        self._rows, self._begun = None, False
         try:
-            self._last = self.passes.run(tokens, positions, seen, rows, self._size)
+            self._last = self.passes.run(Pass, tokens, positions, seen, rows, self._size)
         except Stopped:
             if not self.kv.can_drop:  # some layers hold it already
                 self._size = self.kv.drop_after(0, self._size)
             raise
+        self._size += len(tokens)
+
+    def _check(self, tokens: Sequence[int], behind: int, rows: int) -> None:
+        """What ggml would abort the process for."""
+        n = len(tokens)
+        assert 0 < rows <= n <= self.most_inputs, (rows, n)
+        assert behind + n <= self.n_ctx, (behind, n, self.n_ctx)
+        assert min(tokens) >= 0, tokens
+        assert max(tokens) < self.model.dimensions.vocabulary, tokens
+
+    @property
+    def exits(self) -> range:
+        return range(1, self.model.dimensions.layers if self.options.kv_mode == EXACT else 1)
+
+    def look_ahead(self, tokens: Sequence[int], layers: int) -> NDArray[np.float32]:
+        assert layers in self.exits, (layers, self.exits)
+        if layers != self._ahead.layers:
+            self._ahead = Ahead(layers)
+        return self._lower(tokens, logits=True).row(-1)
+
+    def _lower(self, tokens: Sequence[int], logits: bool) -> LowerPass:
+        """Tokens behind those looked ahead at."""
+        ahead, behind = self._ahead, self._size + len(self._ahead.tokens)
+        self._check(tokens, behind, 1)
+        positions, seen = range(behind, behind + len(tokens)), np.tri(len(tokens), dtype=np.bool_)
+        done = self.passes.run(Lower(ahead.layers, logits), tokens, positions, seen, 1, behind)
+        ahead.add(tokens, done.states)
+        return done
+
+    def _finish(self, tokens: Sequence[int], rows: int) -> None:
+        """A pass whose first tokens have been looked ahead at."""
+        self._check(tokens, self._size, rows)
+        ahead, n = self._ahead, len(tokens)
+        self._rows, self._begun = None, True
+        try:
+            if rest := tokens[ahead.cut(tokens) :]:
+                self._lower(rest, logits=False)
+            positions, seen = range(self._size, self._size + n), np.tri(n, dtype=np.bool_)
+            self._last = self.passes.run(Upper(ahead.layers), ahead.all, positions, seen, rows, self._size)
+        finally:
+            ahead.forget()
         self._size += n
 
     def run_tree(self, inputs: Sequence[int], tree: Tree) -> None:
@@ -161,6 +206,7 @@ class GraphTarget:
 
     def drop_after(self, size: int) -> int:
         if size < self._size:
+            self._ahead.forget()
             self._size = self.kv.drop_after(size, self._size)
         return self._size
 

@@ -8,7 +8,9 @@ from typing import Literal
 Role = Literal["system", "user", "assistant"]
 KVPolicy = Literal["always", "published", "measured"]
 KVModeName = Literal["exact", "published", "merged", "window"]
-DraftMode = Literal["off", "auto", "history", "history-published", "model", "model-published"]
+DraftMode = Literal[
+    "off", "auto", "history", "history-published", "model", "model-published", "midlayer", "midlayer-published"
+]
 KVType = Literal["f16", "q8_0", "q4_0"]
 BackendName = Literal["llama", "ik", "graph"]
 BackendWish = Literal["auto", "llama", "ik", "graph"]
@@ -150,8 +152,9 @@ class Generate:
 
     `chat` is the window's id of the chat: its keys and values may be saved under it, those of a chat without id never
     are. The `forget_turns` oldest turns are left out, system messages are not. `draft`: which drafters propose tokens;
-    with auto, history and model only where that pays on this machine, in a published form always, by the sizes of
-    `lookup`. With `trace` every target pass is reported as a Trace event.
+    with auto, history, model and midlayer only where that pays on this machine, in a published form always, by the
+    sizes of `lookup`. `exit_layers`: with midlayer, so many of the model's lower layers draft; None: as many as were
+    found best. With `trace` every target pass is reported as a Trace event.
     """
 
     id: int
@@ -165,6 +168,7 @@ class Generate:
     kv_policy: KVPolicy = "measured"
     draft: DraftMode = "auto"
     lookup: Lookup = field(default_factory=Lookup)
+    exit_layers: int | None = None
     trace: bool = False
 
     def __post_init__(self) -> None:
@@ -173,6 +177,10 @@ class Generate:
             f"the longest answer must have 1 token or more, not {self.max_tokens}",
         )
         check(all(self.stop), "a stop string must not be empty")
+        check(
+            self.exit_layers is None or self.exit_layers >= 1,
+            f"the layers that draft must be 1 or more, not {self.exit_layers}",
+        )
         check(self.forget_turns >= 0, f"turns to forget must be 0 or more, not {self.forget_turns}")
 
 

@@ -63,7 +63,7 @@ class FakeTarget:
         self.passes: list[int] = []
         self.stop = StopFlag()
         self.can_drop = True
-        self.gave_way = False
+        self.was_odd = False
         self.most_inputs = 64
         self.most_drafted = 48
         self.tree, self.inputs_at = NOTHING, 0

@@ -181,3 +181,17 @@ def test_drafting_by_a_model_is_automatic_where_there_is_none(tmp_path: Path) ->
     assert settings.tailored(Path("b.gguf"), everywhere).generate.draft == "auto"
     asked = question(Path("a.gguf"), tailored.load)
     assert (asked.flash_attention, asked.kv_mode, asked.draft) == ("on", "merged", str(drafter))
+
+
+def test_a_layer_drafts_where_the_own_graph_computes(tmp_path: Path) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_text('[models."a.gguf"]\nbackend = "llama"\n')
+    settings, everywhere = ModelSettings(path), Options(generate=Generate(0, (), draft="midlayer", exit_layers=3))
+    by_itself = settings.tailored(Path("b.gguf"), everywhere)
+    assert (by_itself.load.backend, by_itself.generate.draft, by_itself.generate.exit_layers) == (
+        "graph",
+        "midlayer",
+        3,
+    )
+    named = settings.tailored(Path("a.gguf"), everywhere)
+    assert (named.load.backend, named.generate.draft) == ("llama", "auto")

@@ -21,6 +21,7 @@ KEYS = {
     "m": "lookup_m",
     "n": "lookup_n",
     "select": "lookup_select",
+    "layer": "exit_layers",
 }
 NOT_IN_THE_WINDOW = {
     "help": "the help page and the sentences of the settings",

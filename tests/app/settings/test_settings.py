@@ -174,7 +174,8 @@ def test_all_ways_to_write_a_section_are_read_and_changed(path: Path, text: str)
         ('kv_type = "f32"', "engine.kv_type is “f32”; it must be auto, f16, q8_0 or q4_0"),
         (
             'draft = "on"',
-            "engine.draft is “on”; it must be auto, off, history, history-published, model or model-published",
+            "engine.draft is “on”; it must be auto, off, history, history-published, model, model-published, midlayer "
+            "or midlayer-published",
         ),
         ('memory = "4 sheep"', "engine.memory is “4 sheep”; it must be auto or a size like 4GiB, from 128MiB to 1TiB"),
         ("memory = 1", "engine.memory is 1; it must be auto or a size like 4GiB, from 128MiB to 1TiB"),
@@ -342,6 +343,7 @@ def test_the_engine_is_told_all_of_it(path: Path) -> None:
         '[engine]\ncontext = 2048\nthreads = 3\nmemory = "4GiB"\nkv_type = "q8_0"\n'
         'kv_policy = "always"\ndraft = "history-published"\nbackend = "ik"\nflash_attention = "on"\n'
         'lookup_match = 2\nlookup_m = 16\nlookup_n = 8\nlookup_select = "random"\n'
+        "exit_layers = 20\n"
         "[cache]\nsaved_chats = 0\n"
         '[answer]\nsystem_prompt = " Be kind. "\ntemperature = 0\ntop_k = 1\ntop_p = 0.5\nmin_p = 0.2\n'
         "repeat_penalty = 1\nmax_tokens = 99\nseed = 7\n",
@@ -351,7 +353,7 @@ def test_the_engine_is_told_all_of_it(path: Path) -> None:
     assert options.load == Load(0, "", 2048, 3, 4 * GIB, "q8_0", 0, backend="ik", flash_attention="on")
     sampling = Sampling(0.0, 1, 0.5, 0.2, 1.0, seed=7)
     lookup = Lookup(2, 8, 8, "random")  # of 16 places as many as a pass has room for
-    answer = Generate(0, (), sampling, 99, kv_policy="always", draft="history-published", lookup=lookup)
+    answer = Generate(0, (), sampling, 99, kv_policy="always", draft="history-published", lookup=lookup, exit_layers=20)
     assert options.generate == answer
     assert options.system_prompt == "Be kind."
     assert options_of(settings.values, max_tokens=5).generate.max_tokens == 5

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from engine.costs import CostTable, Timings
 from engine.decode import decode
 from engine.draft.chooser import Chooser
+from engine.draft.drafter import bucket
 from engine.draft.drafting import Auto, Fixed
 from engine.draft.follower import Follower
 from engine.draft.matched import START
-from engine.draft.model import ModelDrafter, bucket
+from engine.draft.model import ModelDrafter
 from engine.kv.policy import Always, PartialFixed
 from engine.kv.session import Session
 from engine.protocol import Sampling

@@ -25,6 +25,10 @@ MODES: dict[str, dict[str, Any]] = {
     "published tree": {"draft": "history-published", "lookup": Lookup(1, 4, 5)},
     "published random": {"draft": "history-published", "lookup": Lookup(2, 8, 4, "random")},
 }
+LAYERS: dict[str, dict[str, Any]] = {  # our own graph's alone
+    "a layer": {"draft": "midlayer", "exit_layers": 28},
+    "a layer as published": {"draft": "midlayer-published", "exit_layers": 28},
+}
 
 
 @pytest.fixture
@@ -47,7 +51,7 @@ def test_greedy_answers_are_the_plain_ones(engine, judge, monkeypatch, mode, pen
     for question in QUESTIONS:
         messages = (Message("user", question),)
         _, plain = ask(engine, *messages, max_tokens=24, kv_policy="always", draft="off")
-        _, drafted = ask(engine, *messages, max_tokens=24, **MODES[mode])
+        _, drafted = ask(engine, *messages, max_tokens=24, **(MODES | LAYERS)[mode])
         assert_same_but_for_near_ties(engine, messages, plain.tokens, drafted.tokens)
         numbers = drafted.statistics
         assert numbers.accepted <= numbers.drafted
@@ -76,6 +80,13 @@ def test_models_that_are_not_there_draft_nothing(engine):
     with pytest.raises(Failure, match="No draft model") as caught:
         list(engine.generate(Generate(1, (QUESTION,), draft="model")))
     assert caught.value.code == "no_draft_model"
+
+
+@pytest.mark.parametrize("mode", LAYERS)
+def test_layers_draft_on_our_own_graph_only(engine, mode):
+    with pytest.raises(Failure, match="Choose our own graph") as caught:
+        list(engine.generate(Generate(1, (QUESTION,), **LAYERS[mode])))
+    assert caught.value.code == "no_early_exit"
 
 
 def test_what_drafting_does_is_counted_and_traced(engine, judge):

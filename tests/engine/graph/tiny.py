@@ -15,8 +15,9 @@ WIDTH, FEED_FORWARD, VOCABULARY, LAYERS = 128, 192, 320, 2
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """`biases` and `norms`: names of tensors that have one."""
+    """`biases` and `norms`: names of tensors that have one. The first layers are the same whatever `layers` is."""
 
+    layers: int = LAYERS
     heads: int = 4
     kv_heads: int = 2
     head: int = 32
@@ -51,7 +52,7 @@ def _add_metadata(writer: gguf.GGUFWriter, shape: Shape) -> None:
     writer.add_vocab_size(VOCABULARY)
     writer.add_context_length(2048)
     writer.add_embedding_length(WIDTH)
-    writer.add_block_count(LAYERS)
+    writer.add_block_count(shape.layers)
     writer.add_feed_forward_length(FEED_FORWARD)
     writer.add_head_count(shape.heads)
     writer.add_head_count_kv(shape.kv_heads)
@@ -78,7 +79,7 @@ def _tensors(shape: Shape) -> Iterator[tuple[str, tuple[int, ...]]]:
         "attn_output": (WIDTH, queries), "ffn_gate": (FEED_FORWARD, WIDTH), "ffn_up": (FEED_FORWARD, WIDTH),
         "ffn_down": (WIDTH, FEED_FORWARD),
     }  # fmt: skip
-    for layer in range(LAYERS):
+    for layer in range(shape.layers):
         for name, size in sizes.items():
             yield f"blk.{layer}.{name}.weight", size
             if name in shape.biases:
