@@ -1,0 +1,195 @@
+"""Training a tiny model, where PyTorch is installed; and without it, that the program says so."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+from contextlib import closing
+from typing import Any
+
+import gguf
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: training is optional")
+
+from engine.capi.context import ContextOptions  # noqa: E402
+from engine.exits import trained  # noqa: E402
+from engine.graph.dimensions import dimensions_of  # noqa: E402
+from engine.graph.model import GraphModel  # noqa: E402
+from engine.graph.target import GraphTarget  # noqa: E402
+from engine.llama.quantise import quantise  # noqa: E402
+from engine.stop import StopFlag  # noqa: E402
+from models.default import default_model  # noqa: E402
+from models.failures import Failure  # noqa: E402
+from models.header import read_header  # noqa: E402
+from tests.engine.graph.test_models import QKV  # noqa: E402
+from tests.engine.graph.tiny import VOCABULARY, write_tiny  # noqa: E402
+from training import midlayer  # noqa: E402
+from training.data import Example, read_chats  # noqa: E402
+from training.loop import Training, rate_at  # noqa: E402
+from training.memory import refuse_if_too_large  # noqa: E402
+from training.model import Decoder  # noqa: E402
+from training.options import Options  # noqa: E402
+from training.weights import file_type, read_weights, write_weights  # noqa: E402
+
+TOKENS = [i * 7 % VOCABULARY for i in range(60)]
+F32 = gguf.GGMLQuantizationType.F32
+SHAPES: dict[str, dict[str, Any]] = {
+    "llama": {"architecture": "llama"},
+    "llama 3": {"architecture": "llama", "factors": True, "metadata": {"llama.rope.freq_base": 500_000.0}},
+    "one key for all": {"architecture": "llama", "kv_heads": 1, "head": 64},
+    "qwen2": {"architecture": "qwen2", "biases": QKV, "tied": True, "metadata": {"qwen2.rope.freq_base": 1e6}},
+}
+OPTIONS = Options(2, steps=6, rate=1e-3, batch_tokens=100)
+EXAMPLES = [Example(tuple((3 * i + 7 * j) % 40 for j in range(30)), 5) for i in range(8)]
+
+
+@pytest.fixture
+def path(tmp_path):
+    return write_tiny(tmp_path / "tiny.gguf", "llama", layers=4, type=F32)
+
+
+def decoder(path) -> Decoder:
+    return Decoder(dimensions_of(read_header(path)), read_weights(path))
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_the_forward_pass_is_the_engines(tmp_path, name):
+    path = write_tiny(tmp_path / "tiny.gguf", layers=3, type=F32, **SHAPES[name])
+    with torch.no_grad():
+        middle, last = (rows.numpy() for rows in decoder(path)(torch.tensor(TOKENS), 2, torch.arange(50, 60)))
+    with closing(GraphModel(path)) as model:
+        target = GraphTarget(model, ContextOptions(n_ctx=256, threads=1), StopFlag())
+        with closing(target):
+            seen = [target.look_ahead([token], 2).copy() for token in TOKENS][-10:]
+            target.run(TOKENS, rows=10)
+            for i in range(10):
+                assert np.abs(target.logits(i - 10) - last[i]).max() < 2e-2  # keys and values are F16 there
+                assert np.abs(seen[i] - middle[i]).max() < 2e-2
+
+
+def test_a_file_comes_back_as_it_was(path, tmp_path):
+    weights = read_weights(path)
+    write_weights(tmp_path / "again.gguf", path, weights, 2)
+    again, before, after = (
+        read_weights(tmp_path / "again.gguf"),
+        read_header(path),
+        read_header(tmp_path / "again.gguf"),
+    )
+    assert all((again[name] == weights[name]).all() for name in weights)
+    assert trained(after) == (2,)
+    assert {k: v for k, v in after.metadata.items() if k in before.metadata} == before.metadata
+    assert [(t.name, t.shape) for t in after.tensors] == [(t.name, t.shape) for t in before.tensors]
+    assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".")] == []
+
+
+def test_the_default_model_comes_back_quantised(tmp_path):
+    """Its vocabulary and template too, which llama.cpp reads."""
+    path, plain, small = default_model(), tmp_path / "plain.gguf", tmp_path / "small.gguf"
+    write_weights(plain, path, read_weights(path), 20)
+    quantise(plain, small, file_type(path), 2)
+    before, after = read_header(path), read_header(small)
+    assert trained(after) == (20,)
+    assert after.array_lengths == before.array_lengths
+    assert after.metadata["tokenizer.chat_template"] == before.metadata["tokenizer.chat_template"]
+    with closing(GraphModel(path)) as a, closing(GraphModel(small)) as b:
+        rows = []
+        for model in (a, b):
+            target = GraphTarget(model, ContextOptions(n_ctx=256, threads=2), StopFlag())
+            with closing(target):
+                target.run(model.vocabulary.tokenize("The capital of France is", special=False))
+                rows.append(target.logits(-1).copy())
+        assert rows[0].argmax() == rows[1].argmax()
+        assert np.corrcoef(rows).min() > 0.99
+
+
+@pytest.mark.parametrize("more", [{}, {"self_distil": True}, {"freeze_upper": True}])
+def test_both_losses_fall(path, more):
+    options = dataclasses.replace(OPTIONS, steps=40, **more)
+    training = Training(decoder(path), EXAMPLES, options)
+    before = training.model.arrays()["blk.3.ffn_up.weight"].copy()
+    steps = list(training.run())
+    assert steps[-1].middle < steps[0].middle
+    assert steps[-1].last < steps[0].last
+    assert steps[-1].agreement > steps[0].agreement
+    unchanged = (training.model.arrays()["blk.3.ffn_up.weight"] == before).all()
+    assert unchanged == options.freeze_upper
+
+
+def test_a_stopped_training_goes_on_as_if_it_had_not_been(path, tmp_path):
+    whole = Training(decoder(path), EXAMPLES, OPTIONS)
+    list(whole.run())
+    first = Training(decoder(path), EXAMPLES, OPTIONS)
+    list(itertools.islice(first.run(), 3))
+    first.save(tmp_path / "checkpoint")
+    second = Training(decoder(path), EXAMPLES, OPTIONS)
+    second.resume(tmp_path / "checkpoint")
+    assert [step.number for step in second.run()] == [4, 5, 6]
+    for name, array in whole.model.arrays().items():
+        assert np.allclose(second.model.arrays()[name], array, atol=1e-6)
+
+
+def test_checkpoints_of_other_trainings(path, tmp_path):
+    Training(decoder(path), EXAMPLES, OPTIONS).save(tmp_path / "checkpoint")
+    other = Training(decoder(path), EXAMPLES, dataclasses.replace(OPTIONS, rate=1e-2))
+    with pytest.raises(Failure, match="other options"):
+        other.resume(tmp_path / "checkpoint")
+    (tmp_path / "checkpoint").write_bytes(b"PK\x03\x04 no")
+    with pytest.raises(Failure, match="Delete it"):
+        other.resume(tmp_path / "checkpoint")
+
+
+def test_the_rate_rises_and_falls():
+    options = Options(1, steps=100, warm_up=0.1)
+    rates = [rate_at(i, options) for i in range(100)]
+    assert rates[0] == pytest.approx(0.1)
+    assert rates[9:11] == [1.0, 1.0]
+    assert rates[10:] == sorted(rates[10:], reverse=True)
+    assert rates[-1] < 0.001
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("no", "Line 2 of .* is no chat"),
+        ('{"messages": [{"role": "user", "content": "a"}]}', "Line 2 .* does not end with an answer"),
+        ('{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": " "}]}', "Line 2"),
+    ],
+)
+def test_lines_that_are_no_chats(tmp_path, line, message):
+    good = {"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}
+    (tmp_path / "chats.jsonl").write_text(f"{json.dumps(good)}\n{line}\n")
+    with pytest.raises(Failure, match=message):
+        read_chats(tmp_path / "chats.jsonl")
+
+
+def test_the_whole_way(tmp_path, capsys):
+    """One step on the default model's own answer, and the engine drafts with the result."""
+    out = tmp_path / "out.gguf"
+    options = ["--steps", "1", "--answers", "1", "--most-tokens", "64", "--threads", "2", "--freeze-upper"]
+    assert midlayer.main(["--model", str(default_model()), "--layer", "20", "--out", str(out), *options]) == 0
+    assert trained(read_header(out)) == (20,)
+    assert file_type(out) == file_type(default_model())
+    assert "step 1/1" in capsys.readouterr().err
+    assert [each.name for each in tmp_path.iterdir() if "checkpoint" in each.name or each.name.startswith(".")] == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--layer", "30"], "1 to 29 of them can draft, not 30"),
+        (["--layer", "0"], "layer must be 1 or more"),
+        (["--layer", "5", "--rate", "7"], "learning rate"),
+        (["--layer", "5", "--data", "/nowhere.jsonl"], "cannot be read"),
+    ],
+)
+def test_what_cannot_be_done_is_said(tmp_path, capsys, options, message):
+    assert midlayer.main(["--model", str(default_model()), "--out", str(tmp_path / "o.gguf"), *options]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_more_memory_than_there_is():
+    with pytest.raises(Failure, match="--freeze-upper"):
+        refuse_if_too_large(1 << 60)

@@ -1,0 +1,100 @@
+"""Chats to learn from, a file with one a line or the model's own answers: token ids, and which are to be learned."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from engine.protocol import Generate, Load, Message, Sampling, Text
+from engine.words.template import ChatTemplate
+from models.failures import Failure
+from models.header import Header
+
+ANSWER = 192  # tokens of an answer that the model writes
+
+
+class Chat(msgspec.Struct, frozen=True):
+    """A line of the file."""
+
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """`tokens` of a chat; those from index `first` on, its last answer, are to be learned."""
+
+    tokens: tuple[int, ...]
+    first: int
+
+
+def read_chats(path: Path) -> list[Chat]:
+    """Raises Failure with the number of a line that is no chat."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Failure("unreadable", f"{path} cannot be read: {error}.") from error
+    chats = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            chat = msgspec.json.decode(line, type=Chat)
+        except msgspec.MsgspecError as error:
+            sentence = f"Line {number} of {path.name} is no chat: {error}."
+            raise Failure(
+                "bad_data", sentence + ' A line is like {"messages": [{"role": "user", "content": "…"}, …]}.'
+            ) from error
+        if len(chat.messages) < 2 or chat.messages[-1].role != "assistant" or not chat.messages[-1].content.strip():
+            raise Failure("bad_data", f"Line {number} of {path.name} does not end with an answer to learn from.")
+        chats.append(chat)
+    if not chats:
+        raise Failure("bad_data", f"{path.name} holds no chats.")
+    return chats
+
+
+def write_chats(path: Path, model: Path, questions: Sequence[str], count: int, seed: int) -> None:
+    """Append the model's own answers until the file has `count` of them: what is there already stays."""
+    done = len(read_chats(path)) if path.exists() and path.stat().st_size else 0
+    if done >= count:
+        return
+    from engine.engine import Engine
+
+    engine = Engine()
+    try:
+        engine.load(Load(0, str(model), n_ctx=1024, backend="llama"))
+        with path.open("a", encoding="utf-8") as file:
+            for i in range(done, count):
+                asked = Message("user", questions[i % len(questions)])
+                answer = _answer(engine, asked, seed + i)
+                chat = [{"role": "user", "content": asked.content}, {"role": "assistant", "content": answer}]
+                if answer.strip():
+                    file.write(json.dumps({"messages": chat}, ensure_ascii=False) + "\n")
+                    file.flush()
+                print(f"\rwriting answers {i + 1}/{count}", end="", file=sys.stderr)
+        print(file=sys.stderr)
+    finally:
+        engine.close()
+
+
+def _answer(engine: object, asked: Message, seed: int) -> str:
+    from engine.engine import Engine
+
+    assert isinstance(engine, Engine)
+    events = engine.generate(Generate(1, (asked,), Sampling(temperature=0.8, seed=seed), ANSWER, draft="off"))
+    return "".join(event.text for event in events if isinstance(event, Text))
+
+
+def examples(chats: Sequence[Chat], template: ChatTemplate, header: Header, most: int) -> Iterator[Example]:
+    """As the model sees them; of chats that are longer than `most` tokens the beginning of the answer, if it fits."""
+    end = header.metadata.get("tokenizer.ggml.eos_token_id")
+    for chat in chats:
+        prompt = template.tokens(chat.messages[:-1])
+        answer = template.vocabulary.tokenize(chat.messages[-1].content, special=False)
+        whole = (*prompt, *answer, *([end] if isinstance(end, int) else []))[:most]
+        if len(prompt) < len(whole):
+            yield Example(tuple(whole), len(prompt))

@@ -1,0 +1,34 @@
+"""How much memory a training takes, about, said before it begins. Knows no PyTorch."""
+
+from __future__ import annotations
+
+import psutil
+
+from engine.graph.dimensions import Dimensions
+from models.failures import Failure
+from models.header import Header
+from training.options import Options
+
+FLOAT = 4  # bytes
+TRAINED = 4  # floats of a weight that is trained: itself, its gradient, and two averages of AdamW
+KEPT = 4  # copies of the logits of all rows behind one layer, and their gradients
+ACTIVATIONS = 16  # numbers that a layer keeps for the way back, per token and number of the hidden state
+
+
+def estimate(header: Header, d: Dimensions, options: Options, frozen: int) -> int:
+    """Bytes, `frozen` weights not being trained."""
+    trained = header.parameters - frozen
+    feed = int(header.metadata.get(f"{header.architecture}.feed_forward_length", 4 * d.embedding))
+    tokens = options.most_tokens
+    activations = d.layers * tokens * (ACTIVATIONS * d.embedding + 4 * feed)
+    logits = 2 * KEPT * tokens * d.vocabulary
+    return FLOAT * (TRAINED * trained + frozen + max(activations + logits, header.parameters))
+
+
+def refuse_if_too_large(needed: int) -> None:
+    free = psutil.virtual_memory().available
+    if needed > free:
+        sentence = f"Training takes about {needed / 1e9:.1f} GB of memory, {free / 1e9:.1f} GB are free."
+        raise Failure(
+            "out_of_memory", f"{sentence} Close other programs, or try --freeze-upper or a lower --most-tokens."
+        )

@@ -1,0 +1,105 @@
+"""The forward pass of a Llama or Qwen2 model in PyTorch, on the weights of a GGUF file by their names there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from engine.graph.dimensions import NEOX, Dimensions
+
+FACTORS = "rope_freqs.weight"
+
+
+class Decoder(nn.Module):
+    """`weights` are all parameters but those of rotation; a tied head is the embedding itself."""
+
+    def __init__(self, d: Dimensions, weights: Mapping[str, NDArray[np.float32]]) -> None:
+        super().__init__()
+        self.d = d
+        factors = weights.get(FACTORS)
+        exponents = torch.arange(0, d.head, 2, dtype=torch.float64) / d.head
+        angles = d.rope_scale / d.rope_base**exponents
+        self.angles = angles if factors is None else angles / torch.tensor(factors.tolist(), dtype=torch.float64)
+        self.weights = nn.ParameterDict(
+            {_key(name): nn.Parameter(torch.from_numpy(np.array(w))) for name, w in weights.items() if name != FACTORS}
+        )
+
+    def find(self, name: str) -> Tensor | None:
+        found: Tensor | None = self.weights.get(_key(name))
+        return found
+
+    def arrays(self) -> dict[str, NDArray[np.float32]]:
+        """The parameters by their names in the file."""
+        return {name_of(key): parameter.detach().cpu().numpy() for key, parameter in self.weights.items()}
+
+    def forward(self, tokens: Tensor, layer: int, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Of `tokens` [n] the logits at `rows` behind so many layers, and behind all: [rows, vocabulary] both."""
+        turns = self._turns(len(tokens))
+        x = functional.embedding(tokens, self.weights[_key("token_embd.weight")])
+        middle = x
+        for i in range(self.d.layers):
+            x = self._layer(i, x, turns)
+            if i + 1 == layer:
+                middle = x
+        return self._logits(middle[rows]), self._logits(x[rows])
+
+    def _turns(self, n: int) -> tuple[Tensor, Tensor]:
+        """Cosines and sines, [n, head / 2]."""
+        angles = torch.arange(n, dtype=torch.float64)[:, None] * self.angles[None, :]
+        return angles.cos().float(), angles.sin().float()
+
+    def _layer(self, i: int, x: Tensor, turns: tuple[Tensor, Tensor]) -> Tensor:
+        d, name, n = self.d, f"blk.{i}.", len(x)
+        h = self._norm(f"{name}attn_norm", x)
+        q = self._rotate(self._linear(f"{name}attn_q", h).view(n, d.heads, d.head), turns)
+        k = self._rotate(self._linear(f"{name}attn_k", h).view(n, d.kv_heads, d.head), turns)
+        v = self._linear(f"{name}attn_v", h).view(n, d.kv_heads, d.head)
+        k, v = (y.repeat_interleave(d.queries, dim=1) for y in (k, v))
+        q, k, v = (y.transpose(0, 1) for y in (q, k, v))
+        a = functional.scaled_dot_product_attention(q, k, v, is_causal=True, scale=d.scale)
+        x = x + self._linear(f"{name}attn_output", a.transpose(0, 1).reshape(n, d.heads * d.head))
+        h = self._norm(f"{name}ffn_norm", x)
+        h = functional.silu(self._linear(f"{name}ffn_gate", h)) * self._linear(f"{name}ffn_up", h)
+        return x + self._linear(f"{name}ffn_down", h)
+
+    def _rotate(self, y: Tensor, turns: tuple[Tensor, Tensor]) -> Tensor:
+        """Pairs of numbers of a head: neighbours, or those half a head apart (`engine.graph.dimensions`)."""
+        cos, sin = (turn[:, None, :] for turn in turns)
+        if self.d.rope_kind == NEOX:
+            a, b = y.chunk(2, dim=-1)
+            return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)
+        a, b = y[..., 0::2], y[..., 1::2]
+        return torch.stack((a * cos - b * sin, b * cos + a * sin), dim=-1).flatten(-2)
+
+    def _logits(self, x: Tensor) -> Tensor:
+        head = self.find("output.weight")
+        x = self._norm("output_norm", x)
+        return functional.linear(x, self.weights[_key("token_embd.weight")] if head is None else head)
+
+    def _linear(self, name: str, x: Tensor) -> Tensor:
+        return functional.linear(x, self.weights[_key(f"{name}.weight")], self.find(f"{name}.bias"))
+
+    def _norm(self, name: str, x: Tensor) -> Tensor:
+        return functional.rms_norm(x, (x.shape[-1],), self.weights[_key(f"{name}.weight")], self.d.epsilon)
+
+
+def is_upper(name: str, layer: int, tied: bool) -> bool:
+    """Does this weight lie above the first `layer` layers? A tied head is the embedding."""
+    if name.startswith("blk."):
+        return int(name.split(".")[1]) >= layer
+    return name.startswith("output") or (tied and name.startswith("token_embd"))
+
+
+def _key(name: str) -> str:
+    """Parameters' names have no dots."""
+    return name.replace(".", "/")
+
+
+def name_of(key: str) -> str:
+    """Of a parameter in the file."""
+    return key.replace("/", ".")

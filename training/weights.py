@@ -1,0 +1,92 @@
+"""A GGUF file's weights as arrays of numbers, and back into a file with the same metadata. Knows no training."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.exits import KEY
+from models.failures import Failure
+
+Arrays = dict[str, NDArray[np.float32]]
+OURS = {"general.architecture", "general.file_type", "general.quantization_version", KEY}  # written anew
+
+
+def read_weights(path: Path) -> Arrays:
+    """Every tensor by its name, dequantised, slowest dimension first. Raises Failure."""
+    try:
+        reader = gguf.GGUFReader(path)
+        return {
+            tensor.name: np.ascontiguousarray(
+                gguf.quants.dequantize(tensor.data, tensor.tensor_type).reshape(tuple(reversed(tensor.shape.tolist()))),
+                dtype=np.float32,
+            )
+            for tensor in reader.tensors
+        }
+    except NotImplementedError as error:
+        sentence = (
+            f"{path.name} has weights of a kind that cannot be taken apart ({error}). Train from an F16 or Q8_0 file."
+        )
+        raise Failure("not_supported", sentence) from error
+    except (OSError, ValueError) as error:
+        raise Failure("bad_model", f"{path.name} cannot be read: {error}.") from error
+
+
+def write_weights(path: Path, like: Path, weights: Mapping[str, NDArray[np.float32]], layer: int) -> None:
+    """A file with the metadata of `like` and the number of layers that draft, all in F32. Replaces `path` at once.
+
+    Raises Failure where there is no room for it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    os.close(handle)
+    try:
+        _write(Path(name), gguf.GGUFReader(like), weights, layer)
+        replace(Path(name), path)
+    except OSError as error:
+        raise Failure("unwritable", f"{path} cannot be written: {error.strerror or error}.") from error
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _write(path: Path, reader: gguf.GGUFReader, weights: Mapping[str, NDArray[np.float32]], layer: int) -> None:
+    writer = gguf.GGUFWriter(path, _contents(reader, "general.architecture"))
+    for field in reader.fields.values():
+        if field.name in OURS or field.name.startswith("GGUF."):
+            continue
+        kind = field.types[0]
+        of = field.types[-1] if kind == gguf.GGUFValueType.ARRAY else None
+        writer.add_key_value(field.name, field.contents(), kind, sub_type=of)
+    writer.add_file_type(gguf.LlamaFileType.ALL_F32)
+    writer.add_uint32(KEY, layer)
+    for name, array in weights.items():
+        writer.add_tensor(name, np.ascontiguousarray(array, np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def _contents(reader: gguf.GGUFReader, key: str) -> Any:
+    field = reader.get_field(key)
+    return field.contents() if field else None
+
+
+def file_type(path: Path) -> int:
+    """llama.cpp's number for how the file is quantised; that of F16 where it does not say."""
+    found = _contents(gguf.GGUFReader(path), "general.file_type")
+    return int(found) if found is not None else int(gguf.LlamaFileType.MOSTLY_F16)
+
+
+def replace(made: Path, path: Path) -> None:
+    """Put a finished file in place of another, or of none; it is on the disk before."""
+    with made.open("rb") as file:
+        os.fsync(file.fileno())
+    made.chmod(0o644)
+    made.replace(path)
