@@ -8,6 +8,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.capi.trim import trim
 from engine.graph.cells import Cells, no_memory
 from engine.graph.dimensions import Dimensions
 from engine.graph.ggml import F16, I64, Graph, shape
@@ -87,15 +88,14 @@ class ExactKV(Layout):
     def grow(self, n_ctx: int, size: int) -> None:
         """Layer by layer, so that the cache is never in memory twice; raises Failure, and is then as it was."""
         count = round_up(n_ctx)
-        grown: list[Cells] = []
         try:
             for i, old in enumerate(self.layers):
                 new = Cells(self.width, count)
                 for source, target in zip(old.rows, new.rows, strict=True):
                     target[:size] = source[:size]
                 self.layers[i] = new
-                grown.append(new)
                 old.free()
+                trim()
         except MemoryError as error:
             raise no_memory(n_ctx) from error
         self.n_ctx = count
