@@ -34,6 +34,7 @@ class ActionRow(QWidget):
         self._actions: tuple[Action, ...] = ()
         self._place = Place()
         self._open = False
+        self._building = self._stale = False
         self.buttons: dict[str, Button] = {}
         self._number: QLabel | None = None
 
@@ -60,7 +61,23 @@ class ActionRow(QWidget):
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        """Make the buttons that are wanted now; a button that stays keeps the focus."""
+        """Make the buttons that are wanted now.
+
+        A button that is hidden lets go of mouse and focus, which opens or closes the row: built anew after this time,
+        not within it."""
+        self._stale = True
+        if self._building:
+            return
+        self._building = True
+        try:
+            while self._stale:
+                self._stale = False
+                self._arrange()
+        finally:
+            self._building = False
+
+    def _arrange(self) -> None:
+        """A button that stays keeps the focus."""
         wanted = [action for action in self._actions if action.main or self._open]
         if self._open and self._actions:
             wanted.append(MORE)

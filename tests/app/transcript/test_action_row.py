@@ -1,0 +1,46 @@
+"""The row below a message, by itself."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QApplication, QPushButton, QVBoxLayout, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.chats.message_actions import Action, Place
+from app.transcript.action_row import ActionRow
+
+GO_ON = Action("continue", "continue", "Continue", main=True)
+COPY = Action("copy", "copy", "Copy", while_busy=True)
+DELETE = Action("delete", "delete", "Delete")
+
+
+def test_a_row_that_closes_while_its_focused_button_goes(qtbot: QtBot) -> None:
+    """Hiding the button moves the focus, which closes the row while it is being built."""
+    page = QWidget()
+    qtbot.addWidget(page)
+    row = ActionRow(page, right=False)
+    layout = QVBoxLayout(page)
+    layout.addWidget(QPushButton(page))
+    layout.addWidget(row)
+    page.show()
+    qtbot.waitExposed(page)
+    page.activateWindow()
+    row.offer((GO_ON, COPY, DELETE), Place())
+    row.open(True)
+    row.focus("continue")
+    qtbot.waitUntil(row.buttons["continue"].hasFocus)
+    closed: list[object] = []
+
+    def close(_old: object, _new: object) -> None:
+        closed.append(_new)
+        row.open(False)
+
+    application = QApplication.instance()
+    assert isinstance(application, QApplication)
+    application.focusChanged.connect(close)
+    row.offer((), Place(busy=True))
+    application.focusChanged.disconnect(close)
+    assert closed
+    assert row.buttons == {}
+    row.offer((COPY,), Place())
+    row.open(True)
+    assert list(row.buttons) == ["copy", "more"]
