@@ -15,7 +15,7 @@ FIRST = (
     mark("Chickadee chats with language models that run on this computer, without an account."),
     mark("Nothing you write leaves it: there is no server, and chats are files that only you can read."),
 )
-READY = mark("{model} is included and ready; any other GGUF model can be opened with {keys}.")
+READY = mark("{model} is included and ready; {keys} opens any other GGUF model.")
 MISSING = mark("No model is here yet: open a GGUF model file with {keys}.")
 
 

@@ -3236,7 +3236,7 @@
   </message>
   <message>
     <location filename="../../app/transcript/welcome.py"/>
-    <source>{model} is included and ready; any other GGUF model can be opened with {keys}.</source>
+    <source>{model} is included and ready; {keys} opens any other GGUF model.</source>
     <translation>已内置 {model}，可立即使用；按 {keys} 可打开其他 GGUF 模型。</translation>
   </message>
   <message>
