@@ -35,6 +35,7 @@ class Notice(QFrame):
         self.fold.setProperty("kind", "quiet")
         self.fold.clicked.connect(lambda: self.details.setVisible(self.details.isHidden()))
         self.button = QPushButton(self)
+        self.button.setAutoDefault(True)  # Return presses it, as Space does
         self.button.setProperty("kind", "step")
         self.close_button = QToolButton(self)
         self.close_button.clicked.connect(self.dismiss)

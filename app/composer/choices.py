@@ -45,6 +45,7 @@ class Choices(QWidget):
 
     def _button(self, remedy: Remedy) -> QPushButton:
         button = QPushButton(words_of(remedy), self)
+        button.setAutoDefault(True)  # Return presses it, as Space does
         button.setProperty("kind", "step")
         button.clicked.connect(lambda: self.chosen.emit(remedy))
         button.show()

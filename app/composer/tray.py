@@ -98,6 +98,7 @@ class Tray(QWidget):
 
     def _button(self, key: str, words: str) -> QPushButton:
         button = QPushButton(tr(words), self.choices)
+        button.setAutoDefault(True)  # Return presses it, as Space does
         button.setProperty("kind", "step")
         button.setAccessibleDescription(self.question.text())
         button.clicked.connect(lambda: self.chosen.emit(key))

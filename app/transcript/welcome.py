@@ -38,6 +38,7 @@ class Welcome(QScrollArea):
         self.title = self._line("welcomeTitle")
         self.sentences = [self._line("welcomeSentence") for _ in range(3)]
         self.begin = QPushButton()
+        self.begin.setAutoDefault(True)  # Return presses it, as Space does
         self.begin.setProperty("kind", "begin")
         self.begin.clicked.connect(self.begun)
         self.examples = [self._example(number) for number in range(len(SMALL))]
@@ -96,6 +97,7 @@ class Welcome(QScrollArea):
 
     def _example(self, number: int) -> QPushButton:
         button = QPushButton()
+        button.setAutoDefault(True)  # Return presses it, as Space does
         button.setProperty("kind", "example")
         button.clicked.connect(lambda: self.asked.emit(tr(self._texts[number])))
         return button
