@@ -1,4 +1,4 @@
-"""Training a tiny model, where PyTorch is installed; and without it, that the program says so."""
+"""Training a tiny model, where PyTorch is installed."""
 
 from __future__ import annotations
 
