@@ -1,13 +1,15 @@
 """Decode speed with drafts of every kind, by kind of prompt, and of llama-server's kinds of drafting beside it.
 
     python -m benchmarks.drafting [--model M] [--draft-model D] [--server PATH] [--backend auto|llama|ik|graph]
-                                  [--native PYTHON] [--tokens N] [--prompts N] [--ways W …] [--json]
+                                  [--native PYTHON] [--tokens N] [--prompts N] [--rounds N] [--ways W …] [--json]
 
 Greedy answers of at most N tokens to the prompt set (`benchmarks.prompts`), all ways interleaved prompt by prompt, in
 another order for each, after a calibration. Speeds are of decoding alone: tokens over seconds, both summed over a
-kind's prompts; ratios are to plain decoding of our own engine. `--backend auto`, as in the window: the library that is
-faster here. `--native` is the Python of another checkout set up with `make setup NATIVE=1`: plain and automatic
-drafting with its build of ik_llama.cpp beside ours.
+kind's prompts; ratios are to plain decoding of our own engine. A kind's ratio varies by several per cent from run to
+run, even where nothing is drafted: `--rounds N` answers the whole set N times and counts all answers together, with
+the lowest and highest ratio of a single round below. `--backend auto`, as in the window: the library that is faster
+here. `--native` is the Python of another checkout set up with `make setup NATIVE=1`: plain and automatic drafting with
+its build of ik_llama.cpp beside ours.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from math import exp, log
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -56,6 +59,7 @@ class Answer:
     category: str
     way: str
     run: Run
+    round: int = 0
 
 
 def main() -> None:
@@ -73,13 +77,14 @@ def main() -> None:
             answer(prompts()[0].messages)  # warm-up, not counted
         answers = []
         chosen = selected(options.prompts, options.only)
-        for number, prompt in enumerate(chosen, 1):
-            print(f"\r{number} of {len(chosen)}: {prompt.category:20}", end="", file=sys.stderr, flush=True)
+        whole = list(product(range(options.rounds), chosen))
+        for number, (turn, prompt) in enumerate(whole, 1):
+            print(f"\r{number} of {len(whole)}: {prompt.category:20}", end="", file=sys.stderr, flush=True)
             for way in (PLAIN, NATIVE_PLAIN):  # so that all of an engine's answer from the same keys and values
                 if way in ways:
                     ways[way](prompt.messages, max_tokens=1)
-            for way in rotated(list(ways), number):
-                answers.append(Answer(prompt.category, way, ways[way](prompt.messages)))
+            for way in rotated(list(ways), number + turn):
+                answers.append(Answer(prompt.category, way, ways[way](prompt.messages), turn))
     print(file=sys.stderr)
     report(options, threads, list(ways), answers)
 
@@ -97,6 +102,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--threads", type=int)
     parser.add_argument("--tokens", type=int, default=128, help="longest answer")
     parser.add_argument("--prompts", type=int, help="prompts of each kind (default: all)")
+    parser.add_argument("--rounds", type=int, default=1, help="answer everything so many times")
     parser.add_argument("--only", nargs="+", metavar="KIND", help="these kinds of prompts only")
     parser.add_argument("--ways", nargs="+", metavar="WAY", help="these beside plain decoding only, named as printed")
     parser.add_argument("--n", type=int, default=4, help="inputs of a pass, published history form")
@@ -182,6 +188,7 @@ def report(options: argparse.Namespace, threads: int, ways: list[str], answers: 
         for way in ways
     }
     ratios = {way: {c: speeds[way][c] / speeds[PLAIN][c] for c in categories} for way in ways}
+    rounds = ratios_of_rounds(ways, categories, answers)
     means = {way: {"all": geometric_mean(ratios[way].values())} for way in ways}
     copying = [c for c in categories if c in COPYING]
     if copying:
@@ -193,7 +200,11 @@ def report(options: argparse.Namespace, threads: int, ways: list[str], answers: 
         if (own := [a for a in answers if a.way == way])
     }
     if options.json:
-        print(json.dumps({"tokens_per_s": speeds, "ratios": ratios, "geometric_means": means, "drafts": drafts}))
+        print(
+            json.dumps(
+                {"tokens_per_s": speeds, "ratios": ratios, "geometric_means": means, "drafts": drafts, "rounds": rounds}
+            )
+        )
         return
     print(
         f"{options.model.name}, {options.backend}, {threads} threads; decoding, tokens per second and ratio to plain\n"
@@ -203,10 +214,24 @@ def report(options: argparse.Namespace, threads: int, ways: list[str], answers: 
         cells = "".join(f"{speeds[way][c]:8.1f} {ratios[way][c]:5.2f}×" for c in categories)
         print(f"{'plain' if way == PLAIN else way:22}{cells}", end="")
         print("".join(f"{mean:7.2f}×" for mean in means[way].values()))
+        if options.rounds > 1:
+            print(" " * 22 + "".join(f"{min(rounds[way][c]):9.2f}–{max(rounds[way][c]):.2f}×" for c in categories))
     print("\ndrafted and accepted tokens: ", end="")
     print("; ".join(f"{way} {d['drafted']:,}/{d['accepted']:,}" for way, d in drafts.items() if d["drafted"]))
     same = equal_answers(answers)
     print("answers equal to plain: " + "; ".join(f"{way} {equal} of {count}" for way, (equal, count) in same.items()))
+
+
+def ratios_of_rounds(
+    ways: list[str], categories: list[str], answers: list[Answer]
+) -> dict[str, dict[str, list[float]]]:
+    """By way and kind: the ratio to plain decoding in each round by itself."""
+    turns = range(1 + max(answer.round for answer in answers))
+
+    def speed(way: str, category: str, turn: int) -> float:
+        return tokens_per_second(a for a in answers if (a.way, a.category, a.round) == (way, category, turn))
+
+    return {way: {c: [speed(way, c, t) / speed(PLAIN, c, t) for t in turns] for c in categories} for way in ways}
 
 
 def equal_answers(answers: list[Answer]) -> dict[str, tuple[int, int]]:
