@@ -4,12 +4,12 @@
                                   [--native PYTHON] [--tokens N] [--prompts N] [--rounds N] [--ways W …] [--json]
 
 Greedy answers of at most N tokens to the prompt set (`benchmarks.prompts`), all ways interleaved prompt by prompt, in
-another order for each, after a calibration. Speeds are of decoding alone: tokens over seconds, both summed over a
-kind's prompts; ratios are to plain decoding of our own engine. A kind's ratio varies by several per cent from run to
-run, even where nothing is drafted: `--rounds N` answers the whole set N times and counts all answers together, with
-the lowest and highest ratio of a single round below. `--backend auto`, as in the window: the library that is faster
-here. `--native` is the Python of another checkout set up with `make setup NATIVE=1`: plain and automatic drafting with
-its build of ik_llama.cpp beside ours.
+an order that is drawn for each, after a calibration. Speeds are of decoding alone: tokens over seconds, both summed
+over a kind's prompts; ratios are to plain decoding of our own engine. A kind's ratio varies by several per cent from
+run to run, even where nothing is drafted: `--rounds N` answers the whole set N times and counts all answers together,
+with the lowest and highest ratio of a single round below. `--backend auto`, as in the window: the library that is
+faster here. `--native` is the Python of another checkout set up with `make setup NATIVE=1`: plain and automatic
+drafting with its build of ik_llama.cpp beside ours.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import random
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -77,13 +78,13 @@ def main() -> None:
             answer(prompts()[0].messages)  # warm-up, not counted
         answers = []
         chosen = selected(options.prompts, options.only)
-        whole = list(product(range(options.rounds), chosen))
+        whole, dice = list(product(range(options.rounds), chosen)), random.Random(options.rounds)
         for number, (turn, prompt) in enumerate(whole, 1):
             print(f"\r{number} of {len(whole)}: {prompt.category:20}", end="", file=sys.stderr, flush=True)
             for way in (PLAIN, NATIVE_PLAIN):  # so that all of an engine's answer from the same keys and values
                 if way in ways:
                     ways[way](prompt.messages, max_tokens=1)
-            for way in rotated(list(ways), number + turn):
+            for way in dice.sample(list(ways), len(ways)):
                 answers.append(Answer(prompt.category, way, ways[way](prompt.messages), turn))
     print(file=sys.stderr)
     report(options, threads, list(ways), answers)
@@ -163,11 +164,6 @@ def selected(each: int | None, kinds: list[str] | None) -> list[Prompt]:
     if not chosen:
         raise SystemExit(f"There are no such prompts; the kinds are {', '.join(seen)}.")
     return chosen
-
-
-def rotated(ways: list[str], by: int) -> list[str]:
-    by %= len(ways)
-    return ways[by:] + ways[:by]
 
 
 def tokens_per_second(answers: Iterable[Answer]) -> float:

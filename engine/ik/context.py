@@ -14,7 +14,7 @@ from engine.ik.library import abort_callback, lib, log
 from engine.ik.stragglers import wait_for_stragglers
 from engine.stop import StopFlag, Stopped
 
-SHORT = 0.03  # seconds
+SHORT = 0.08  # seconds: so long a stop may take
 NEVER = abort_callback()  # a null pointer
 
 
@@ -29,7 +29,7 @@ class IkContext(CContext):
         super().__init__(lib, log, model, options, context_params(options), stop)
         self._aborted = False
         self._callback = abort_callback(self._is_to_abort)
-        self._per_token = math.inf  # seconds in the last pass
+        self._seconds: dict[int, float] = {}  # of the last pass, by its number of tokens
 
     def _is_to_abort(self, _data: object) -> bool:
         if self.stop.is_set() and not self._aborted:
@@ -38,17 +38,17 @@ class IkContext(CContext):
         return self._aborted
 
     def decode(self, batch: Batch) -> None:
-        """Short passes are not interrupted: to ask Python after every node costs half a millisecond, a tenth of a small
-        model's step."""
+        """Short passes are not interrupted: to ask Python after every node, which all other threads wait for, costs
+        half a millisecond and more, a tenth of a small model's step and 2 % of a 1.5B model's."""
         tokens = batch.raw.n_tokens
-        long = tokens * self._per_token > SHORT
+        long = self._seconds.get(tokens, math.inf) > SHORT
         lib.llama_set_abort_callback(self.pointer, self._callback if long else NEVER, None)
         self._aborted = False
         started = time.perf_counter()
         super().decode(batch)
         if self._aborted:  # such a pass ends as if it were done, its logits are of no pass
             raise Stopped
-        self._per_token = (time.perf_counter() - started) / tokens
+        self._seconds[tokens] = time.perf_counter() - started
 
     def close(self) -> None:
         """A cache that grew step by step to 8,192 tokens would leave 80 MiB of holes behind (SmolLM2-135M)."""
