@@ -9,6 +9,7 @@ tokens on average, or of a passage that comes again.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -49,15 +50,21 @@ class FilledTarget(GraphTarget):
             part = tokens[begin : begin + PASS]
             self.kv.begin(part, self._size)
             self._size += len(part)
+        for cells in self.kv.layers:  # what was never written takes no memory, and is not read from there
+            for rows in cells.rows:
+                rows[:] = 0
         self._make_passes()
 
 
 def main() -> None:
     notes_to_stderr()
     path, way, threads, *cells = sys.argv[1:]
+    parent = os.getppid()
     library = backend("llama" if way == Q8 else "graph")
     with closing(library.load(Path(path))) as model:
         for cell in cells:
+            if os.getppid() != parent:  # whoever asked was killed
+                return
             what, _, number = cell.partition(":")
             measure = {"speed": speed, "probe": probe}.get(what, perplexity)
             found = measure(library, model, way, int(threads), what, int(number))

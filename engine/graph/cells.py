@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.graph.ggml import F16, Buffer, Context, array, plain_memory
+from engine.graph.block import Block
+from engine.graph.ggml import ALIGNMENT, F16, Context, MappedBuffer, array, data_bytes
 from models.failures import Failure
 
 
@@ -19,8 +20,15 @@ class Cells:
         self.width, self.count, self.first = width, count, first
         self.context = Context(2)
         self.k, self.v = self.context.new(F16, width, count), self.context.new(F16, width, count)
-        self.buffer = Buffer(self.context, plain_memory())
-        self.buffer.clear()
+        half = -(-data_bytes(self.k) // ALIGNMENT) * ALIGNMENT
+        try:
+            self.block = Block(2 * half)
+        except MemoryError:
+            self.context.free()
+            raise
+        self.buffer = MappedBuffer(self.block.address, self.block.size)
+        self.buffer.put(self.k, self.block.address)
+        self.buffer.put(self.v, self.block.address + half)
         self.rows: tuple[NDArray[Any], NDArray[Any]] = (self._array(self.k), self._array(self.v))
 
     def _array(self, pointer: Any) -> NDArray[Any]:
@@ -29,6 +37,7 @@ class Cells:
     def free(self) -> None:
         self.buffer.free()
         self.context.free()
+        self.block.free()
 
 
 def no_memory(n_ctx: int) -> Failure:

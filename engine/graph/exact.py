@@ -8,7 +8,6 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.capi.trim import trim
 from engine.graph.cells import Cells, no_memory
 from engine.graph.dimensions import Dimensions
 from engine.graph.ggml import F16, I64, Graph, shape
@@ -95,7 +94,6 @@ class ExactKV(Layout):
                     target[:size] = source[:size]
                 self.layers[i] = new
                 old.free()
-                trim()
         except MemoryError as error:
             raise no_memory(n_ctx) from error
         self.n_ctx = count

@@ -181,9 +181,6 @@ class Buffer:
         if not self.pointer:
             raise MemoryError
 
-    def clear(self) -> None:
-        ggml("ggml_backend_buffer_clear", None, P, ctypes.c_uint8)(self.pointer, 0)
-
     def holds_weights(self) -> None:
         ggml("ggml_backend_buffer_set_usage", None, P, INT)(self.pointer, WEIGHTS)
 

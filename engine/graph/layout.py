@@ -9,6 +9,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.graph.cells import Cells
 from engine.graph.ggml import Graph
 from engine.protocol import HeadGroup
 
@@ -26,6 +27,7 @@ class Layout(ABC):
     """Owns keys and values. `size`, where it is asked for, is how many tokens are kept."""
 
     n_ctx: int
+    layers: list[Cells]
     can_drop = True  # single tokens; otherwise only all
     most: int | None = None  # tokens of a pass, if it makes a difference
 

@@ -14,7 +14,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.capi.trim import trim
 from engine.graph.cells import Cells, no_memory
 from engine.graph.chains import Chains
 from engine.graph.dimensions import Dimensions
@@ -208,7 +207,6 @@ class SplitKV(Layout):
                         self._slots_of(group, new, target)[: self.slots.used] = used
                 self.layers[i] = new
                 old.free()
-                trim()
         except MemoryError as error:
             raise no_memory(n_ctx) from error
         self.n_ctx = n_ctx
