@@ -28,7 +28,7 @@ def test_a_seed_gives_the_same_text_when_a_layer_drafts(engine, judge):
         engine.forget()
         runs.append(ask(engine, QUESTION, sampling=warm, max_tokens=40, **more)[1])
     assert len({finished.tokens for finished in runs}) == 1
-    assert all(finished.statistics.drafted for finished in runs[1:]), [each.statistics for each in runs]
+    assert all(finished.statistics.accepted for finished in runs[1:]), [each.statistics for each in runs]
 
 
 def test_a_pass_that_a_layer_has_begun_tells_nothing_of_other_passes(engine, monkeypatch):
