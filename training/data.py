@@ -10,12 +10,18 @@ from pathlib import Path
 
 import msgspec
 
+from engine.graph.calibration_text import folder
 from engine.protocol import Generate, Load, Message, Sampling, Text
 from engine.words.template import ChatTemplate
 from models.failures import Failure
 from models.header import Header
 
 ANSWER = 192  # tokens of an answer that the model writes
+
+
+def questions() -> list[str]:
+    """To learn from: none of those that `calibrate --midlayer` asks afterwards."""
+    return (folder().parent / "midlayer" / "training_questions.txt").read_text("utf-8").splitlines()
 
 
 class Chat(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""The training itself: batches, losses, steps, and checkpoints that it goes on from."""
+"""The training itself: steps, what they did to chats that are not learned, and checkpoints that it goes on from."""
 
 from __future__ import annotations
 
@@ -6,97 +6,133 @@ import math
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor
-from torch.nn import functional
 
 from models.failures import Failure
+from training.batches import plan, together
 from training.data import Example
+from training.judgement import Judgement, judge
+from training.losses import Sums, losses
 from training.model import Decoder, is_upper, name_of
 from training.options import Options
+from training.rounding import rounded
 from training.weights import replace
+
+FREE = {"steps", "judged_every"}  # options that a training may go on with others of
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """`number` of steps that are done. Losses in nats per token: behind the last layer, and behind the one in the
-    middle. `agreement`: share of tokens whose likeliest successor is the same behind both."""
+    middle. `drift`: Kullback-Leibler divergence of the last layer's probabilities from those of the model before the
+    training, nats per token; only self-distillation computes them. `agreement`: share of tokens whose likeliest
+    successor is the same behind both layers."""
 
     number: int
     last: float
     middle: float
+    drift: float | None
     agreement: float
     seconds: float
 
 
 class Training:
-    """Of `model` on `examples`. The same seed takes the same examples in the same order, also after a stop."""
+    """Of `model` on `examples`; `teacher` is the model as it was, by which those `held_out` are judged. The same seed
+    takes the same examples in the same order, also after a stop. `kinds`: ggml types of the tensors of the file that
+    will hold the weights; judged is what it will say."""
 
-    def __init__(self, model: Decoder, examples: Sequence[Example], options: Options) -> None:
+    def __init__(
+        self,
+        model: Decoder,
+        teacher: Decoder,
+        examples: Sequence[Example],
+        options: Options,
+        held_out: Sequence[Example] = (),
+        kinds: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
         assert examples
-        self.model, self.examples, self.options = model, examples, options
+        self.model, self.teacher, self.examples, self.options = model, teacher, examples, options
+        self.held_out, self.kinds = held_out, kinds
         self.done = 0
+        teacher.requires_grad_(False)
+        if options.bf16:
+            teacher.shorten()
         tied = model.find("output.weight") is None
         for key, parameter in model.weights.items():
             still = options.freeze_upper and is_upper(name_of(key), options.layer, tied)
             parameter.requires_grad_(not still)
         self.trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        self.optimiser = torch.optim.AdamW(self.trained, lr=options.rate, weight_decay=options.weight_decay)
+        self.optimiser = torch.optim.AdamW(self.trained, lr=options.rate, weight_decay=options.weight_decay, fused=True)
 
-    def run(self) -> Iterator[Step]:
-        """Steps until all are done, each yielded when the weights have changed."""
-        for number in range(self.done, self.options.steps):
-            started = time.perf_counter()
-            for group in self.optimiser.param_groups:
-                group["lr"] = self.options.rate * rate_at(number, self.options)
-            numbers = self._step(self._batch(number))
-            self.done = number + 1
-            yield Step(self.done, *numbers, time.perf_counter() - started)
-
-    def _batch(self, number: int) -> list[Example]:
-        """Drawn by the seed and the step's number alone."""
-        dice = np.random.default_rng((self.options.seed, number))
-        batch: list[Example] = []
-        for i in dice.permutation(len(self.examples)):
-            batch.append(self.examples[i])
-            if sum(len(example.tokens) for example in batch) >= self.options.batch_tokens:
+    def run(self) -> Iterator[Step | Judgement]:
+        """Steps until all are done, each yielded when the weights have changed; judgements before the first of them,
+        every so many and after the last."""
+        if not self.done:
+            yield from self.judged()
+        for number, batch in enumerate(islice(plan(self.examples, self.options), self.done, None), self.done):
+            if number >= self.options.steps:
                 break
-        return batch
+            yield self._step(number, batch)
+            if self.done % self.options.judged_every == 0 or self.done == self.options.steps:
+                yield from self.judged()
 
-    def _step(self, batch: Sequence[Example]) -> tuple[float, float, float]:
-        learned = sum(len(example.tokens) - example.first for example in batch)
-        sums = np.zeros(3)
-        self.optimiser.zero_grad(set_to_none=True)
-        for example in batch:
-            last, middle, agreed = self._losses(example)
-            ((last + middle) / learned).backward()
-            sums += (last.item(), middle.item(), agreed)
+    def judged(self) -> Iterator[Judgement]:
+        """None where nothing is held out."""
+        if self.held_out:
+            with rounded(self.model, self.kinds, self.options.bf16):
+                seen = judge(self.model, self.teacher, self.held_out, self.options, self.done)
+            yield seen
+
+    def _step(self, number: int, batch: Sequence[Example]) -> Step:
+        started = time.perf_counter()
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.options.rate * rate_at(number, self.options)
+        last_steps = number >= round(self.options.steps * (1 - self.options.rounded))
+        with rounded(self.model, self.kinds, self.options.bf16) if last_steps else nullcontext():
+            sums = self._gradients(batch)
+        if not all(map(math.isfinite, sums)):
+            raise Failure("diverged", f"The loss is no number any more after step {self.done}: try a lower --rate.")
         torch.nn.utils.clip_grad_norm_(self.trained, self.options.clip)
         self.optimiser.step()
-        if not np.isfinite(sums).all():
-            raise Failure("diverged", f"The loss is no number any more after step {self.done}: try a lower --rate.")
-        last_loss, middle_loss, agreement = sums / learned
-        return float(last_loss), float(middle_loss), float(agreement)
+        self.done = number + 1
+        drift = sums.drift / sums.rows if self.options.self_distil else None
+        return Step(
+            self.done,
+            sums.last / sums.rows,
+            sums.middle / sums.rows,
+            drift,
+            sums.agreed / sums.rows,
+            time.perf_counter() - started,
+        )
 
-    def _losses(self, example: Example) -> tuple[Tensor, Tensor, int]:
-        """Summed over the tokens to learn: behind the last layer, behind the middle one, and how often both agree."""
-        tokens = torch.tensor(example.tokens)
-        rows = torch.arange(example.first - 1, len(tokens) - 1)
-        middle, last = self.model(tokens, self.options.layer, rows)
-        text = tokens[example.first :]
-        if self.options.self_distil:
-            wanted = functional.softmax(last.detach(), dim=-1)
-            second = -(wanted * functional.log_softmax(middle, dim=-1)).sum()
-        else:
-            second = functional.cross_entropy(middle, text, reduction="sum")
-        agreed = int((middle.argmax(-1) == last.argmax(-1)).sum())
-        return functional.cross_entropy(last, text, reduction="sum"), second, agreed
+    def _gradients(self, examples: Sequence[Example]) -> Sums:
+        """One autocast around them all: within it weights become bfloat16 once, not once for every batch."""
+        options, sums = self.options, Sums()
+        learned = sum(len(example.tokens) - example.first for example in examples)
+        teacher = self.teacher if options.self_distil else None
+        self.optimiser.zero_grad(set_to_none=True)
+        with torch.autocast("cpu", torch.bfloat16, enabled=options.bf16):
+            for batch in together(examples, options.most_tokens):
+                loss, found = losses(
+                    self.model,
+                    teacher,
+                    batch,
+                    options.layer,
+                    weight=options.middle_weight,
+                    text=not options.self_distil,
+                )
+                with torch.autocast("cpu", enabled=False):
+                    (loss / learned).backward()
+                sums = sums.plus(found)
+        return sums
 
     def save(self, path: Path) -> None:
         """A checkpoint, in place of the last one at once. Raises Failure where it cannot be written."""
@@ -118,10 +154,12 @@ class Training:
             Path(name).unlink(missing_ok=True)
 
     def resume(self, path: Path) -> None:
-        """Go on from a checkpoint. Raises Failure where it is of another training, or damaged."""
+        """Go on from a checkpoint; chats may have been added since.
+
+        Raises Failure where it is of another training, or damaged."""
         try:
             state: dict[str, Any] = torch.load(path, weights_only=True)
-            same = (state["options"], state["examples"]) == (asdict(self.options), len(self.examples))
+            same = _fixed(state["options"]) == _fixed(asdict(self.options)) and state["examples"] <= len(self.examples)
             if same:
                 self.model.load_state_dict(state["model"])
                 self.optimiser.load_state_dict(state["optimiser"])
@@ -130,8 +168,12 @@ class Training:
             sentence = f"The checkpoint {path} cannot be read. Delete it to begin anew."
             raise Failure("bad_checkpoint", sentence, str(error)) from error
         if not same:
-            sentence = f"The checkpoint {path} is of a training with other options or data."
+            sentence = f"The checkpoint {path} is of a training with other options or more chats."
             raise Failure("other_checkpoint", f"{sentence} Delete it to begin anew, or take its options.")
+
+
+def _fixed(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name not in FREE}
 
 
 def rate_at(number: int, options: Options) -> float:

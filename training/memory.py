@@ -11,18 +11,26 @@ from training.options import Options
 
 FLOAT = 4  # bytes
 TRAINED = 4  # floats of a weight that is trained: itself, its gradient, and two averages of AdamW
-KEPT = 4  # copies of the logits of all rows behind one layer, and their gradients
+SHORT = 0.5  # floats of a number in bfloat16
+ROWS = 256  # of logits that are there at once (`training.losses`)
+KEPT = 8  # copies of them: of three models' logarithms, probabilities and gradients
+HEADS = 3  # copies of the head: its gradient behind both layers, and one to add
 ACTIVATIONS = 16  # numbers that a layer keeps for the way back, per token and number of the hidden state
 
 
 def estimate(header: Header, d: Dimensions, options: Options, frozen: int) -> int:
-    """Bytes, `frozen` weights not being trained."""
+    """Bytes, `frozen` weights not being trained; the model as it was before, by which it is judged, included."""
     trained = header.parameters - frozen
     feed = int(header.metadata.get(f"{header.architecture}.feed_forward_length", 4 * d.embedding))
     tokens = options.most_tokens
     activations = d.layers * tokens * (ACTIVATIONS * d.embedding + 4 * feed)
-    logits = 2 * KEPT * tokens * d.vocabulary
-    return FLOAT * (TRAINED * trained + frozen + max(activations + logits, header.parameters))
+    logits = KEPT * ROWS * d.vocabulary + HEADS * d.embedding * d.vocabulary
+    teacher = header.parameters
+    short = 0.0
+    if options.bf16:
+        teacher, short = int(teacher * SHORT), 2 * SHORT * trained  # the weights while a step computes, and gradients
+    working = max(activations + logits + short, header.parameters)
+    return int(FLOAT * (TRAINED * trained + frozen + teacher + working))
 
 
 def refuse_if_too_large(needed: int) -> None:

@@ -10,29 +10,33 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import signal
 import sys
 import tempfile
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict
 from pathlib import Path
 
 from engine.graph import needs
-from engine.graph.best_exit import questions
 from engine.graph.dimensions import Dimensions, dimensions_of
 from engine.measured.machine import default_threads
 from models.failures import Failure
 from models.header import Header, read_header
+from training.arguments import options_of, parse
 from training.data import Example
 from training.options import Options
 
 ARCHITECTURES = ("llama", "qwen2")
 SAVED_EVERY = 300.0  # seconds
-ANSWERS = 512
 
 
 def main(arguments: list[str] | None = None) -> int:
-    given = parse(arguments)
+    given = parse(arguments, (__doc__ or "").splitlines()[0])
+    # Threads that wait for each other must not compete with other programs meanwhile: five times as slow when they do.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
         import torch
     except ImportError:
@@ -44,33 +48,6 @@ def main(arguments: list[str] | None = None) -> int:
     except (Failure, ValueError) as error:
         print(f"training: {error}", file=sys.stderr)
         return 1
-
-
-def parse(arguments: list[str] | None) -> argparse.Namespace:
-    defaults = Options(1)
-    parser = argparse.ArgumentParser(prog="python -m training.midlayer", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--model", type=Path, required=True, help="GGUF file to begin from")
-    parser.add_argument("--layer", type=int, required=True, help="the first so many layers are to draft")
-    parser.add_argument("--out", type=Path, required=True, help="GGUF file to write")
-    parser.add_argument("--data", type=Path, help="chats, a JSON object a line (default: the model's own answers)")
-    parser.add_argument("--answers", type=int, default=ANSWERS, help=f"without --data: so many (default: {ANSWERS})")
-    parser.add_argument("--steps", type=int, default=defaults.steps, help=f"(default: {defaults.steps})")
-    parser.add_argument("--rate", type=float, default=defaults.rate, help=f"learning rate (default: {defaults.rate:g})")
-    parser.add_argument("--warm-up", type=float, default=defaults.warm_up, help="share of the steps (default: 0.1)")
-    parser.add_argument("--weight-decay", type=float, default=defaults.weight_decay, help="(default: 0)")
-    parser.add_argument("--batch-tokens", type=int, default=defaults.batch_tokens, help="of a step (default: 4096)")
-    parser.add_argument("--most-tokens", type=int, default=defaults.most_tokens, help="of a chat (default: 1024)")
-    parser.add_argument("--seed", type=int, default=defaults.seed, help="(default: 0)")
-    parser.add_argument("--self-distil", action="store_true", help="the layer learns what the last layer says, no text")
-    parser.add_argument("--freeze-upper", action="store_true", help="leave layers above L and the head as they are")
-    parser.add_argument("--threads", type=int, help="(default: physical cores)")
-    return parser.parse_args(arguments)
-
-
-def options_of(given: argparse.Namespace) -> Options:
-    """Raises ValueError."""
-    names = "layer steps rate warm_up weight_decay batch_tokens most_tokens seed self_distil freeze_upper"
-    return Options(**{name: getattr(given, name) for name in names.split()})
 
 
 def train(given: argparse.Namespace, options: Options) -> int:
@@ -87,14 +64,15 @@ def train(given: argparse.Namespace, options: Options) -> int:
     needed = estimate(header, d, options, sum(math.prod(tensor.shape) for tensor in still))
     say(f"{header.path.name}: {d.layers} layers, {header.parameters / 1e6:,.0f} M weights, about {needed / 1e9:.1f} GB")
     refuse_if_too_large(needed)
-    examples = examples_of(given, options, header)
+    learned, held_out = examples_of(given, options, header)
     weights = read_weights(given.model)
-    training = Training(Decoder(d, weights), examples, options)
+    kinds = {tensor.name: tensor.type for tensor in header.tensors}
+    training = Training(Decoder(d, weights), Decoder(d, weights), learned, options, held_out, kinds)
     checkpoint = given.out.with_name(f"{given.out.name}.checkpoint")
     if checkpoint.exists():
         training.resume(checkpoint)
         say(f"going on after step {training.done} of {checkpoint.name}")
-    if not run(training, checkpoint):
+    if not run(training, checkpoint, given.out.with_name(f"{given.out.name}.log.jsonl")):
         return 2
     finish(training.model.arrays(), weights, given, options)
     checkpoint.unlink(missing_ok=True)
@@ -116,50 +94,81 @@ def checked(header: Header, options: Options) -> Dimensions:
     return d
 
 
-def examples_of(given: argparse.Namespace, options: Options, header: Header) -> list[Example]:
+def examples_of(given: argparse.Namespace, options: Options, header: Header) -> tuple[list[Example], list[Example]]:
+    """Those to learn and those held out."""
     from engine.llama.model import Model
     from engine.words.template import ChatTemplate
-    from training.data import examples, read_chats, write_chats
+    from training.data import examples, questions, read_chats, write_chats
+    from training.held_out import split
 
     path = given.data or given.out.with_name(f"{given.out.name}.answers.jsonl")
+    given.out.parent.mkdir(parents=True, exist_ok=True)
     if given.data is None:
-        path.parent.mkdir(parents=True, exist_ok=True)
         write_chats(path, given.model, questions(), given.answers, options.seed)
+    learned, held = split(read_chats(path), options.held_out, options.seed)
     with closing(Model(given.model, dry=True)) as model:
         template = ChatTemplate(model.template, model.vocabulary)
-        found = list(examples(read_chats(path), template, header, options.most_tokens))
+        found, judged = (list(examples(chats, template, header, options.most_tokens)) for chats in (learned, held))
     if not found:
         raise Failure("bad_data", f"No chat of {path.name} leaves room for its answer in {options.most_tokens} tokens.")
-    return found
+    tokens = sum(len(each.tokens) for each in found)
+    say(f"{len(found):,} chats of {tokens:,} tokens to learn, {len(judged)} to judge by")
+    return found, judged
 
 
-def run(training: object, checkpoint: Path) -> bool:
+def run(training: object, checkpoint: Path, log: Path) -> bool:
     """To the end, or until Ctrl-C or the end of the process; saves a checkpoint then, and every few minutes."""
-    from training.loop import Training
+    from training.log import Log
+    from training.loop import Step, Training
 
     assert isinstance(training, Training)
-    stopped: list[int] = []
-    before = {
-        s: signal.signal(s, lambda number, _frame: stopped.append(number)) for s in (signal.SIGINT, signal.SIGTERM)
-    }
-    saved = time.monotonic()
-    try:
-        for step in training.run():
-            left = (training.options.steps - step.number) * step.seconds / 60
-            say(
-                f"step {step.number}/{training.options.steps}  last {step.last:.3f}  middle {step.middle:.3f}  "
-                f"agreement {step.agreement:.1%}  {step.seconds:.1f} s, {left:,.0f} minutes left"
-            )
-            if stopped or time.monotonic() - saved > SAVED_EVERY:
+    steps, written, saved = training.options.steps, Log(log, training.done), time.monotonic()
+    written.add("began", {"number": training.done, **asdict(training.options)})
+    if training.done >= steps:
+        say(f"{training.done} steps are done, {steps} are asked for: the model is written as it is")
+    with ending() as ended:
+        for seen in training.run():
+            written.add("step" if isinstance(seen, Step) else "judgement", asdict(seen))
+            say(described(seen, steps))
+            if ended or time.monotonic() - saved > SAVED_EVERY:
                 training.save(checkpoint)
                 saved = time.monotonic()
-            if stopped:
-                say(f"stopped after step {step.number}: the same command goes on from here")
+            if ended:
+                say(f"stopped after step {training.done}: the same command goes on from here")
                 return False
         return True
+
+
+@contextmanager
+def ending() -> Iterator[list[int]]:
+    """Filled when the process is to end."""
+    ended: list[int] = []
+    signals = signal.SIGINT, signal.SIGTERM
+    before = {each: signal.signal(each, lambda number, _frame: ended.append(number)) for each in signals}
+    try:
+        yield ended
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def described(seen: object, steps: int) -> str:
+    """A step's line, or a judgement's."""
+    from training.judgement import Judgement
+    from training.loop import Step
+
+    if isinstance(seen, Judgement):
+        return (
+            f"held-out chats after step {seen.number}: agreement {seen.agreement:.1%}  "
+            f"perplexity of the last layer {seen.perplexity:.3f}  KL to the model before {seen.drift:.4f}"
+        )
+    assert isinstance(seen, Step)
+    drift = "" if seen.drift is None else f"KL {seen.drift:.4f}  "
+    return (
+        f"step {seen.number}/{steps}  last {seen.last:.3f}  middle {seen.middle:.3f}  {drift}"
+        f"agreement {seen.agreement:.1%}  {seen.seconds:.1f} s, {(steps - seen.number) * seen.seconds / 60:,.0f} "
+        "minutes left"
+    )
 
 
 def finish(trained: object, weights: object, given: argparse.Namespace, options: Options) -> None:

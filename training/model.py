@@ -28,25 +28,45 @@ class Decoder(nn.Module):
         self.weights = nn.ParameterDict(
             {_key(name): nn.Parameter(torch.from_numpy(np.array(w))) for name, w in weights.items() if name != FACTORS}
         )
+        self.instead: Mapping[str, Tensor] = {}  # computed with in place of some weights (`training.rounding`)
 
     def find(self, name: str) -> Tensor | None:
-        found: Tensor | None = self.weights.get(_key(name))
+        key = _key(name)
+        found: Tensor | None = self.instead.get(key)
+        return self.weights.get(key) if found is None else found
+
+    def _get(self, name: str) -> Tensor:
+        found = self.find(name)
+        assert found is not None, name
         return found
+
+    def shorten(self) -> None:
+        """Matrices become bfloat16; norms stay, whose input does."""
+        for parameter in self.weights.values():
+            if parameter.dim() > 1:
+                parameter.data = parameter.data.bfloat16()
 
     def arrays(self) -> dict[str, NDArray[np.float32]]:
         """The parameters by their names in the file."""
         return {name_of(key): parameter.detach().cpu().numpy() for key, parameter in self.weights.items()}
 
     def forward(self, tokens: Tensor, layer: int, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Of `tokens` [n] the logits at `rows` behind so many layers, and behind all: [rows, vocabulary] both."""
-        turns = self._turns(len(tokens))
-        x = functional.embedding(tokens, self.weights[_key("token_embd.weight")])
-        middle = x
+        """Of `tokens` [chats, n] the logits at `rows`, counted through all chats, behind so many layers and behind all:
+        [rows, vocabulary] both."""
+        middle, last = self.states(tokens, layer, rows)
+        return functional.linear(middle, self.head()), functional.linear(last, self.head())
+
+    def states(self, tokens: Tensor, layer: int, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """What goes into the head, [rows, embedding] both; behind 0 layers there is none, [0, embedding]."""
+        turns = self._turns(tokens.shape[1])
+        # Sums of layers stay in float32 where the weights are bfloat16.
+        x = functional.embedding(tokens, self._get("token_embd.weight")).float()
+        middle = x.flatten(0, 1)[:0]
         for i in range(self.d.layers):
             x = self._layer(i, x, turns)
             if i + 1 == layer:
-                middle = x
-        return self._logits(middle[rows]), self._logits(x[rows])
+                middle = x.flatten(0, 1)[rows]
+        return self._norm("output_norm", middle), self._norm("output_norm", x.flatten(0, 1)[rows])
 
     def _turns(self, n: int) -> tuple[Tensor, Tensor]:
         """Cosines and sines, [n, head / 2]."""
@@ -54,15 +74,15 @@ class Decoder(nn.Module):
         return angles.cos().float(), angles.sin().float()
 
     def _layer(self, i: int, x: Tensor, turns: tuple[Tensor, Tensor]) -> Tensor:
-        d, name, n = self.d, f"blk.{i}.", len(x)
+        d, name, (chats, n, _) = self.d, f"blk.{i}.", x.shape
         h = self._norm(f"{name}attn_norm", x)
-        q = self._rotate(self._linear(f"{name}attn_q", h).view(n, d.heads, d.head), turns)
-        k = self._rotate(self._linear(f"{name}attn_k", h).view(n, d.kv_heads, d.head), turns)
-        v = self._linear(f"{name}attn_v", h).view(n, d.kv_heads, d.head)
-        k, v = (y.repeat_interleave(d.queries, dim=1) for y in (k, v))
-        q, k, v = (y.transpose(0, 1) for y in (q, k, v))
+        q = self._rotate(self._linear(f"{name}attn_q", h).view(chats, n, d.heads, d.head), turns)
+        k = self._rotate(self._linear(f"{name}attn_k", h).view(chats, n, d.kv_heads, d.head), turns)
+        v = self._linear(f"{name}attn_v", h).view(chats, n, d.kv_heads, d.head)
+        k, v = (y.repeat_interleave(d.queries, dim=2) for y in (k, v))
+        q, k, v = (y.transpose(1, 2) for y in (q, k, v))
         a = functional.scaled_dot_product_attention(q, k, v, is_causal=True, scale=d.scale)
-        x = x + self._linear(f"{name}attn_output", a.transpose(0, 1).reshape(n, d.heads * d.head))
+        x = x + self._linear(f"{name}attn_output", a.transpose(1, 2).reshape(chats, n, d.heads * d.head))
         h = self._norm(f"{name}ffn_norm", x)
         h = functional.silu(self._linear(f"{name}ffn_gate", h)) * self._linear(f"{name}ffn_up", h)
         return x + self._linear(f"{name}ffn_down", h)
@@ -76,16 +96,16 @@ class Decoder(nn.Module):
         a, b = y[..., 0::2], y[..., 1::2]
         return torch.stack((a * cos - b * sin, b * cos + a * sin), dim=-1).flatten(-2)
 
-    def _logits(self, x: Tensor) -> Tensor:
-        head = self.find("output.weight")
-        x = self._norm("output_norm", x)
-        return functional.linear(x, self.weights[_key("token_embd.weight")] if head is None else head)
+    def head(self) -> Tensor:
+        """[vocabulary, embedding]; a tied head is the embedding."""
+        found = self.find("output.weight")
+        return self._get("token_embd.weight") if found is None else found
 
     def _linear(self, name: str, x: Tensor) -> Tensor:
-        return functional.linear(x, self.weights[_key(f"{name}.weight")], self.find(f"{name}.bias"))
+        return functional.linear(x, self._get(f"{name}.weight"), self.find(f"{name}.bias"))
 
     def _norm(self, name: str, x: Tensor) -> Tensor:
-        return functional.rms_norm(x, (x.shape[-1],), self.weights[_key(f"{name}.weight")], self.d.epsilon)
+        return functional.rms_norm(x, (x.shape[-1],), self._get(f"{name}.weight"), self.d.epsilon)
 
 
 def is_upper(name: str, layer: int, tied: bool) -> bool:

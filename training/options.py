@@ -8,8 +8,14 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Options:
     """`layer`: the model is left after so many layers. `batch_tokens`: about so many tokens before each change of the
-    weights; `most_tokens`: of one chat, what is longer is cut. `self_distil`: the layer learns what the model's last
-    layer says, instead of the text. `freeze_upper`: what lies above the layer, the head included, stays as it is."""
+    weights; `most_tokens`: of one chat, what is longer is cut, and of the chats that are computed together.
+    `middle_weight`: what the loss of the layer counts beside that of the last one, 1. `self_distil`: the layer learns
+    what the model's last layer says, and that one what it said before the training, instead of the text.
+    `freeze_upper`: what lies above the layer, the head included, stays as it is. `bf16`: products of matrices in
+    bfloat16. `rounded`: in this last share of
+    the steps weights are as the file will hold them. `held_out`: so many questions are never learned; they show every
+    `judged_every` steps what came of it.
+    """
 
     layer: int
     steps: int = 400
@@ -20,8 +26,13 @@ class Options:
     batch_tokens: int = 4096
     most_tokens: int = 1024
     seed: int = 0
+    middle_weight: float = 1.0
     self_distil: bool = False
     freeze_upper: bool = False
+    bf16: bool = False
+    rounded: float = 0.0
+    held_out: int = 32
+    judged_every: int = 50
 
     def __post_init__(self) -> None:
         check(self.layer >= 1, f"the layer must be 1 or more, not {self.layer}")
@@ -33,6 +44,10 @@ class Options:
         check(self.batch_tokens >= 1, f"a batch has 1 token or more, not {self.batch_tokens}")
         check(self.most_tokens >= 2, f"a chat has 2 tokens or more, not {self.most_tokens}")
         check(self.seed >= 0, f"the seed must be 0 or more, not {self.seed}")
+        check(0 < self.middle_weight <= 100, f"the layer's loss counts up to 100 times, not {self.middle_weight:g}")
+        check(0 <= self.rounded <= 1, f"the share of rounded steps lies between 0 and 1, not {self.rounded:g}")
+        check(self.held_out >= 0, f"0 questions or more are held out, not {self.held_out}")
+        check(self.judged_every >= 1, f"the training is judged every 1 step or more, not {self.judged_every}")
 
 
 def check(condition: bool, sentence: str) -> None:

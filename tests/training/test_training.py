@@ -27,7 +27,9 @@ from models.header import read_header  # noqa: E402
 from tests.engine.graph.test_models import QKV  # noqa: E402
 from tests.engine.graph.tiny import VOCABULARY, write_tiny  # noqa: E402
 from training import midlayer  # noqa: E402
+from training.batches import batch_of  # noqa: E402
 from training.data import Example, read_chats  # noqa: E402
+from training.judgement import Judgement  # noqa: E402
 from training.loop import Training, rate_at  # noqa: E402
 from training.memory import refuse_if_too_large  # noqa: E402
 from training.model import Decoder  # noqa: E402
@@ -55,11 +57,16 @@ def decoder(path) -> Decoder:
     return Decoder(dimensions_of(read_header(path)), read_weights(path))
 
 
+def of(path, options: Options, **more: Any) -> Training:
+    """A training on the examples."""
+    return Training(decoder(path), decoder(path), EXAMPLES, options, **more)
+
+
 @pytest.mark.parametrize("name", SHAPES)
 def test_the_forward_pass_is_the_engines(tmp_path, name):
     path = write_tiny(tmp_path / "tiny.gguf", layers=3, type=F32, **SHAPES[name])
     with torch.no_grad():
-        middle, last = (rows.numpy() for rows in decoder(path)(torch.tensor(TOKENS), 2, torch.arange(50, 60)))
+        middle, last = (rows.numpy() for rows in decoder(path)(torch.tensor([TOKENS]), 2, torch.arange(50, 60)))
     with closing(GraphModel(path)) as model:
         target = GraphTarget(model, ContextOptions(n_ctx=256, threads=1), StopFlag())
         with closing(target):
@@ -105,12 +112,12 @@ def test_the_default_model_comes_back_quantised(tmp_path):
         assert np.corrcoef(rows).min() > 0.99
 
 
-@pytest.mark.parametrize("more", [{}, {"self_distil": True}, {"freeze_upper": True}])
+@pytest.mark.parametrize("more", [{}, {"freeze_upper": True}, {"bf16": True}])
 def test_both_losses_fall(path, more):
     options = dataclasses.replace(OPTIONS, steps=40, **more)
-    training = Training(decoder(path), EXAMPLES, options)
+    training = of(path, options)
     before = training.model.arrays()["blk.3.ffn_up.weight"].copy()
-    steps = list(training.run())
+    steps: list[Any] = list(training.run())
     assert steps[-1].middle < steps[0].middle
     assert steps[-1].last < steps[0].last
     assert steps[-1].agreement > steps[0].agreement
@@ -118,22 +125,72 @@ def test_both_losses_fall(path, more):
     assert unchanged == options.freeze_upper
 
 
-def test_a_stopped_training_goes_on_as_if_it_had_not_been(path, tmp_path):
-    whole = Training(decoder(path), EXAMPLES, OPTIONS)
-    list(whole.run())
-    first = Training(decoder(path), EXAMPLES, OPTIONS)
+@pytest.mark.parametrize("more", [{}, {"bf16": True}, {"rounded": 1.0}])
+def test_a_model_that_teaches_itself_stays_what_it_was(path, more):
+    """Its layer learns what the last one says, and that moves little from what it said before."""
+    kinds = dict.fromkeys(read_weights(path), int(gguf.GGMLQuantizationType.Q8_0)) if "rounded" in more else {}
+    options = dataclasses.replace(OPTIONS, steps=40, self_distil=True, **more)
+    steps: list[Any] = list(of(path, options, kinds=kinds).run())
+    assert steps[-1].middle < steps[0].middle
+    assert steps[-1].agreement > steps[0].agreement
+    assert steps[0].drift == pytest.approx(0, abs=1e-2)
+    assert 0 < steps[-1].drift < steps[0].middle - steps[-1].middle
+    unled = list(of(path, dataclasses.replace(options, self_distil=False), kinds=kinds, held_out=EXAMPLES).run())
+    assert unled[-1].drift > 5 * steps[-1].drift
+
+
+def test_held_out_chats_judge_before_now_and_then_and_afterwards(path):
+    options = dataclasses.replace(OPTIONS, steps=5, judged_every=2)
+    seen = list(of(path, options, held_out=EXAMPLES[:2]).run())
+    judged = [each for each in seen if isinstance(each, Judgement)]
+    assert [each.number for each in judged] == [0, 2, 4, 5]
+    assert judged[0].drift == pytest.approx(0, abs=1e-6)
+    assert judged[-1].drift > 0
+    assert judged[-1].perplexity < judged[0].perplexity
+
+
+def test_chats_side_by_side_are_what_they_are_alone(path):
+    model, long, short = decoder(path), EXAMPLES[0], Example(EXAMPLES[1].tokens[:12], 4)
+    with torch.no_grad():
+        both = batch_of([long, short])
+        alone = [model(each.tokens, 2, each.rows)[1] for each in (batch_of([long]), batch_of([short]))]
+        assert torch.allclose(model(both.tokens, 2, both.rows)[1], torch.cat(alone), atol=1e-5)
+
+
+def test_a_training_may_end_sooner_than_was_planned(path, tmp_path):
+    first = of(path, OPTIONS)
     list(itertools.islice(first.run(), 3))
     first.save(tmp_path / "checkpoint")
-    second = Training(decoder(path), EXAMPLES, OPTIONS)
+    second = of(path, dataclasses.replace(OPTIONS, steps=4))
+    second.resume(tmp_path / "checkpoint")
+    assert [step.number for step in second.run()] == [4]
+
+
+def test_a_stopped_training_goes_on_as_if_it_had_not_been(path, tmp_path):
+    whole = of(path, OPTIONS)
+    list(whole.run())
+    first = of(path, OPTIONS)
+    list(itertools.islice(first.run(), 3))
+    first.save(tmp_path / "checkpoint")
+    second = of(path, OPTIONS)
     second.resume(tmp_path / "checkpoint")
     assert [step.number for step in second.run()] == [4, 5, 6]
     for name, array in whole.model.arrays().items():
         assert np.allclose(second.model.arrays()[name], array, atol=1e-6)
 
 
+def test_chats_may_be_added_to_a_training_that_was_stopped(path, tmp_path):
+    of(path, OPTIONS).save(tmp_path / "checkpoint")
+    more = Training(decoder(path), decoder(path), [*EXAMPLES, *EXAMPLES], OPTIONS)
+    more.resume(tmp_path / "checkpoint")
+    fewer = Training(decoder(path), decoder(path), EXAMPLES[1:], OPTIONS)
+    with pytest.raises(Failure, match="more chats"):
+        fewer.resume(tmp_path / "checkpoint")
+
+
 def test_checkpoints_of_other_trainings(path, tmp_path):
-    Training(decoder(path), EXAMPLES, OPTIONS).save(tmp_path / "checkpoint")
-    other = Training(decoder(path), EXAMPLES, dataclasses.replace(OPTIONS, rate=1e-2))
+    of(path, OPTIONS).save(tmp_path / "checkpoint")
+    other = of(path, dataclasses.replace(OPTIONS, rate=1e-2))
     with pytest.raises(Failure, match="other options"):
         other.resume(tmp_path / "checkpoint")
     (tmp_path / "checkpoint").write_bytes(b"PK\x03\x04 no")

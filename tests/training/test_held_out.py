@@ -1,0 +1,35 @@
+"""Which chats are learned, and of which a training is judged."""
+
+from __future__ import annotations
+
+from engine.graph.best_exit import questions as asked_in_calibration
+from engine.protocol import Message
+from training.data import Chat, questions
+from training.held_out import split
+
+CHATS = [Chat((Message("user", f"question {i % 40}"), Message("assistant", f"answer {i}"))) for i in range(100)]
+
+
+def test_no_chat_of_a_held_out_question_is_learned():
+    learned, held_out = split(CHATS, 3, seed=1)
+    asked = {chat.messages[0].content for chat in held_out}
+    assert len(asked) == len(held_out) == 3
+    assert asked.isdisjoint(chat.messages[0].content for chat in learned)
+    assert len(learned) == sum(chat.messages[0].content not in asked for chat in CHATS)
+
+
+def test_the_seed_says_which():
+    assert split(CHATS, 3, seed=1) == split(CHATS, 3, seed=1)
+    assert split(CHATS, 3, seed=1)[1] != split(CHATS, 3, seed=2)[1]
+
+
+def test_few_questions_are_not_all_held_out():
+    assert len(split(CHATS, 32, seed=0)[1]) == 4
+    assert split(CHATS[:5], 32, seed=0) == (CHATS[:5], [])
+    assert split(CHATS, 0, seed=0) == (CHATS, [])
+
+
+def test_questions_to_learn_from_are_not_those_of_the_calibration():
+    found = questions()
+    assert len(set(found)) == len(found) > 300
+    assert not set(found) & set(asked_in_calibration())

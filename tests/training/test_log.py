@@ -1,0 +1,74 @@
+"""A training's log, and its picture."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+from models.failures import Failure
+from training import plot
+from training.log import Log, read
+
+
+def written(path, steps, done=0):
+    log = Log(path, done)
+    log.add("began", {"number": done, "layer": 15})
+    for number in range(done, steps + 1):
+        if number > done:
+            log.add("step", {"number": number, "agreement": number / 100, "drift": 0.0123456789, "last": 1.0})
+        if number % 5 == 0:
+            log.add("judgement", {"number": number, "agreement": 0.5, "perplexity": 8.0, "drift": 0.01})
+    return path
+
+
+def test_a_log_goes_on_where_the_checkpoint_was(tmp_path):
+    path = written(tmp_path / "log.jsonl", 8)
+    written(path, 10, done=6)
+    entries = read(path)
+    assert [each["number"] for each in entries if each["kind"] == "step"] == list(range(1, 11))
+    assert [each["number"] for each in entries if each["kind"] == "began"] == [0, 6]
+    assert entries[2]["drift"] == 0.012346
+
+
+def test_a_new_training_has_a_new_log(tmp_path):
+    path = written(written(tmp_path / "log.jsonl", 8), 2)
+    assert [each["number"] for each in read(path) if each["kind"] == "step"] == [1, 2]
+
+
+def test_a_last_line_that_was_cut(tmp_path):
+    path = written(tmp_path / "log.jsonl", 2)
+    with path.open("a") as file:
+        file.write('{"kind": "st')
+    assert len(read(path)) == 4
+
+
+@pytest.mark.parametrize("content", ["[1]\n", "no\n{}\n"])
+def test_files_that_are_no_logs(tmp_path, capsys, content):
+    (tmp_path / "log.jsonl").write_text(content)
+    with pytest.raises(Failure, match=r"Line 1 of log.jsonl is of no training's log"):
+        read(tmp_path / "log.jsonl")
+    assert plot.main([str(tmp_path / "log.jsonl"), str(tmp_path / "out.svg")]) == 1
+    assert "no training's log" in capsys.readouterr().err
+
+
+def test_a_log_becomes_a_picture(tmp_path):
+    out = tmp_path / "out.svg"
+    assert plot.main([str(written(tmp_path / "log.jsonl", 12)), str(out)]) == 0
+    words = "".join(ElementTree.parse(out).getroot().itertext())
+    assert "layer 15" in words
+    assert "perplexity" in words
+    lines = [each for each in ElementTree.parse(out).getroot() if each.tag.endswith("polyline")]
+    assert len(lines[0].attrib["points"].split()) == 12
+    assert len(lines[1].attrib["points"].split()) == 3
+
+
+def test_nothing_to_draw_yet(tmp_path, capsys):
+    (tmp_path / "log.jsonl").write_text(json.dumps({"kind": "began", "number": 0, "layer": 3}))
+    assert plot.main([str(tmp_path / "log.jsonl"), str(tmp_path / "out.svg")]) == 1
+    assert "no steps" in capsys.readouterr().err
+
+
+def test_a_mean_of_the_last_steps():
+    assert plot.smooth([(1, 2.0), (2, 4.0)]) == [(1, 2.0), (2, 3.0)]

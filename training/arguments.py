@@ -1,0 +1,83 @@
+"""What `python -m training.midlayer` can be asked."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from training.options import Options
+
+ANSWERS = 512
+
+
+def parse(arguments: list[str] | None, description: str) -> argparse.Namespace:
+    defaults = Options(1)
+    parser = argparse.ArgumentParser(prog="python -m training.midlayer", description=description)
+    add = parser.add_argument
+    add("--model", type=Path, required=True, help="GGUF file to begin from")
+    add("--layer", type=int, required=True, help="the first so many layers are to draft")
+    add("--out", type=Path, required=True, help="GGUF file to write")
+    add("--data", type=Path, help="chats, a JSON object a line (default: the model's own answers)")
+    add("--answers", type=int, default=ANSWERS, help=f"without --data: so many (default: {ANSWERS})")
+    add(
+        "--steps",
+        type=int,
+        default=defaults.steps,
+        help=f"a training that was stopped may go on, or end, with others (default: {defaults.steps})",
+    )
+    add("--rate", type=float, default=defaults.rate, help=f"learning rate (default: {defaults.rate:g})")
+    add("--warm-up", type=float, default=defaults.warm_up, help=f"share of the steps (default: {defaults.warm_up})")
+    add("--weight-decay", type=float, default=defaults.weight_decay, help="(default: 0)")
+    add("--batch-tokens", type=int, default=defaults.batch_tokens, help=f"a step (default: {defaults.batch_tokens})")
+    add(
+        "--most-tokens",
+        type=int,
+        default=defaults.most_tokens,
+        help=f"of a chat, and of chats that are computed together (default: {defaults.most_tokens})",
+    )
+    add("--seed", type=int, default=defaults.seed, help="(default: 0)")
+    add(
+        "--middle-weight",
+        type=float,
+        default=defaults.middle_weight,
+        help=f"what layer L's loss counts beside the last layer's (default: {defaults.middle_weight:g})",
+    )
+    add(
+        "--self-distil",
+        action="store_true",
+        help="layer L learns what the last layer says, and that what it said before the training, instead of the text",
+    )
+    add("--freeze-upper", action="store_true", help="leave layers above L and the head as they are")
+    add(
+        "--bf16",
+        action="store_true",
+        help="compute in bfloat16, weights stay in float32: two to three times as fast on processors with AVX-512 BF16 "
+        "or AMX (lscpu names them), slower on others",
+    )
+    add(
+        "--rounded",
+        type=float,
+        default=defaults.rounded,
+        metavar="SHARE",
+        help="compute this last share of the steps with weights as the quantised file will hold them, so that what "
+        "quantising costs is learned away too (default: 0; nothing for K-quants)",
+    )
+    add(
+        "--held-out",
+        type=int,
+        default=defaults.held_out,
+        help="never learn the chats of so many questions, at most of a tenth of all, and judge the training by them "
+        f"(default: {defaults.held_out})",
+    )
+    add("--judged-every", type=int, default=defaults.judged_every, help=f"steps (default: {defaults.judged_every})")
+    add("--threads", type=int, help="(default: physical cores)")
+    return parser.parse_args(arguments)
+
+
+def options_of(given: argparse.Namespace) -> Options:
+    """Raises ValueError."""
+    names = (
+        "layer steps rate warm_up weight_decay batch_tokens most_tokens seed middle_weight self_distil freeze_upper "
+        "bf16 rounded held_out judged_every"
+    )
+    return Options(**{name: getattr(given, name) for name in names.split()})

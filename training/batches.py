@@ -1,0 +1,58 @@
+"""Which examples each step learns, and how they are laid side by side for one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from training.data import Example
+from training.options import Options
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """`tokens` [chats, longest], shorter chats filled up behind their end, which nothing before it sees. `rows` [n]:
+    where, in all chats laid end to end, the successors `wanted` [n] are to be said."""
+
+    tokens: Tensor
+    rows: Tensor
+    wanted: Tensor
+
+
+def batch_of(examples: Sequence[Example]) -> Batch:
+    longest = max(len(example.tokens) for example in examples)
+    tokens = torch.zeros((len(examples), longest), dtype=torch.long)
+    rows: list[int] = []
+    wanted: list[int] = []
+    for i, example in enumerate(examples):
+        tokens[i, : len(example.tokens)] = torch.tensor(example.tokens)
+        rows += range(i * longest + example.first - 1, i * longest + len(example.tokens) - 1)
+        wanted += example.tokens[example.first :]
+    return Batch(tokens, torch.tensor(rows), torch.tensor(wanted))
+
+
+def together(examples: Sequence[Example], most: int) -> Iterator[Batch]:
+    """As many at once as have `most` tokens when filled up, or one that is longer. Those of like length go together."""
+    chosen: list[Example] = []
+    for example in sorted(examples, key=lambda each: len(each.tokens)):
+        if chosen and (len(chosen) + 1) * len(example.tokens) > most:
+            yield batch_of(chosen)
+            chosen = []
+        chosen.append(example)
+    yield batch_of(chosen)
+
+
+def plan(examples: Sequence[Example], options: Options) -> Iterator[list[Example]]:
+    """The examples of each step, for ever: all of them in an order drawn by the seed, then all in another order."""
+    dice = np.random.default_rng(options.seed)
+    chosen: list[Example] = []
+    while True:
+        for i in dice.permutation(len(examples)):
+            chosen.append(examples[i])
+            if sum(len(example.tokens) for example in chosen) >= options.batch_tokens:
+                yield chosen
+                chosen = []
