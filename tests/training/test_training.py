@@ -30,6 +30,7 @@ from training import midlayer  # noqa: E402
 from training.batches import batch_of  # noqa: E402
 from training.data import Example, read_chats  # noqa: E402
 from training.judgement import Judgement  # noqa: E402
+from training.log import read  # noqa: E402
 from training.loop import Training, rate_at  # noqa: E402
 from training.memory import refuse_if_too_large  # noqa: E402
 from training.model import Decoder  # noqa: E402
@@ -227,6 +228,7 @@ def test_the_whole_way(tmp_path, capsys):
     out = tmp_path / "out.gguf"
     options = ["--steps", "1", "--answers", "1", "--most-tokens", "64", "--threads", "2", "--freeze-upper"]
     assert midlayer.main(["--model", str(default_model()), "--layer", "20", "--out", str(out), *options]) == 0
+    assert [each["kind"] for each in read(tmp_path / "out.gguf.log.jsonl")] == ["began", "step"]
     assert trained(read_header(out)) == (20,)
     assert file_type(out) == file_type(default_model())
     assert "step 1/1" in capsys.readouterr().err
@@ -239,6 +241,9 @@ def test_the_whole_way(tmp_path, capsys):
         (["--layer", "30"], "1 to 29 of them can draft, not 30"),
         (["--layer", "0"], "layer must be 1 or more"),
         (["--layer", "5", "--rate", "7"], "learning rate"),
+        (["--layer", "5", "--held-out", "-1"], "held out"),
+        (["--layer", "5", "--middle-weight", "0"], "up to 100 times, not 0"),
+        (["--layer", "5", "--rounded", "2"], "between 0 and 1, not 2"),
         (["--layer", "5", "--data", "/nowhere.jsonl"], "cannot be read"),
     ],
 )
