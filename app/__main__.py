@@ -105,11 +105,14 @@ def _open(application: QApplication, data: Path | None, model: Path | None) -> i
     start_logging(folders.logs)
     from PySide6.QtCore import QTimer
 
+    from app.bugs import BUG, log_bugs
     from app.first_frame import FirstFrame
     from app.wiring import Chickadee
+    from app.words import tr
 
     try:
         chickadee = Chickadee(folders, model)
+        log_bugs(lambda: chickadee.window.notice.tell(lambda: tr(BUG), kind="problem"))
         instance.raised.connect(chickadee.raise_window)
         FirstFrame(chickadee.window)
         chickadee.window.show()

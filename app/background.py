@@ -14,11 +14,11 @@ from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
-from app.words import mark, tr
+from app.bugs import BUG
+from app.words import tr
 from models.failures import Failure
 
 log = logging.getLogger(__name__)
-BUG = mark("Something went wrong inside Chickadee; the log has the details.")
 T = TypeVar("T")
 
 

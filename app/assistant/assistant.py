@@ -18,6 +18,7 @@ from app.assistant.link import Link
 from app.assistant.loading import Loading
 from app.assistant.speed import LiveSpeed
 from app.assistant.standing import Ahead, Problem, Standing
+from app.bugs import BUG, report, tell_all
 from app.chats.chat_options import applied
 from app.chats.prompt import with_system, without_oldest
 from app.open_chats.conversation import Conversation
@@ -182,8 +183,7 @@ class Assistant:
                 if self._watch:
                     self.watch(True)
             case protocol.Pulse():
-                for watcher in tuple(self.watchers):
-                    watcher(event)
+                tell_all(self.watchers, event)
             case protocol.Notice():
                 self._set(problem=Problem(event.message, "none"))
             case protocol.Counted():
@@ -206,7 +206,11 @@ class Assistant:
             case protocol.PrefillProgress() | protocol.Prepared() if event.id == self._read_ahead.id:
                 self._take_ahead(event)
             case _ if self._active and event.id == self._generate:
-                self._take_answer(self._active, event)
+                conversation = self._active
+                try:
+                    self._take_answer(conversation, event)
+                except Exception as error:  # noqa: BLE001 - it is reported, and the chat must end
+                    self._give_up(conversation, error)
             case _:
                 log.info("event without a use: %s", type(event).__name__)
 
@@ -302,6 +306,12 @@ class Assistant:
         if not self._queue:
             return
         conversation = self._active = self._queue.pop(0)
+        try:
+            self._ask(conversation)
+        except Exception as error:  # noqa: BLE001 - it is reported, and the chat must end
+            self._give_up(conversation, error)
+
+    def _ask(self, conversation: Conversation) -> None:
         messages, continued = conversation.prompt(), conversation.continuing
         conversation.begin(self.standing.model.name if self.standing.model else "")
         self._speed.start()
@@ -317,6 +327,16 @@ class Assistant:
                 continue_last=continued,
             )
         )
+
+    def _give_up(self, conversation: Conversation, error: Exception) -> None:
+        """A bug of ours: the chat keeps what it has and waits for nothing, and the next one has its turn."""
+        report(error)
+        if conversation is self._active:
+            self._send(protocol.Cancel, request=self._generate)
+            self._release()
+        conversation.withdraw()
+        conversation.fail(BUG, repr(error))
+        self._next()
 
     def _send_load(self) -> None:
         if self.standing.path is None:
@@ -335,5 +355,4 @@ class Assistant:
 
     def _set(self, **changes: object) -> None:
         self.standing = replace(self.standing, **changes)  # type: ignore[arg-type]
-        for listener in tuple(self.listeners):
-            listener(self.standing)
+        tell_all(self.listeners, self.standing)

@@ -15,13 +15,13 @@ from pathlib import Path
 from queue import Queue
 from threading import Thread
 
+from app.bugs import BUG
 from app.library.database import failures, open_database
 from app.library.migrations import know_spaced
-from app.words import mark, tr
+from app.words import tr
 from models.failures import Failure
 
 log = logging.getLogger(__name__)
-BUG = mark("Something went wrong inside Chickadee; the log has the details.")
 Work = Callable[[sqlite3.Connection], object]
 Done = Callable[[Failure | None], object]
 Tell = Callable[[Callable[[], object]], object]

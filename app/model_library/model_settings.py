@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from app.bugs import tell_all
+from app.model_library.model_rows import local_title
 from app.settings.options import OWN_AUTO, Options, or_none
 from app.settings.schema import ENGINE
 from app.settings.setting import AUTO, Setting, Value
@@ -37,7 +39,7 @@ def settings_for(drafters: Iterable[LocalModel] = ()) -> tuple[Setting, ...]:
         replace(found[key], section=SECTION, default=SAME, choices=((SAME, SAME_SHOWN), *found[key].choices))
         for key in ("kv_type", "flash_attention", "kv_mode", "kv_policy", "backend", "draft")
     ]
-    files = tuple((str(model.path), model.name) for model in drafters)
+    files = tuple((str(model.path), local_title(model)) for model in drafters)
     drafter = Setting(
         SECTION, "draft_model", "choice", NONE, mark("Draft model"),
         mark("A small model of the same family that guesses ahead for this one, which checks every word."),
@@ -90,8 +92,7 @@ class ModelSettings:
 
     def _write(self, changes: Mapping[tuple[str, ...], object]) -> None:
         self._file.write(changes)
-        for listener in tuple(self.listeners):
-            listener()
+        tell_all(self.listeners)
 
 
 def _with(values: Mapping[str, Value], options: Options) -> Options:

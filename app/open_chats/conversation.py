@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from app.attachments.attachment import Attachment
+from app.bugs import tell_all
 from app.chats.chat import UNTITLED, Chat, ChatMessage, Ending, cleaned, title_of
 from app.chats.numbers import continued, packed, unpacked
 from app.chats.prompt import prompt_of, turns_to_free, with_unsent, without_oldest
@@ -64,7 +65,8 @@ class Conversation:
     `tree` has all messages and `messages` is the shown branch; while an answer is written its last entry is the answer
     as last checkpointed, and `answer_text` the whole of it. `edits`: what the user has begun to make of a message;
     `unfolded`: which thoughts he looks at, a message's id and the number of its thought.
-    `unsent` is what stands in the composer, None until somebody has looked. `clock` gives monotonic seconds.
+    `unsent` is what stands in the composer, None until somebody has looked. `clock` gives monotonic seconds. An error
+    in a listener is reported (app.bugs) and changes nothing here: no chat waits for ever because a view has a bug.
     """
 
     def __init__(
@@ -382,5 +384,4 @@ class Conversation:
         )
 
     def _notify(self, change: Change) -> None:
-        for listener in tuple(self.listeners):
-            listener(change)
+        tell_all(self.listeners, change)

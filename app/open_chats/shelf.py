@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
+from app.bugs import tell_all
 from app.chats.chat import Chat, Folder
 from app.library.library import Library
 from app.open_chats.conversation import Change, Conversation
@@ -163,5 +164,4 @@ class Shelf:
         listed = conversation.chat.id in self._open
         if change.kind == "chat" and len(conversation.tree) and listed:
             self._chats[conversation.chat.id] = conversation.chat
-        for listener in tuple(self.listeners):
-            listener(conversation, change)
+        tell_all(self.listeners, conversation, change)

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from app.bugs import tell_all
 from app.chats.numbers import unpacked
 from engine.protocol import ModelInfo, Pulse, Statistics
 
@@ -114,8 +115,7 @@ class Observed:
         )
 
     def _tell(self) -> None:
-        for listener in tuple(self.listeners):
-            listener()
+        tell_all(self.listeners)
 
 
 def seconds_saved(stored: Iterable[str]) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from app.bugs import tell_all
 from app.settings.schema import SECTIONS, SETTINGS
 from app.settings.setting import Value
 from app.settings.settings_file import Contents, SettingsFile
@@ -38,8 +39,7 @@ class Settings:
         before = self.values, self.problems
         self._take(self._file.read())
         if before != (self.values, self.problems):
-            for listener in tuple(self.listeners):
-                listener()
+            tell_all(self.listeners)
 
     def change(self, values: Mapping[str, Value]) -> Saying:
         """Store the values, each checked; returns a sentence if there is something to know about the file.

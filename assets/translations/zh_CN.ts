@@ -109,8 +109,7 @@
     <translation>“{name}”解压后的大小异常，因此没有打开。</translation>
   </message>
   <message>
-    <location filename="../../app/background.py"/>
-    <location filename="../../app/library/writer.py"/>
+    <location filename="../../app/bugs.py"/>
     <source>Something went wrong inside Chickadee; the log has the details.</source>
     <translation>Chickadee 内部出现错误；详情见日志。</translation>
   </message>
@@ -3406,6 +3405,11 @@
     <location filename="../../app/assistant/engine_end.py"/>
     <source>The engine was stopped by the system, most likely because memory ran out.</source>
     <translation>引擎被系统终止，很可能是因为内存不足。</translation>
+  </message>
+  <message>
+    <location filename="../../app/bugs.py"/>
+    <source>Something went wrong inside Chickadee; the log has the details.</source>
+    <translation>Chickadee 内部出现错误；详情见日志。</translation>
   </message>
   <message>
     <location filename="../../app/folders.py"/>

@@ -1,0 +1,54 @@
+"""Where errors of our own go: to the log and to one sentence for the user, and no further. Knows no Qt.
+
+`sys.excepthook` is the one way there: Qt takes it for what a slot raises, `report` for what is caught because something
+must be brought to its end all the same, and the tests fail by it.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import TypeVarTuple
+
+from app.words import mark
+
+log = logging.getLogger(__name__)
+BUG = mark("Something went wrong inside Chickadee; the log has the details.")
+Values = TypeVarTuple("Values")
+
+
+def report(error: BaseException) -> None:
+    """Tell of an error that nothing else will tell of."""
+    sys.excepthook(type(error), error, error.__traceback__)
+
+
+def tell_all(listeners: Iterable[Callable[[*Values], object]], *values: *Values) -> None:
+    """Call every listener: an error in one is reported, and neither the others nor the caller suffer from it."""
+    for listener in tuple(listeners):
+        try:
+            listener(*values)
+        except Exception as error:  # noqa: BLE001 - it is reported
+            report(error)
+
+
+def log_bugs(tell: Callable[[], object]) -> None:
+    """From now on what nobody catches is logged too, and `tell` is called in the thread where it happened."""
+    before, telling = sys.excepthook, False
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        nonlocal telling
+        before(kind, error, trace)
+        if not issubclass(kind, Exception):  # Ctrl+C
+            return
+        log.error("bug", exc_info=(kind, error, trace))
+        if telling:  # the telling has a bug itself
+            return
+        telling = True
+        try:
+            tell()
+        finally:
+            telling = False
+
+    sys.excepthook = hook

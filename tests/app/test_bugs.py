@@ -1,0 +1,87 @@
+"""An error of our own: reported once, and nothing waits for ever because of it."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+
+import pytest
+from pytestqt.exceptions import capture_exceptions
+from pytestqt.qtbot import QtBot
+
+from app.bugs import log_bugs, tell_all
+from app.open_chats.conversation import Change, Conversation
+from app.wiring import Chickadee
+
+Ask = Callable[[Chickadee, str], None]
+
+
+def stumble(*_: object) -> None:
+    raise ZeroDivisionError("a listener's bug")
+
+
+def test_the_others_are_told_all_the_same() -> None:
+    heard: list[int] = []
+    with capture_exceptions() as caught:
+        tell_all([stumble, heard.append], 3)
+    assert heard == [3]
+    assert [kind for kind, _, _ in caught] == [ZeroDivisionError]
+
+
+@pytest.mark.parametrize("kind", ["phase", "added", "grew", "ended", "chat"])
+def test_a_chat_is_answered_whatever_its_listeners_do(chickadee: Chickadee, qtbot: QtBot, ask: Ask, kind: str) -> None:
+    def listener(_conversation: Conversation, change: Change) -> None:
+        if change.kind == kind:
+            stumble()
+
+    chickadee.shelf.listeners.insert(0, listener)
+    with capture_exceptions() as caught:
+        ask(chickadee, "Hello")
+        qtbot.waitUntil(lambda: len(chickadee.shelf.current.messages) == 2 and not chickadee.shelf.current.busy)
+    answer = chickadee.shelf.current.messages[-1]
+    assert (answer.stop_reason, bool(answer.content)) == ("end", True)
+    assert {error for error, _, _ in caught} == {ZeroDivisionError}
+
+
+@pytest.mark.parametrize("step", ["begin", "grow", "finish"])
+def test_a_chat_that_cannot_go_on_ends_with_a_sentence(
+    chickadee: Chickadee, qtbot: QtBot, ask: Ask, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    with monkeypatch.context() as broken, capture_exceptions() as caught:
+        broken.setattr(Conversation, step, stumble)
+        ask(chickadee, "Hello")
+        qtbot.waitUntil(lambda: bool(caught) and not chickadee.shelf.current.busy)
+    last = chickadee.shelf.current.messages[-1]
+    if step != "begin":  # without an answer there is nothing to say it at
+        assert (last.role, last.stop_reason) == ("assistant", "failed")
+        assert "inside Chickadee" in last.problem
+    ask(chickadee, "And now?")
+    qtbot.waitUntil(
+        lambda: chickadee.shelf.current.messages[-1].stop_reason == "end" and not chickadee.shelf.current.busy
+    )
+
+
+def test_what_nobody_catches_is_logged_and_told(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    told: list[int] = []
+
+    def tell() -> None:
+        told.append(1)
+        sys.excepthook(ValueError, ValueError("while telling"), None)
+
+    monkeypatch.setattr(sys, "excepthook", lambda *_: None)
+    log_bugs(tell)
+    with caplog.at_level(logging.ERROR):
+        sys.excepthook(ZeroDivisionError, ZeroDivisionError("no use"), None)
+    assert told == [1]
+    assert "no use" in caplog.text
+    assert "while telling" in caplog.text
+
+
+def test_ctrl_c_is_no_bug(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(sys, "excepthook", lambda *_: None)
+    log_bugs(stumble)
+    sys.excepthook(KeyboardInterrupt, KeyboardInterrupt(), None)
+    assert not caplog.records
