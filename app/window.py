@@ -279,8 +279,11 @@ class Window(QMainWindow):
         self.raise_()
         self.activateWindow()
 
-    def closeEvent(self, event: QCloseEvent) -> None:
+    def keep_state(self) -> None:
         self.state.keep(self.saveGeometry(), self._wanted)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        self.keep_state()
         self.hide()  # at once, however long the engine takes to end
         self.closing.emit()
         super().closeEvent(event)

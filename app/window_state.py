@@ -2,58 +2,81 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QSettings
 
+log = logging.getLogger(__name__)
+
 
 class WindowState:
-    """Reads and writes window.ini; without a path nothing is kept. A value that makes no sense counts as missing."""
+    """Reads window.ini once; `keep…` is for the next start as soon as it was written by what `writing` gives back.
+
+    Without a path nothing is kept. A value that makes no sense counts as missing. `listeners` hear that there is
+    something to write."""
 
     def __init__(self, path: Path | None = None) -> None:
-        self._file = QSettings(str(path), QSettings.Format.IniFormat) if path else None
+        self._path = path
+        self.listeners: list[Callable[[], object]] = []
+        file = QSettings(str(path), QSettings.Format.IniFormat) if path else None
+        self._values: dict[str, object] = {key: file.value(key) for key in file.allKeys()} if file else {}
+        self._unwritten: dict[str, object] = {}
 
     @property
     def geometry(self) -> QByteArray | None:
-        value = self._get("geometry")
+        value = self._values.get("geometry")
         return value if isinstance(value, QByteArray) else None
 
     @property
     def sidebar(self) -> bool:
-        return self._get("sidebar") != "false"
+        return self._values.get("sidebar") != "false"
 
     @property
     def introduced(self) -> bool:
         """Has the first page been read?"""
-        return self._get("introduced") == "true"
+        return self._values.get("introduced") == "true"
 
     @property
     def chat(self) -> str:
         """The id of the chat that was open, "" for a new one."""
-        value = self._get("chat")
+        value = self._values.get("chat")
         return value if isinstance(value, str) else ""
 
     @property
     def place(self) -> str:
         """The id of the message that was on top of the view, "" at the end of the chat."""
-        value = self._get("place")
+        value = self._values.get("place")
         return value if isinstance(value, str) else ""
 
     def keep(self, geometry: QByteArray, sidebar: bool) -> None:
-        self._set("geometry", geometry)
-        self._set("sidebar", "true" if sidebar else "false")
+        self._set(geometry=geometry, sidebar="true" if sidebar else "false")
 
     def keep_chat(self, chat: str, place: str) -> None:
-        self._set("chat", chat)
-        self._set("place", place)
+        self._set(chat=chat, place=place)
 
     def keep_introduced(self) -> None:
-        self._set("introduced", "true")
+        self._set(introduced="true")
 
-    def _get(self, name: str) -> object:
-        return self._file.value(name) if self._file else None
+    def writing(self) -> Callable[[], None] | None:
+        """What puts the changes into the file, in any thread, for it waits for the disk; None: there are none."""
+        path, values, self._unwritten = self._path, self._unwritten, {}
+        return (lambda: _write(path, values)) if path and values else None
 
-    def _set(self, name: str, value: object) -> None:
-        if self._file:
-            self._file.setValue(name, value)
-            self._file.sync()
+    def _set(self, **values: object) -> None:
+        changed = {name: value for name, value in values.items() if self._values.get(name) != value}
+        if changed:
+            self._values |= changed
+            self._unwritten |= changed
+            for listener in self.listeners:
+                listener()
+
+
+def _write(path: Path, values: dict[str, object]) -> None:
+    file = QSettings(str(path), QSettings.Format.IniFormat)  # replaces the file as a whole, and locks it meanwhile
+    for name, value in values.items():
+        file.setValue(name, value)
+    file.sync()
+    if file.status() != QSettings.Status.NoError:
+        log.warning("%s could not be written: %s", path, file.status())

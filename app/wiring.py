@@ -24,6 +24,7 @@ from app.control.keeping import Keeping
 from app.control.librarian import Librarian
 from app.control.message_acts import MessageActs
 from app.control.model_keeper import ModelKeeper
+from app.control.place_keeper import PlaceKeeper
 from app.control.preferences import Preferences
 from app.control.problem_notice import ProblemNotice
 from app.control.settings_plan import SettingsPlan
@@ -109,7 +110,7 @@ class Chickadee(QObject):
 
     def stop(self) -> None:
         """Keep what is written, end the engine, close the library."""
-        self.beginning.keep()
+        self.places.close()
         self._tick.stop()
         self._opened.stop()
         self.librarian.close()
@@ -179,6 +180,7 @@ class Chickadee(QObject):
         )
         ChatCommands(self.window, self.shelf, deeds)
         self.beginning = Beginning(self.window, self.shelf, self.open_chat)
+        self.places = PlaceKeeper(self.window, self.shelf)
         settings, personas = self.preferences.settings, Personas(self.library)
         self.options = ChatOptionsControl(self.window, self.shelf, settings, personas, self._opened.start)
         self.watching = Watching(self.window, self.assistant, self.shelf)
@@ -292,6 +294,7 @@ class Chickadee(QObject):
         self.window.show_page(not conversation.messages)
         self._show_title(conversation)
         self.watching.show_current()
+        self.places.soon()
         self.librarian.list_now()
         self._show_waiting()
         self._opened.start()

@@ -13,6 +13,7 @@ from app.open_chats.shelf import Shelf
 from app.window import Window
 from models.default import default_model
 from models.failures import Failure
+from models.titles import title_of
 
 
 class Beginning(QObject):
@@ -31,11 +32,6 @@ class Beginning(QObject):
         elif self._state.chat in [chat.id for chat in self._shelf.chats()]:
             self._open_chat(self._state.chat)
             QTimer.singleShot(0, self, self._scroll)  # once the window has its size
-
-    def keep(self) -> None:
-        """The window is closing: remember the chat that is open."""
-        chat = self._shelf.current
-        self._state.keep_chat(chat.chat.id if chat.messages else "", self._window.transcript.place)
 
     def stands(self, standing: Standing) -> None:
         """Another model may suit other questions."""
@@ -60,6 +56,6 @@ class Beginning(QObject):
 
 def _built_in() -> str:
     try:
-        return default_model().stem
+        return title_of(default_model())
     except Failure:
         return ""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+from shutil import copytree
 
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.folders import Folders
+from app.folders import Folders, open_folders
+from app.window_state import WindowState
 from app.wiring import Chickadee
-from tests.app.conftest import Opener
+from tests.app.conftest import FAKE, Opener
 
 Ask = Callable[[Chickadee, str], None]
 
@@ -74,3 +77,42 @@ def test_the_next_start_shows_the_place_in_the_chat(open_window: Opener, qtbot: 
     assert second.window.transcript.view_of(place)
     second.window.transcript.to_end()
     assert second.window.transcript.place == ""
+
+
+def test_what_was_open_is_there_after_an_end_without_a_closing(
+    open_window: Opener, qtbot: QtBot, ask: Ask, folders: Folders, tmp_path: Path
+) -> None:
+    killed = open_window()
+    for text in ("older", "newer"):
+        killed.window.commands.run("new_chat")
+        ask(killed, text)
+        qtbot.waitUntil(lambda: not killed.shelf.current.busy)
+    killed.window.commands.run("next_chat")
+    killed.window.commands.run("sidebar")
+    killed.window.resize(790, 655)
+    chat = killed.shelf.current.chat.id
+
+    def kept() -> bool:
+        state = WindowState(folders.geometry)
+        return (state.chat, state.sidebar, state.geometry) == (chat, False, killed.window.saveGeometry())
+
+    qtbot.waitUntil(kept)
+    left = tmp_path / "as a kill leaves it"
+    copytree(folders.data, left)
+    restarted = Chickadee(open_folders(left), tmp_path / "fake.gguf", FAKE)
+    with qtbot.waitExposed(restarted.window):
+        restarted.window.show()
+    assert restarted.shelf.current.chat.title == "older"
+    assert (restarted.window.width(), restarted.window.height()) == (790, 655)
+    assert restarted.window.sidebar.isHidden()
+    restarted.window.close()
+
+
+def test_nothing_is_written_where_nothing_changes(chickadee: Chickadee, qtbot: QtBot, folders: Folders) -> None:
+    chickadee.places._keep()
+    qtbot.waitUntil(lambda: WindowState(folders.geometry).geometry == chickadee.window.saveGeometry())
+    qtbot.waitUntil(lambda: not chickadee.places._background.running)
+    before = folders.geometry.stat().st_mtime_ns
+    chickadee.places._keep()
+    assert not chickadee.places._background.running
+    assert folders.geometry.stat().st_mtime_ns == before
