@@ -36,6 +36,7 @@ from models.failures import Failure
 from models.header import Header
 from models.identity import file_identity
 from models.shapes import Shapes, shapes_of
+from models.titles import title_of
 
 log = logging.getLogger("engine.loader")
 
@@ -169,7 +170,7 @@ class Loader:
         notes = tuple(note for note in (lossy, self.choice.note) if note)
         return ModelInfo(
             path=str(model.path.resolve()),
-            name=model.header.name,
+            name=title_of(model.header.path),
             architecture=model.header.architecture,
             parameters=model.n_params,
             file_bytes=model.header.file_bytes,

@@ -10,6 +10,7 @@ from importlib import metadata
 from models.default import default_model
 from models.failures import Failure
 from models.header import read_header
+from models.titles import title_of
 
 NAME, VERSION, LICENCE = "Chickadee", "0.1.0", "MIT"
 # What the project asks for (a test compares this with pyproject.toml); what these ask for is found from them.
@@ -50,7 +51,7 @@ def _model() -> tuple[Component, ...]:
         header = read_header(default_model())
     except Failure:
         return ()
-    return (Component(header.path.stem, "", str(header.metadata.get("general.license", "?"))),)
+    return (Component(title_of(header.path), "", str(header.metadata.get("general.license", "?"))),)
 
 
 def _collect(name: str, packages: dict[str, Component]) -> None:

@@ -14,6 +14,7 @@ from app.composer.gauge import Gauge
 from app.look.theme import SIZES
 from app.words import mark, told, tr
 from engine.protocol import BackendName, Statistics
+from models.titles import title_of
 
 ABOUT_MODEL = mark("{model} · {millions} million parameters · {size}")
 COMPUTED = mark("Computed by {library} with {n} threads")
@@ -106,7 +107,7 @@ class StatusLine(QWidget):
         if self._models:
             menu.addSeparator()
         for path in self._models:
-            menu.addAction(path.stem.replace("&", "&&"), partial(self.chosen.emit, str(path)))
+            menu.addAction(title_of(path).replace("&", "&&"), partial(self.chosen.emit, str(path)))
         self._pop(menu, self.model)
 
     def _numbers(self, part: QPushButton) -> None:
@@ -121,8 +122,7 @@ class StatusLine(QWidget):
 
 
 def model_name(standing: Standing) -> str:
-    # The file's name: it is what the user chose, where the header's name is often a note of its makers.
-    return standing.path.stem if standing.path else tr("No model")
+    return title_of(standing.path) if standing.path else tr("No model")
 
 
 def lines_of(standing: Standing) -> list[str]:

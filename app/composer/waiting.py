@@ -5,6 +5,7 @@ from __future__ import annotations
 from app.assistant.standing import Standing
 from app.open_chats.conversation import Conversation
 from app.words import mark, tr
+from models.titles import title_of
 
 SHORT_PROMPT = 256
 LOADING = mark("Loading {model}")
@@ -25,7 +26,7 @@ def waiting_line(standing: Standing, conversation: Conversation) -> tuple[str, f
             line = tr("{line} · {time} left", line=line, time=duration(reading.seconds_left))
         return line, reading.done / reading.total
     if standing.phase in ("starting", "loading"):
-        name = standing.path.stem if standing.path else tr("the model")
+        name = title_of(standing.path) if standing.path else tr("the model")
         said = LOADING_FIRST if conversation.phase == "waiting" else LOADING
         return tr(said, model=name), standing.fraction
     ahead = standing.ahead

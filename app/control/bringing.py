@@ -8,6 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from app.model_library.model_rows import local_title
 from app.words import mark, tr
 from models.added import Added
 from models.collection import LocalModel
@@ -54,7 +55,7 @@ class Bringing(QObject):
         removal = self._removal = remove(model, self._added)
         gone = mark("{model} was deleted.")
         sentence = gone if removal.deletes else mark("{model} is no longer listed; its file stays.")
-        self.said.emit(lambda: tr(sentence, model=model.name), self._undo)
+        self.said.emit(lambda: tr(sentence, model=local_title(model)), self._undo)
         self.changed.emit()
 
     def finish(self) -> None:

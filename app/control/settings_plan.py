@@ -12,6 +12,7 @@ from app.assistant.planner import Planner
 from app.assistant.standing import Standing
 from app.control.preferences import Preferences
 from app.settings_view.settings_dialog import SettingsDialog
+from models.titles import title_of
 from models.verdict import Ask
 
 SECTION = "engine."
@@ -22,10 +23,9 @@ class SettingsPlan(QObject):
 
     def __init__(self, preferences: Preferences, planner: Planner, question: Callable[[Path], Ask]) -> None:
         super().__init__(preferences)
-        self._preferences, self._question = preferences, question
+        self._question = question
         self._path: Path | None = None
-        self._name = ""
-        self._looking = False
+        self._dialog: SettingsDialog | None = None
         self._effects = Effects(planner, self)
         self._effects.changed.connect(self._show)
         preferences.opened.connect(self._opened)
@@ -33,27 +33,27 @@ class SettingsPlan(QObject):
 
     def stands(self, standing: Standing) -> None:
         """Which model is in use."""
-        path, self._name = standing.path, standing.model.name if standing.model else self._name
+        path = standing.path
         if standing.phase == "ready" and path != self._path:
             self._path = path
             self._ask()
 
     def _opened(self, dialog: SettingsDialog) -> None:
         dialog.finished.connect(self._closed)
-        self._looking = True
+        self._dialog = dialog
         self._ask()
 
     def _closed(self) -> None:
-        self._looking = False
+        self._dialog = None
         self._effects.forget()
 
     def _ask(self) -> None:
-        if self._looking and self._path is not None:
+        if self._dialog is not None and self._path is not None:
             self._effects.ask(self._question(self._path))
 
     def _show(self) -> None:
-        dialog = self._preferences.dialog
+        dialog = self._dialog
         if dialog is not None:
             dialog.plan.show()
-            dialog.plan.show_verdict(self._effects.verdict, self._name)
+            dialog.plan.show_verdict(self._effects.verdict, title_of(self._path) if self._path else "")
             dialog.show_effects({SECTION + key: words for key, words in self._effects.words.items()})

@@ -8,7 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.look.theme import SIZES
-from app.model_library.model_rows import title_of
+from app.model_library.model_rows import local_title
 from app.model_library.model_settings import ModelSettings, settings_for
 from app.settings.setting import Setting, Value
 from app.settings_view.page import Page, Sheet, button, fit, inset, label
@@ -69,7 +69,7 @@ class ModelOptions(Sheet):
         self.load_button.setVisible(not loaded)
 
     def retranslate(self) -> None:
-        self.setWindowTitle(tr("Options of {model}", model=title_of(self.model)))
+        self.setWindowTitle(tr("Options of {model}", model=local_title(self.model)))
         for row in self.rows.values():
             row.retranslate()
         self.reset_button.setText(tr("All as in the settings"))

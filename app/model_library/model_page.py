@@ -13,6 +13,7 @@ from models.collection import LocalModel
 from models.downloads import Job
 from models.estimate import Estimate, guess
 from models.hub import RemoteModel, RepoResult
+from models.titles import cleaned
 from models.verdict import Ask, Verdict
 
 SECTIONS = {
@@ -91,7 +92,7 @@ class ModelPage:
         return file_row(model, self.verdicts.get(_file_key(model)), self.has(model.name))
 
     def _matching(self, rows: Iterable[ModelRow]) -> list[ModelRow]:
-        words = self.words.casefold().split()
+        words = cleaned(self.words).casefold().split()  # a file's name finds its model too
         return [row for row in rows if all(word in f"{row.title} {row.facts}".casefold() for word in words)]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from app.plan_words import Tone, tone_of, verdict_words
@@ -15,6 +14,7 @@ from models.collection import LocalModel
 from models.downloads import Job
 from models.hub import RemoteModel, RepoResult
 from models.places import Kind
+from models.titles import title_of
 from models.verdict import Verdict
 
 Action = Literal[
@@ -89,7 +89,7 @@ def local_row(model: LocalModel, verdict: Verdict | None, loaded: bool) -> Model
         said.append(note)
     return ModelRow(
         key=("here", model.path),
-        title=title_of(model),
+        title=local_title(model),
         facts=" · ".join(filter(None, said)),
         verdict=verdict_words(verdict) if model.usable else "",
         tone=tone_of(verdict),
@@ -159,9 +159,9 @@ def job_row(job: Job) -> ModelRow:
     )
 
 
-def title_of(model: LocalModel) -> str:
-    """The name it goes by: Ollama's, or the file's without its ending."""
-    return model.name if model.place.kind == "ollama" else Path(model.name).stem
+def local_title(model: LocalModel) -> str:
+    """Ollama may have one file under several names."""
+    return model.name if model.place.kind == "ollama" else title_of(model.path)
 
 
 def parameters(number: int) -> str:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from engine import protocol as p
+from models.titles import title_of
 
 REQUESTS: queue.Queue[p.Request | None] = queue.Queue()
 CANCELLED: set[int] = set()
@@ -52,7 +53,7 @@ def count(request: p.Count) -> p.Counted:
 
 
 def info(path: str, n_ctx: int) -> p.ModelInfo:
-    return p.ModelInfo(path, Path(path).stem, "llama", 1_000_000, 1_000_000, n_ctx, 32768, 2, "model")
+    return p.ModelInfo(path, title_of(Path(path)), "llama", 1_000_000, 1_000_000, n_ctx, 32768, 2, "model")
 
 
 def load(request: p.Load) -> p.ModelInfo | None:

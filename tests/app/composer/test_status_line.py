@@ -8,6 +8,7 @@ from pytestqt.qtbot import QtBot
 
 from app.assistant.standing import Standing
 from app.composer.status_line import StatusLine
+from models.titles import title_of
 
 
 def test_a_long_model_name_leaves_room_for_the_numbers(qtbot: QtBot) -> None:
@@ -21,4 +22,4 @@ def test_a_long_model_name_leaves_room_for_the_numbers(qtbot: QtBot) -> None:
     assert line.model.text().endswith("Q4_K_M  ▾")
     assert line.memory.geometry().right() <= line.width()
     line.resize(2000, 40)
-    qtbot.waitUntil(lambda: line.model.text() == f"{path.stem}  ▾")
+    qtbot.waitUntil(lambda: line.model.text() == f"{title_of(path)}  ▾")

@@ -11,6 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
+from app.chats.message_facts import facts_of
 from app.model_library.models_dialog import ModelsDialog
 from app.wiring import Chickadee
 from engine.protocol import Load
@@ -19,6 +20,7 @@ from models.downloads import wanted
 from models.places import own_folder
 from tests.app.conftest import Opener, Requests
 from tests.app.model_library.conftest import BUILT_IN, SECONDS, press
+from tests.app.test_window import Ask
 from tests.models.hub_server import Handler, HubServer
 from tests.models.make_gguf import make_gguf
 
@@ -50,6 +52,30 @@ def test_a_model_is_loaded(
     row = open_models.rows["here", path]
     qtbot.waitUntil(lambda: "load" not in row.buttons, timeout=SECONDS)
     assert row.facts.text().startswith("in use · ")
+
+
+def test_a_model_has_one_name_everywhere(
+    server: HubServer, open_window: Opener, qtbot: QtBot, ask: Ask, tmp_path: Path
+) -> None:
+    title = "Qwen2.5 0.5B Instruct"
+    chickadee = open_window(make_gguf(tmp_path / "qwen2.5-0.5b-instruct-q4_k_m.gguf"))
+    qtbot.waitUntil(lambda: chickadee.assistant.standing.phase == "ready")
+    assert chickadee.window.status.model.text() == f"{title}  ▾"
+    ask(chickadee, "Hello")
+    qtbot.waitUntil(lambda: chickadee.shelf.current.messages[-1].stop_reason == "end")
+    assert title in facts_of(chickadee.shelf.current.messages[-1])
+    chickadee.window.commands.run("settings")
+    settings = chickadee.preferences.dialog
+    assert settings
+    assert settings.plan.verdict.text().startswith(f"{title}: ")
+    chickadee.models.add(str(chickadee.assistant.standing.path))
+    chickadee.window.commands.run("models")
+    dialog = chickadee.models.dialog
+    assert dialog
+    qtbot.waitUntil(lambda: ("here", chickadee.assistant.standing.path) in dialog.rows, timeout=SECONDS)
+    assert dialog.rows["here", chickadee.assistant.standing.path].title.text() == title
+    dialog.line.setText("qwen2.5-0.5b-instruct")
+    assert len(keys(dialog, "here")) == 1
 
 
 def test_words_filter_and_nothing_found_is_said(open_models: ModelsDialog, qtbot: QtBot) -> None:
@@ -92,7 +118,7 @@ def test_search_download_load_remove_undo(
     chickadee.use_model(str(tmp_path / "other.gguf"))
     press(qtbot, open_models, ("here", path), "remove")
     qtbot.waitUntil(lambda: ("here", path) not in open_models.rows, timeout=SECONDS)
-    assert open_models.note.text() == "bird-Q4_K_M.gguf was deleted."
+    assert open_models.note.text() == "bird Q4_K_M was deleted."
     qtbot.mouseClick(open_models.undo_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: ("here", path) in open_models.rows, timeout=SECONDS)
     press(qtbot, open_models, ("here", path), "remove")
@@ -179,7 +205,7 @@ def test_tab_goes_down_the_rows(open_models: ModelsDialog, qtbot: QtBot) -> None
         widget = open_models.focusWidget()
         assert isinstance(widget, QPushButton)
         seen.append(widget.accessibleName() or widget.text())
-    load = [f"{action}: SmolLM2-135M-Instruct.Q4_1" for action in ("Load", "Options…")]
+    load = [f"{action}: SmolLM2 135M Instruct" for action in ("Load", "Options…")]
     assert seen == ["Search huggingface.co", *load]
 
 
