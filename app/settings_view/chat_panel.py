@@ -104,6 +104,7 @@ class ChatPanel(Sheet):
     def restyle(self) -> None:
         for row in self.rows.values():
             row.restyle()
+        fit(self)
 
     def done(self, result: int) -> None:
         """Closing: what was typed but not yet confirmed counts."""

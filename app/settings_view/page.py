@@ -102,5 +102,9 @@ def heading(parent: QWidget) -> QLabel:
 
 def fit(dialog: QDialog) -> None:
     """The size of such a dialog, or as much of it as the screen has room for."""
+    layout = dialog.layout()
+    if layout is not None:  # it knows the least size for the text as it was
+        layout.invalidate()
+        layout.activate()
     room = dialog.screen().availableSize()
     dialog.resize(min(SIZES.dialog, room.width()), min(SIZES.dialog_height, room.height() * 9 // 10))

@@ -96,6 +96,7 @@ class SettingsDialog(Sheet):
         """Other colours or sizes."""
         for row in self.rows.values():
             row.restyle()
+        fit(self)
 
     def show_values(self) -> None:
         for name, row in self.rows.items():

@@ -354,3 +354,16 @@ def test_a_file_that_cannot_be_written_is_told(dialog: SettingsDialog, qtbot: Qt
     enter(dialog, qtbot, "answer.top_k", "5")
     assert "cannot be stored" in dialog.note.text()
     assert line(dialog, "answer.top_k").text() == "40"
+
+
+@pytest.mark.parametrize("command", ["settings", "chat_options"])
+def test_a_dialog_is_as_large_as_the_text_asks_for(chickadee: Chickadee, qtbot: QtBot, command: str) -> None:
+    chickadee.window.commands.run(command)
+    dialog = chickadee.preferences.dialog or chickadee.options.panel
+    assert dialog
+    qtbot.waitExposed(dialog)
+    before = dialog.size()
+    for percent in (200, 100):
+        chickadee.preferences.settings.change({"window.text_size": percent})
+        assert (dialog.size() == before) == (percent == 100)
+    dialog.close()
