@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QWidget
+from shiboken6 import delete, isValid
 
 from app.look.theme import SIZES
 from app.look.throttle import Throttle
@@ -44,6 +45,7 @@ KINDS: dict[Kind, type[Part]] = {
 FRAME_MS = 33
 END = Block("")
 SPLITTING = 2_000  # the `weight` of looking for a block
+MAKING: dict[Kind, int] = {"prose": 800, "code": 2_000, "table": 2_500}  # the `weight` of a part's widgets
 AT_ONCE = 6_000  # the `weight` that is laid out before anybody goes on: 7 ms
 
 
@@ -109,6 +111,16 @@ class BlockStack(QWidget):
                 part.settle()
         slices().add(self, self._join)
 
+    def give_up(self) -> list[Part]:
+        """The parts, which are the caller's to delete now; nothing more is laid out."""
+        self._left = self._splitter = None
+        self._throttle.cancel()
+        self._placer.stop()
+        parts, self.parts = self.parts, []
+        self._heights.clear()
+        self._places.clear()
+        return parts
+
     def restyle(self) -> None:
         self._heights.clear()
         for part in self.parts:
@@ -152,7 +164,7 @@ class BlockStack(QWidget):
             self._left = None
         elif block is not None:
             self._put(len(self.parts), block, whole=True)
-            return weight(block.text)
+            return weight(block.text) + MAKING.get(block.kind, MAKING["prose"])
         return SPLITTING
 
     def _height(self, part: Part, width: int) -> int:
@@ -285,3 +297,19 @@ def _gap_below(part: Part) -> int:
         return 0
     # A line of prose has its leading below it, so what follows a box would stand closer than what comes before.
     return SIZES.gap_m + (SIZES.gap if not isinstance(part, ProseView) else 0)
+
+
+def delete_slowly(widget: QWidget) -> None:
+    """Hide the widget now and delete it part by part: hundreds of texts at once take longer than a frame."""
+    widget.hide()
+    stacks = [widget] if isinstance(widget, BlockStack) else widget.findChildren(BlockStack)
+    parts = [part for stack in stacks for part in stack.give_up()]
+
+    def step() -> bool:
+        if parts and isValid(part := parts.pop()):
+            delete(part)
+        if not parts:
+            widget.deleteLater()
+        return bool(parts)
+
+    slices().add(widget, step)

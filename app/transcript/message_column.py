@@ -9,6 +9,7 @@ from PySide6.QtGui import QFontMetrics
 
 from app.chats.chat import ChatMessage
 from app.look.theme import SIZES, body_font
+from app.markdown.block_stack import delete_slowly
 from app.markdown.selection import SelectionScope
 from app.transcript.heights import Heights, estimate
 from app.transcript.message_view import MessageView
@@ -189,8 +190,7 @@ class MessageColumn(SelectionScope):
         view = self._live.pop(id)
         self._dirty.discard(id)
         self._filling.discard(id)
-        view.hide()
-        view.deleteLater()
+        delete_slowly(view)
 
     def _stack(self, row: int, view: MessageView) -> None:
         """Tab leads from message to message in their order, whenever their views were made."""

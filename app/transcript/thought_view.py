@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QPushButton, QWidget
 
 from app.look.icons import icon
 from app.look.theme import SIZES, theme
-from app.markdown.block_stack import BlockStack
+from app.markdown.block_stack import BlockStack, delete_slowly
 from app.words import tr, tr_n
 
 TICK_MS = 500
@@ -133,8 +133,7 @@ class ThoughtView(QWidget):
         if unfolded:
             self._unfold()
         elif self._body is not None:
-            self._body.hide()
-            self._body.deleteLater()
+            delete_slowly(self._body)
             self._body = None
         self._frame.setVisible(unfolded)
         self._say()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPoint
 from pytestqt.qtbot import QtBot
+from shiboken6 import isValid
 
 from app.chats.chat import Chat, ChatMessage
+from app.markdown.prose_view import ProseView
 from app.transcript.answer_view import AnswerView
 from app.transcript.thought_view import ThoughtView
 from app.wiring import Chickadee
@@ -130,3 +132,17 @@ def test_views_with_something_of_the_users_stay(open_window: Opener, qtbot: QtBo
     qtbot.wait(50)
     assert transcript.view_of(question.message.id) is question
     assert "typed" in editor_of(question).toPlainText()
+
+
+def test_a_long_message_that_is_let_go_is_deleted_to_its_end(chickadee: Chickadee, qtbot: QtBot, ask: Ask) -> None:
+    ask(chickadee, "many")
+    qtbot.waitUntil(lambda: chickadee.shelf.current.messages[-1].stop_reason == "end")
+    view = chickadee.window.transcript.views[-1]
+    parts = view.findChildren(ProseView)
+    assert parts
+    chickadee.window.commands.run("new_chat")
+    assert view.isHidden()
+    view.restyle()  # what comes meanwhile finds it in order
+    view.retranslate()
+    qtbot.waitUntil(lambda: not isValid(view))
+    assert not any(map(isValid, parts))
