@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,12 +14,14 @@ from PySide6.QtCore import QObject, QProcess, Signal
 from app.assistant.engine_end import EngineEnd
 from app.line_buffer import LineBuffer
 from app.processes import end_process, new_process
+from app.slices import slices
 from engine import protocol
 
 log = logging.getLogger(__name__)
 stderr_log = logging.getLogger("engine.stderr")
 GRACE_MS = 1500
 REMEMBERED_LINES = 20
+SLICE_SECONDS = 0.003
 
 
 def engine_command() -> list[str]:
@@ -40,6 +43,7 @@ class EngineClient(QObject):
         self._command = list(command or engine_command())
         self._process: QProcess | None = None
         self._killed = False
+        self._unread: deque[bytes] = deque()
 
     @property
     def running(self) -> bool:
@@ -51,6 +55,7 @@ class EngineClient(QObject):
 
     def start(self) -> None:
         self._lines, self._errors = LineBuffer(), LineBuffer()
+        self._unread.clear()
         self._killed = False
         self._said: deque[str] = deque(maxlen=REMEMBERED_LINES)
         process = self._process = new_process(self)
@@ -73,6 +78,7 @@ class EngineClient(QObject):
 
     def close(self) -> None:
         """End the engine: close its stdin, which it takes as a request to end, then terminate, then kill."""
+        self._unread.clear()
         process, self._process = self._process, None
         if process is None:
             return
@@ -82,12 +88,23 @@ class EngineClient(QObject):
     def _read(self) -> None:
         if self._process is None:
             return
-        for line in self._lines.feed(bytes(self._process.readAllStandardOutput().data())):
-            try:
-                event = protocol.decode_event(line)
-            except protocol.ProtocolError as error:
-                log.warning("a line from the engine was ignored: %s: %r", error, line[:200])
-                continue
+        self._unread += self._lines.feed(bytes(self._process.readAllStandardOutput().data()))
+        if self._tell_next():
+            slices().add(self, self._tell_next)
+
+    def _tell_next(self) -> bool:
+        """Of what was read, as much as a slice has time for: hundreds of tokens may come at once. Is there more?"""
+        until = time.perf_counter() + SLICE_SECONDS
+        while self._unread and time.perf_counter() < until:
+            self._tell(self._unread.popleft())
+        return bool(self._unread)
+
+    def _tell(self, line: bytes) -> None:
+        try:
+            event = protocol.decode_event(line)
+        except protocol.ProtocolError as error:
+            log.warning("a line from the engine was ignored: %s: %r", error, line[:200])
+        else:
             self.received.emit(event)
 
     def _read_errors(self) -> None:
@@ -100,6 +117,8 @@ class EngineClient(QObject):
 
     def _finished(self, exit_code: int, status: QProcess.ExitStatus) -> None:
         self._read()
+        while self._tell_next():
+            continue
         self._read_errors()
         said = "\n".join(self._said)
         if status == QProcess.ExitStatus.CrashExit and sys.platform != "win32":

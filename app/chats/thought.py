@@ -142,7 +142,10 @@ class ThoughtSplitter:
 
 def _overlap(text: str, marker: str) -> int:
     """Length of the longest end of `text` that begins `marker`, or is all of it."""
-    return next((size for size in range(min(len(marker), len(text)), 0, -1) if text.endswith(marker[:size])), 0)
+    at = text.find(marker[0], max(0, len(text) - len(marker)))  # asked for every token: most have no such sign
+    while at >= 0 and not marker.startswith(text[at:]):
+        at = text.find(marker[0], at + 1)
+    return len(text) - at if at >= 0 else 0
 
 
 def _in_code(text: str) -> bool:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
+from app.assistant.engine_client import EngineClient
+from app.assistant.engine_end import EngineEnd
 from app.composer.status_line import lines_of
 from app.folders import Folders
 from app.wiring import Chickadee
+from engine.protocol import Text, encode
 from tests.app.conftest import Opener
 from tests.app.test_window import SECONDS, Ask, done, last_text, stored
 
@@ -115,3 +119,14 @@ def test_a_model_for_another_library_is_loaded_by_a_new_engine(
     assert chickadee.client.pid != first
     assert phases <= {("loading", None), ("starting", None), ("ready", None)}
     assert "Computed by ik_llama.cpp with 2 threads" in lines_of(chickadee.assistant.standing)
+
+
+def test_a_burst_of_events_is_told_whole_and_in_order_before_the_end(qtbot: QtBot) -> None:
+    lines = "".join(encode(Text(1, str(number))).decode() for number in range(3000))
+    client = EngineClient([sys.executable, "-c", f"import sys; sys.stdout.write({lines!r})"])
+    told: list[object] = []
+    client.received.connect(told.append)
+    client.ended.connect(told.append)
+    client.start()
+    qtbot.waitUntil(lambda: bool(told) and isinstance(told[-1], EngineEnd), timeout=SECONDS)
+    assert told[:-1] == [Text(1, str(number)) for number in range(3000)]
