@@ -10,6 +10,7 @@ from models.header import Header
 from training.options import Options
 
 FLOAT = 4  # bytes
+PROGRAM = 400_000_000  # bytes of PyTorch itself, and of what comes and goes
 TRAINED = 4  # floats of a weight that is trained: itself, its gradient, and two averages of AdamW
 SHORT = 0.5  # floats of a number in bfloat16
 ROWS = 256  # of logits that are there at once (`training.losses`)
@@ -30,7 +31,7 @@ def estimate(header: Header, d: Dimensions, options: Options, frozen: int) -> in
     if options.bf16:
         teacher, short = int(teacher * SHORT), 2 * SHORT * trained  # the weights while a step computes, and gradients
     working = max(activations + logits + short, header.parameters)
-    return int(FLOAT * (TRAINED * trained + frozen + teacher + working))
+    return PROGRAM + int(FLOAT * (TRAINED * trained + frozen + teacher + working))
 
 
 def refuse_if_too_large(needed: int) -> None:

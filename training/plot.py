@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -54,24 +55,35 @@ def diagrams(entries: Sequence[dict[str, Any]]) -> list[Diagram]:
     layer = next((f"layer {entry['layer']}" for entry in entries if entry["kind"] == "began"), "the layer")
     found = [
         Diagram(
-            f"Tokens of which {layer} says what the last layer says",
+            f"Tokens that {layer} says as the last one",
             smooth(_of(steps, "agreement")),
             _of(judged, "agreement"),
             "{:.0%}".format,
         ),
         Diagram(
-            "Last layer: KL divergence from the model before, nats a token",
+            "Last layer: KL to the model before, nats",
             smooth(_of(steps, "drift")),
             _of(judged, "drift"),
             "{:.3g}".format,
         ),
-        Diagram("Last layer: perplexity", [], _of(judged, "perplexity"), "{:.3g}".format, from_zero=False),
+        Diagram(
+            "Last layer: perplexity of the answers", [], _of(judged, "perplexity"), "{:.3g}".format, from_zero=False
+        ),
     ]
     return [each for each in found if each.learned or each.held_out]
 
 
 def _of(rows: Sequence[dict[str, Any]], name: str) -> Points:
     return [(row["number"], row[name]) for row in rows if row.get(name) is not None]
+
+
+def ladder(low: float, high: float) -> list[float]:
+    """Four to eight round numbers, evenly apart, the first not above `low` and the last not below `high`."""
+    room = (high - low) or 1.0
+    power = 10.0 ** math.floor(math.log10(room / 4))
+    rung = next(power * times for times in (1, 2, 2.5, 5, 10) if room / (power * times) <= 6)
+    first, last = math.floor(low / rung), math.ceil(high / rung)
+    return [rung * i for i in range(first, max(last, first + 1) + 1)]
 
 
 def smooth(points: Points) -> list[tuple[float, float]]:
@@ -82,39 +94,42 @@ def smooth(points: Points) -> list[tuple[float, float]]:
 
 def picture(drawn: Sequence[Diagram]) -> str:
     height = HEIGHT * len(drawn)
-    parts = [svg for i, each in enumerate(drawn) for svg in _diagram(each, i * HEIGHT)]
+    right = max(x for each in drawn for x, _ in [*each.learned, *each.held_out]) or 1
+    parts = [svg for i, each in enumerate(drawn) for svg in _diagram(each, right, i * HEIGHT)]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" '
-        f'font-family="sans-serif" font-size="12" fill="{INK}">\n<rect width="100%" height="100%" fill="#ffffff"/>\n'
-        + "\n".join(parts)
-        + "\n</svg>\n"
+        f'font-family="sans-serif" font-size="12" fill="{INK}">\n'
+        f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>\n' + "\n".join(parts) + "\n</svg>\n"
     )
 
 
-def _diagram(drawn: Diagram, top: int) -> list[str]:
-    points = [*drawn.learned, *drawn.held_out]
-    right = max(x for x, _ in points) or 1
-    low, high = (f(y for _, y in points) for f in (min, max))
-    low = 0.0 if drawn.from_zero else low
-    room = (high - low) * 0.1 or 1.0
-    low, high = low if drawn.from_zero else low - room, high + room
+def _diagram(drawn: Diagram, right: float, top: int) -> list[str]:
+    values = [y for _, y in [*drawn.learned, *drawn.held_out]]
+    low = 0.0 if drawn.from_zero else min(values)
+    rungs = ladder(low, max(values))
+    low, high = rungs[0], rungs[-1]
 
     def place(x: float, y: float) -> tuple[float, float]:
         across = LEFT + x / right * (WIDTH - LEFT - RIGHT)
         return across, top + TOP + (high - y) / (high - low) * (HEIGHT - TOP - BOTTOM)
 
     parts = [f'<text x="{LEFT}" y="{top + 18}" font-weight="bold">{drawn.title}</text>']
-    for i in range(5):
-        value = low + (high - low) * i / 4
+    for value in rungs:
         _, y = place(0, value)
         parts.append(f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="{GRID}"/>')
         parts.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{drawn.label(value)}</text>')
-    for i in range(5):
-        x, y = place(right * i / 4, low)
-        parts.append(f'<text x="{x:.1f}" y="{y + 16:.1f}" text-anchor="middle">{right * i / 4:.0f}</text>')
+    for step in ladder(0, right):
+        if step <= right:
+            x, y = place(step, low)
+            parts.append(f'<text x="{x:.1f}" y="{y + 16:.1f}" text-anchor="middle">{step:.0f}</text>')
+    parts.append(f'<text x="{LEFT - 6}" y="{place(0, low)[1] + 16:.1f}" text-anchor="end">step</text>')
     for line, colour, width in ((drawn.learned, LEARNED, 1.5), (drawn.held_out, HELD_OUT, 2.5)):
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in line))
         parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{width}"/>')
+    parts += [
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{HELD_OUT}"/>'
+        for x, y in (place(*point) for point in drawn.held_out)
+    ]
     keys = [(HELD_OUT, "held-out chats")] + ([(LEARNED, "learned chats")] if drawn.learned else [])
     for i, (colour, name) in enumerate(keys):
         parts.append(

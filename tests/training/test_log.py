@@ -72,3 +72,12 @@ def test_nothing_to_draw_yet(tmp_path, capsys):
 
 def test_a_mean_of_the_last_steps():
     assert plot.smooth([(1, 2.0), (2, 4.0)]) == [(1, 2.0), (2, 3.0)]
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 0), (0, 0.37), (5.16, 5.61), (0, 400), (-3, 1e-3), (1e6, 2e6)])
+def test_round_numbers_beside_the_lines(low, high):
+    rungs = plot.ladder(low, high)
+    assert 2 <= len(rungs) <= 8
+    assert rungs[0] <= low
+    assert rungs[-1] >= high
+    assert all(float(f"{rung:.2g}") == pytest.approx(rung) for rung in rungs if high < 1000)
