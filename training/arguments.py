@@ -23,7 +23,7 @@ def parse(arguments: list[str] | None, description: str) -> argparse.Namespace:
         "--steps",
         type=int,
         default=defaults.steps,
-        help=f"a training that was stopped may go on, or end, with others (default: {defaults.steps})",
+        help=f"a training that was stopped may go on with others, and another rate (default: {defaults.steps})",
     )
     add("--rate", type=float, default=defaults.rate, help=f"learning rate (default: {defaults.rate:g})")
     add("--warm-up", type=float, default=defaults.warm_up, help=f"share of the steps (default: {defaults.warm_up})")
@@ -53,6 +53,12 @@ def parse(arguments: list[str] | None, description: str) -> argparse.Namespace:
         action="store_true",
         help="compute in bfloat16, weights stay in float32: two to three times as fast on processors with AVX-512 BF16 "
         "or AMX (lscpu names them), slower on others",
+    )
+    add(
+        "--quantise",
+        choices=("Q8_0", "F16"),
+        help="of the result (default: as the model). The weights of a Q4 file begin in the middle of coarse steps, and "
+        "fall back there unless they learn for long: Q8_0 keeps what a short training did",
     )
     add(
         "--rounded",

@@ -26,7 +26,7 @@ from training.options import Options
 from training.rounding import rounded
 from training.weights import replace
 
-FREE = {"steps", "judged_every"}  # options that a training may go on with others of
+FREE = {"steps", "rate", "judged_every"}  # options that a training may go on with others of
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +73,9 @@ class Training:
         self.optimiser = torch.optim.AdamW(self.trained, lr=options.rate, weight_decay=options.weight_decay, fused=True)
 
     def run(self) -> Iterator[Step | Judgement]:
-        """Steps until all are done, each yielded when the weights have changed; judgements before the first of them,
+        """Steps until all are done, each yielded when the weights have changed; judgements at the beginning,
         every so many and after the last."""
-        if not self.done:
-            yield from self.judged()
+        yield from self.judged()
         for number, batch in enumerate(islice(plan(self.examples, self.options), self.done, None), self.done):
             if number >= self.options.steps:
                 break

@@ -55,7 +55,7 @@ def train(given: argparse.Namespace, options: Options) -> int:
     from training.loop import Training
     from training.memory import estimate, refuse_if_too_large
     from training.model import Decoder, is_upper
-    from training.weights import read_weights
+    from training.weights import read_weights, stored
 
     header = read_header(given.model)
     d = checked(header, options)
@@ -66,15 +66,15 @@ def train(given: argparse.Namespace, options: Options) -> int:
     refuse_if_too_large(needed)
     learned, held_out = examples_of(given, options, header)
     weights = read_weights(given.model)
-    kinds = {tensor.name: tensor.type for tensor in header.tensors}
+    file_type, kinds = stored(header, given.quantise)
     training = Training(Decoder(d, weights), Decoder(d, weights), learned, options, held_out, kinds)
     checkpoint = given.out.with_name(f"{given.out.name}.checkpoint")
     if checkpoint.exists():
         training.resume(checkpoint)
         say(f"going on after step {training.done} of {checkpoint.name}")
-    if not run(training, checkpoint, given.out.with_name(f"{given.out.name}.log.jsonl")):
+    if not run(training, checkpoint, given.out.with_name(f"{given.out.name}.log.jsonl"), given.quantise):
         return 2
-    finish(training.model.arrays(), weights, given, options)
+    finish(training.model.arrays(), weights, given, options, file_type)
     checkpoint.unlink(missing_ok=True)
     return 0
 
@@ -116,14 +116,14 @@ def examples_of(given: argparse.Namespace, options: Options, header: Header) -> 
     return found, judged
 
 
-def run(training: object, checkpoint: Path, log: Path) -> bool:
+def run(training: object, checkpoint: Path, log: Path, quantise: str | None) -> bool:
     """To the end, or until Ctrl-C or the end of the process; saves a checkpoint then, and every few minutes."""
     from training.log import Log
     from training.loop import Step, Training
 
     assert isinstance(training, Training)
     steps, written, saved = training.options.steps, Log(log, training.done), time.monotonic()
-    written.add("began", {"number": training.done, **asdict(training.options)})
+    written.add("began", {"number": training.done, "quantise": quantise or "as it was", **asdict(training.options)})
     if training.done >= steps:
         say(f"{training.done} steps are done, {steps} are asked for: the model is written as it is")
     with ending() as ended:
@@ -171,17 +171,17 @@ def described(seen: object, steps: int) -> str:
     )
 
 
-def finish(trained: object, weights: object, given: argparse.Namespace, options: Options) -> None:
-    """Write the model, quantised as it was."""
+def finish(trained: object, weights: object, given: argparse.Namespace, options: Options, file_type: int) -> None:
+    """Write the model; `file_type`: llama.cpp's number for how it is quantised."""
     from engine.llama.quantise import quantise
-    from training.weights import file_type, replace, write_weights
+    from training.weights import replace, write_weights
 
     assert isinstance(trained, dict)
     assert isinstance(weights, dict)
     with tempfile.TemporaryDirectory(prefix=f".{given.out.name}.", dir=given.out.parent) as folder:
         plain, small = Path(folder) / "plain.gguf", Path(folder) / "quantised.gguf"
         write_weights(plain, given.model, weights | trained, options.layer)
-        quantise(plain, small, file_type(given.model), given.threads or default_threads())
+        quantise(plain, small, file_type, given.threads or default_threads())
         replace(small, given.out)
     say(f"written: {given.out}. Try it: python -m engine calibrate --midlayer --model {given.out}")
 

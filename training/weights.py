@@ -14,8 +14,13 @@ from numpy.typing import NDArray
 
 from engine.exits import KEY
 from models.failures import Failure
+from models.header import Header
 
 Arrays = dict[str, NDArray[np.float32]]
+QUANTISED = {  # by a name: of a file, and of its matrices
+    "Q8_0": (gguf.LlamaFileType.MOSTLY_Q8_0, gguf.GGMLQuantizationType.Q8_0),
+    "F16": (gguf.LlamaFileType.MOSTLY_F16, gguf.GGMLQuantizationType.F16),
+}
 OURS = {"general.architecture", "general.file_type", "general.quantization_version", KEY}  # written anew
 
 
@@ -90,3 +95,14 @@ def replace(made: Path, path: Path) -> None:
         os.fsync(file.fileno())
     made.chmod(0o644)
     made.replace(path)
+
+
+def stored(header: Header, quantise: str | None) -> tuple[int, dict[str, int]]:
+    """How a file is quantised that is asked for by a name of QUANTISED, or that is as the model's own is: llama.cpp's
+    number, and ggml's types of its tensors."""
+    if quantise is None:
+        return file_type(header.path), {tensor.name: tensor.type for tensor in header.tensors}
+    of_file, of_matrix = QUANTISED[quantise]
+    return int(of_file), {
+        tensor.name: int(of_matrix) if len(tensor.shape) > 1 else tensor.type for tensor in header.tensors
+    }
