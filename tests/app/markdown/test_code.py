@@ -9,6 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from app.look import theme
 from app.look.theme import DARK, LIGHT
+from app.markdown.code_colours import COLUMNS
 from app.markdown.code_view import CodeView
 from app.transcript.answer_view import AnswerView
 
@@ -141,3 +142,15 @@ def test_a_code_block_is_as_high_as_its_lines(qtbot: QtBot) -> None:
         view.show()
     view.resize(500, view.heightForWidth(500))
     assert view.text.verticalScrollBar().maximum() == 0
+
+
+def test_the_colours_of_a_long_line_end_where_few_look(qtbot: QtBot) -> None:
+    view = CodeView()
+    qtbot.addWidget(view)
+    view.set_code("[" + "1234567, " * 40 + "0]", "json")
+
+    def last() -> int:
+        return max((form.start for form in view.text.document().begin().layout().formats()), default=0)
+
+    qtbot.waitUntil(lambda: last() > 0)
+    assert COLUMNS - 10 < last() < COLUMNS
