@@ -12,13 +12,13 @@ def question_of(unsent: Unsent) -> str:
     if unsent.no_room:
         return tr("This chat leaves no room for files. Start a new chat with them, or remove them.")
     if unsent.fit == "too_much":
-        total = sum((item.tokens or 0) + HEADING for item in unsent.items)
+        room = max(0, unsent.room - HEADING * len(unsent.items))  # the chips count the text alone
         return tr_n(
             "The file has {tokens} tokens, {room} fit beside this chat.",
             "The {n} files have {tokens} tokens, {room} fit beside this chat.",
             len(unsent.items),
-            tokens=f"{total:,}",
-            room=f"{unsent.room:,}",
+            tokens=f"{unsent.tokens or 0:,}",
+            room=f"{room:,}",
         )
     if unsent.fit == "best":
         return tr("The parts that match your question best will be sent.")

@@ -53,6 +53,7 @@ class Attaching(QObject):
         self._background = Background(self)
         self._conversation: Conversation | None = None
         self._matching = self._hurry = False
+        self._asked = False  # a message waits for what is to be done with files that do not fit
         self._model: ModelInfo | None = None
         self._refused: list[Saying] = []
         composer = window.composer
@@ -73,7 +74,7 @@ class Attaching(QObject):
         if self._conversation is not None:
             self._unsent.keep(self._conversation, files=False)
         self._conversation = conversation
-        self._hurry = False
+        self._hurry = self._asked = False
         self._composer.set_text(self._unsent.of(conversation).text)
         self._fit(conversation)
 
@@ -100,6 +101,7 @@ class Attaching(QObject):
     def attach(self, paths: Iterable[Path]) -> None:
         """Read the files and put them beside the message."""
         conversation = self._current()
+        self._asked = False
         unsent, self._refused = self._unsent.of(conversation), []
         for path in paths:
             if len(unsent.items) >= MOST_FILES:
@@ -143,8 +145,11 @@ class Attaching(QObject):
             self._unsent.keep(self._current())
 
     def choose(self, choice: str) -> None:
-        """What to do with files that do not fit: `best`, `beginning`, `remove` the largest, or `ask` again."""
+        """What to do with files that do not fit: `best`, `beginning`, `remove` the largest, or `ask` again.
+
+        Where the question came up at sending, the choice of what to send sends it."""
         unsent = self._unsent.of(self._current())
+        sends, self._asked = self._asked and choice in ("best", "beginning"), False
         if choice == "remove" and unsent.items:
             self.remove(max(unsent.items, key=lambda item: item.tokens or 0))
         elif choice in ("best", "beginning"):
@@ -153,6 +158,8 @@ class Attaching(QObject):
             unsent.fit = "too_much"
         self._show()
         self._composer.setFocus()
+        if sends:
+            self._composer.submit()
 
     def send(self, text: str) -> None:
         """Send the text with the files, or put it back where something stands in the way."""
@@ -164,6 +171,7 @@ class Attaching(QObject):
         elif unsent.fit == "too_much":
             self._composer.set_text(text)
             self._composer.tray.ask_now()
+            self._asked = True
         elif unsent.fit in ("best", "beginning"):
             self._match(conversation, text)
         else:
@@ -272,7 +280,7 @@ class Attaching(QObject):
         self._composer.refresh()
 
     def _typed(self) -> None:
-        self._hurry = False  # whoever goes on writing has changed his mind
+        self._hurry = self._asked = False  # whoever goes on writing has changed his mind
         if self._conversation is not None:
             self._unsent.of(self._conversation).text = self._composer.text.toPlainText()
             self._unsent.keep_soon(self._conversation)

@@ -199,15 +199,14 @@ def test_what_does_not_fit_is_asked_and_the_best_parts_are_sent(
 ) -> None:
     attach(chickadee, qtbot, file(tmp_path, "book.txt", BOOK))
     tray = chickadee.window.composer.tray
-    assert tray.question.text().startswith(f"The file has {len(BOOK) // 4 + 24:,} tokens, ")
+    assert tray.question.text().startswith(f"The file has {len(BOOK) // 4:,} tokens, ")
     ask(chickadee, "What did bird 77 do?")
     assert chickadee.window.composer.text.toPlainText() == "What did bird 77 do?"
     assert chickadee.shelf.current.messages == []
     best, beginning, remove = (button for button in tray.choices.widgets if isinstance(button, QPushButton))
     assert [b.text() for b in (beginning, remove)] == ["Send what fits from the beginning", "Remove"]
     qtbot.keyClick(best, Qt.Key.Key_Return)  # Return in the message has led the focus to the choice
-    assert tray.question.text() == "The parts that match your question best will be sent."
-    qtbot.keyClick(chickadee.window.composer.text, Qt.Key.Key_Return)
+    assert tray.question.text() == "The parts that match your question best will be sent."  # at once, as it was asked
     qtbot.waitUntil(lambda: answered(chickadee), timeout=SECONDS)
     (sent,) = generated(requests)
     assert "The bird number 77 sang" in sent.messages[-1].content
@@ -227,7 +226,10 @@ def test_what_does_not_fit_is_asked_and_the_best_parts_are_sent(
 def test_the_choice_can_be_another_one(chickadee: Chickadee, ask: Ask, qtbot: QtBot, tmp_path: Path) -> None:
     attach(chickadee, qtbot, file(tmp_path, "book.txt", BOOK))
     tray = chickadee.window.composer.tray
-    tray.chosen.emit("beginning")
+    chickadee.window.composer.text.setPlainText("Not yet")
+    tray.chosen.emit("beginning")  # nobody has asked for it to be sent
+    assert chickadee.shelf.current.messages == []
+    chickadee.window.composer.text.clear()
     (change,) = tray.choices.widgets
     assert isinstance(change, QPushButton)
     qtbot.mouseClick(change, Qt.MouseButton.LeftButton)
