@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLabel, QLineEdit, QVBoxLayout, QWidget
@@ -11,13 +12,14 @@ from app.chats.chat_options import ChatOptions
 from app.look.theme import SIZES
 from app.open_chats.persona import Persona
 from app.settings.schema import ANSWER
-from app.settings.setting import Value
+from app.settings.setting import Setting, Value
 from app.settings_view.page import Page, Sheet, button, fit, inset, label
 from app.settings_view.setting_controls import Choice
 from app.settings_view.setting_row import SettingRow
-from app.words import Saying, said, tr
+from app.words import Saying, mark, said, tr
 
 OWN_VALUES = "\0"  # the entry for a chat that follows no persona; no name has a zero
+INSTRUCTIONS = mark("Standing instructions that the model reads before this chat.")
 
 
 class ChatPanel(Sheet):
@@ -46,7 +48,7 @@ class ChatPanel(Sheet):
         self.name = QLineEdit(self)
         self.problem = label("problem", self)
         self._said: Saying = ""
-        self.rows = {setting.name: SettingRow(setting, self) for setting in ANSWER}
+        self.rows = {setting.name: SettingRow(_for_chat(setting), self) for setting in ANSWER}
         for row in self.rows.values():
             row.changed.connect(self.changed)
             row.reset.connect(lambda name: self.changed.emit(name, None))
@@ -165,3 +167,8 @@ class ChatPanel(Sheet):
         layout.addLayout(inset(self.problem, wide=self.problem))
         layout.addWidget(page, 1)
         layout.addLayout(inset(None, self.close_button))
+
+
+def _for_chat(setting: Setting) -> Setting:
+    """Its help speaks of every chat where it is one of the settings."""
+    return replace(setting, help=INSTRUCTIONS) if setting.key == "system_prompt" else setting

@@ -175,10 +175,14 @@ class ChatList(QListView):
 
     def selected_chats(self) -> list[str]:
         """The ids of the selected chats, in the order of the list."""
+        return [row.id for row in self.selected_rows()]
+
+    def selected_rows(self) -> list[Row]:
+        """Those of chats, in their order."""
         selection = self.selectionModel().selection()
         spans = sorted((span.top(), span.bottom()) for span in map(selection.at, range(selection.size())))
         rows = (row for first, last in spans for row in self.rows.rows[first : last + 1])
-        return [row.id for row in rows if row.kind == "chat"]
+        return [row for row in rows if row.kind == "chat"]
 
     def current_row(self) -> Row | None:
         return self.row_at(self.currentIndex())

@@ -14,9 +14,9 @@ from app.words import tr, tr_n
 Ask = Callable[[str, list[str], object], object]  # what is asked for, of which chats, and a folder's id
 
 
-def chat_menu(parent: QWidget, row: Row, ids: list[str], folders: Sequence[Row], ask: Ask) -> QMenu:
-    """The menu of the chats `ids`, `row` being the one that was clicked."""
-    menu = _menu(parent)
+def chat_menu(parent: QWidget, row: Row, rows: Sequence[Row], folders: Sequence[Row], ask: Ask) -> QMenu:
+    """The menu of the chats `rows`, `row` being the one that was clicked."""
+    menu, ids = _menu(parent), [each.id for each in rows]
     many = len(ids) > 1
     if not many:
         _add(menu, tr("Rename"), lambda: ask("rename", ids, None))
@@ -28,7 +28,7 @@ def chat_menu(parent: QWidget, row: Row, ids: list[str], folders: Sequence[Row],
     if folders:
         into.addSeparator()
     _add(into, tr("New folder…"), lambda: ask("new_folder", ids, None))
-    if row.folder_id is not None or many:
+    if any(each.folder_id is not None for each in rows):
         _add(menu, tr("Take out of folder"), lambda: ask("move", ids, None))
     menu.addSeparator()
     _add(menu, tr("Export…"), lambda: ask("export", ids, None))

@@ -238,8 +238,9 @@ class Sidebar(QFrame):
         if row.kind == "folder":
             menu = folder_menu(self, row, self.asked.emit)
         else:
-            chosen = self.list.selected_chats()
-            menu = chat_menu(self, row, chosen if row.id in chosen else [row.id], self._folders, self.asked.emit)
+            chosen = self.list.selected_rows()
+            rows = chosen if row.id in [each.id for each in chosen] else [row]
+            menu = chat_menu(self, row, rows, self._folders, self.asked.emit)
         menu.popup(self.list.viewport().mapToGlobal(at))
 
     def _words(self) -> QLabel:

@@ -2802,6 +2802,11 @@
   </message>
   <message>
     <location filename="../../app/settings_view/chat_panel.py"/>
+    <source>Standing instructions that the model reads before this chat.</source>
+    <translation>模型在本次对话之前会读到的固定指令。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/chat_panel.py"/>
     <source>This chat</source>
     <translation>此对话</translation>
   </message>

@@ -236,6 +236,16 @@ def test_deleted_chats_come_back_or_go_for_good(filled: Chickadee, qtbot: QtBot,
 def test_the_menus_offer_what_fits(filled: Chickadee, qtbot: QtBot) -> None:
     sidebar = filled.window.sidebar
     choose(filled, "1", "2")
+    menus = menus_at(filled)
+    assert menus == [["Pin", "Move to folder", "Export…", "Delete 2 chats"], []]
+    sidebar.asked.emit("new_folder", ["2"], None)
+    choose(filled, "1", "2")
+    assert menus_at(filled)[0] == ["Pin", "Move to folder", "Take out of folder", "Export…", "Delete 2 chats"]
+
+
+def menus_at(filled: Chickadee) -> list[list[str]]:
+    """Of the chat 1, and of where there is none."""
+    sidebar = filled.window.sidebar
     menus: list[list[str]] = []
     for place in (sidebar.list.visualRect(index(filled, "1")).center(), QPoint(5, 5)):
         sidebar.list.customContextMenuRequested.emit(place)
@@ -243,7 +253,7 @@ def test_the_menus_offer_what_fits(filled: Chickadee, qtbot: QtBot) -> None:
         menus.append([action.text() for action in menu.actions() if action.text()] if menu else [])
         if menu:
             menu.close()
-    assert menus == [["Pin", "Move to folder", "Take out of folder", "Export…", "Delete 2 chats"], []]
+    return menus
 
 
 def test_the_palette_finds_words_in_messages(filled: Chickadee, qtbot: QtBot) -> None:
