@@ -62,7 +62,7 @@ class BinDialog(QDialog):
         self.resize(SIZES.dialog, SIZES.dialog_height * 2 // 3)
 
     def show_chats(self, deleted: Deleted, now: float | None = None) -> None:
-        """List these, the latest deleted first; with none the dialog has nothing more to say."""
+        """List these, the latest deleted first."""
         now = now or time.time()
         self.list.clear()
         for chat, moment in deleted:
@@ -72,6 +72,7 @@ class BinDialog(QDialog):
             self.list.addItem(item)
         if self.list.count():
             self.list.setCurrentRow(0)
+        self._hint()
         self._forget()
 
     def chosen(self) -> list[str]:
@@ -80,13 +81,17 @@ class BinDialog(QDialog):
 
     def retranslate(self) -> None:
         self.setWindowTitle(tr("Recently deleted"))
-        self.hint.setText(tr("Deleted chats are kept here for 30 days. Then nothing of them is left."))
+        self._hint()
         self.list.setAccessibleName(tr("Deleted chats"))
         self.restore.setText(tr("Restore"))
         self.delete.setText(tr("Delete for good…"))
         self.delete_all.setText(tr("Delete all for good…"))
         self.really.setText(tr("Delete for good"))
         self.keep.setText(tr("Keep"))
+
+    def _hint(self) -> None:
+        kept = tr("Deleted chats are kept here for 30 days. Then nothing of them is left.")
+        self.hint.setText(kept if self.list.count() else tr("No deleted chats. They would be kept here for 30 days."))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Delete and self.chosen():

@@ -2939,6 +2939,11 @@
   </message>
   <message>
     <location filename="../../app/sidebar/bin_dialog.py"/>
+    <source>No deleted chats. They would be kept here for 30 days.</source>
+    <translation>没有已删除的对话。删除后会在这里保留 30 天。</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
     <source>Recently deleted</source>
     <translation>最近删除</translation>
   </message>

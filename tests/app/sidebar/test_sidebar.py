@@ -223,6 +223,8 @@ def test_deleted_chats_come_back_or_go_for_good(filled: Chickadee, qtbot: QtBot,
     assert dialog.list.count() == 0
     assert sidebar.bin_button.isHidden()
     assert restored in [chat.id for chat in filled.shelf.chats()]
+    assert dialog.hint.text().startswith("No deleted chats.")
+    assert not dialog.restore.isEnabled()
     gone = {"1", "2", "3"} - {restored}
 
     def stands(number: str) -> bool:
