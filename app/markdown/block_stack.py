@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QWidget
@@ -299,10 +299,10 @@ def _gap_below(part: Part) -> int:
     return SIZES.gap_m + (SIZES.gap if not isinstance(part, ProseView) else 0)
 
 
-def delete_slowly(widget: QWidget) -> None:
-    """Hide the widget now and delete it part by part: hundreds of texts at once take longer than a frame."""
+def delete_slowly(widget: QWidget, stacks: Iterable[BlockStack]) -> None:
+    """Hide the widget now and delete it, the `stacks` in it part by part: hundreds of texts at once take longer than a
+    frame."""
     widget.hide()
-    stacks = [widget] if isinstance(widget, BlockStack) else widget.findChildren(BlockStack)
     parts = [part for stack in stacks for part in stack.give_up()]
 
     def step() -> bool:

@@ -182,7 +182,7 @@ class BlockSplitter:
         assert self._fence
         mark = self._fence[2]
         stripped = line.strip()
-        if len(stripped) >= len(mark) and set(stripped) == {mark[0]}:
+        if stripped.startswith(mark) and set(stripped) == {mark[0]}:
             self._finish()
         else:
             self._lines.append(line)

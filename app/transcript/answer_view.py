@@ -41,6 +41,12 @@ class AnswerView(QWidget):
         return [part for section in self.sections if isinstance(section, BlockStack) for part in section.parts]
 
     @property
+    def stacks(self) -> list[BlockStack]:
+        """What the text and the unfolded thoughts are laid out in."""
+        bodies = (section.body if isinstance(section, ThoughtView) else section for section in self.sections)
+        return [body for body in bodies if body is not None]
+
+    @property
     def thoughts(self) -> list[ThoughtView]:
         return [section for section in self.sections if isinstance(section, ThoughtView)]
 

@@ -190,7 +190,7 @@ class MessageColumn(SelectionScope):
         view = self._live.pop(id)
         self._dirty.discard(id)
         self._filling.discard(id)
-        delete_slowly(view)
+        delete_slowly(view, view.stacks)
 
     def _stack(self, row: int, view: MessageView) -> None:
         """Tab leads from message to message in their order, whenever their views were made."""

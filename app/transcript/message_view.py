@@ -104,6 +104,13 @@ class MessageView(QWidget):
         """Is all of it laid out?"""
         return isinstance(self.body, ProseView) or self.body.filled
 
+    @property
+    def stacks(self) -> list[BlockStack]:
+        """What its text is laid out in."""
+        if isinstance(self.body, AnswerView):
+            return self.body.stacks
+        return [self.body] if isinstance(self.body, BlockStack) else []
+
     def grow(self, piece: str) -> None:
         self._text += piece
         if isinstance(self.body, AnswerView):

@@ -133,7 +133,7 @@ class ThoughtView(QWidget):
         if unfolded:
             self._unfold()
         elif self._body is not None:
-            delete_slowly(self._body)
+            delete_slowly(self._body, [self._body])
             self._body = None
         self._frame.setVisible(unfolded)
         self._say()

@@ -22,6 +22,7 @@ from pytestqt.qtbot import QtBot
 
 from app.look.theme import DARK, LIGHT, SIZES, Theme, contrast, stylesheet
 from app.resources import asset
+from app.slices import slices
 from app.wiring import Chickadee
 
 Ask = Callable[[Chickadee, str], None]
@@ -117,7 +118,7 @@ def with_chat(chickadee: Chickadee, qtbot: QtBot, ask: Ask) -> Chickadee:
     ask(chickadee, "Hello")
     qtbot.waitUntil(lambda: not chickadee.shelf.current.busy)
     ask(chickadee, "many")
-    qtbot.waitUntil(lambda: not chickadee.shelf.current.busy)
+    qtbot.waitUntil(lambda: not chickadee.shelf.current.busy and not slices()._steps)  # laid out, too
     return chickadee
 
 
