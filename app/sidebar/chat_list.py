@@ -124,6 +124,7 @@ class ChatList(QListView):
         self.rows = ChatModel()
         self._waiting: tuple[Sequence[Row], str] | None = None
         self._filling = False
+        self._open = ""  # the id of the open chat
         self.setObjectName("chats")
         self.setModel(self.rows)
         self.setItemDelegate(RowDelegate(self))
@@ -149,7 +150,7 @@ class ChatList(QListView):
             self._waiting = (rows, current)
             return
         listed, at = {row.id for row in rows}, self.verticalScrollBar().value()
-        chosen = [id for id in self.selected_chats() if id in listed]
+        chosen, self._open = [id for id in self.selected_chats() if id in listed], current
         focus = self.current_row()
         self._filling = True
         self.rows.show(rows)
@@ -212,8 +213,14 @@ class ChatList(QListView):
             super().keyPressEvent(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        if event.button() != Qt.MouseButton.RightButton:  # a menu is asked for, no chat
+        if event.button() == Qt.MouseButton.RightButton:  # a menu is asked for, no chat
+            return
+        if self.indexAt(event.position().toPoint()).isValid():
             super().mousePressEvent(event)
+        else:  # beside the chats: none of many, but the open one stays marked
+            self._filling = True
+            self.select([self._open], self._open)
+            self._filling = False
 
     def closeEditor(self, editor: QWidget, hint: QAbstractItemDelegate.EndEditHint) -> None:
         super().closeEditor(editor, hint)

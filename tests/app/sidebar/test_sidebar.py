@@ -107,6 +107,17 @@ def test_the_open_chat_is_chosen_again_when_the_chosen_ones_are_gone(filled: Chi
     assert filled.window.sidebar.list.selected_chats() == ["0"]
 
 
+def test_a_click_beside_the_chats_leaves_the_open_one_marked(filled: Chickadee, qtbot: QtBot) -> None:
+    view = filled.window.sidebar.list
+    click(filled, qtbot, "2")
+    for chosen in (["2"], ["0", "1"]):
+        choose(filled, *chosen)
+        below = view.visualRect(view.rows.index(view.rows.rowCount() - 1)).bottomLeft() + QPoint(9, 9)
+        qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=below)
+        assert view.selected_chats() == ["2"]
+        assert filled.shelf.current.chat.id == "2"
+
+
 def test_the_selection_and_the_place_stay_when_the_list_changes(filled: Chickadee, qtbot: QtBot) -> None:
     view = filled.window.sidebar.list
     filled.shelf.library.save_chats(Chat(f"old {number}", updated_at=float(number)) for number in range(40))
