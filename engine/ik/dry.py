@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Self
 
 from engine.capi.context import MOST_ROWS, ContextOptions
+from engine.capi.dry import MIB, CDryModel, logged
 from engine.capi.trim import trim
 from engine.flash_attention import goes_with
 from engine.ik.context import context_params
@@ -28,10 +28,8 @@ from engine.ik.model import IkModel, largest_pass
 from engine.kv.ladder import SMALLEST, STEP
 from engine.protocol import FlashAttention
 from engine.sizes import ContextSizes, KVType, WeightSizes
-from models.header import Header
 from models.shapes import shapes_of
 
-MIB = 1 << 20
 WEIGHTS = re.compile(r"llm_load_tensors: .* buffer size = +([\d.]+) MiB")
 KV = re.compile(r"KV buffer size = +([\d.]+) MiB")
 COMPUTE = re.compile(r"compute buffer size = +([\d.]+) MiB")
@@ -41,31 +39,15 @@ FLOAT = 4  # bytes
 GRAPH = 26 * MIB
 
 
-class IkDryModel:
+class IkDryModel(CDryModel):
     """Implements `DrySizes`. Raises Failure for a file that is no chat model, as loading it would."""
 
     def __init__(self, path: Path, flash_attention: FlashAttention = "auto") -> None:
         with log.lines() as lines:
-            self.model = IkModel(path, dry=True)
+            super().__init__(IkModel(path, dry=True))
         self.flash_attention = flash_attention
         self.weights = weights(lines)
         self._contexts: dict[tuple[int, KVType, int], tuple[int, int] | None] = {}
-
-    @property
-    def header(self) -> Header:
-        return self.model.header
-
-    @property
-    def can_drop(self) -> bool:
-        return self.model.can_drop
-
-    @property
-    def n_ctx_train(self) -> int:
-        return self.model.n_ctx_train
-
-    @property
-    def n_vocab(self) -> int:
-        return self.model.vocabulary.n_tokens
 
     def context(self, n_ctx: int, kv_type: KVType = "f16", n_batch: int = 512) -> ContextSizes | None:
         if not goes_with(self.flash_attention, kv_type):
@@ -106,26 +88,16 @@ class IkDryModel:
         text = "\n".join(lines)
         if not COMPUTE.search(text) or not KV.search(text):
             raise RuntimeError(f"ik_llama.cpp no longer logs its buffer sizes as expected:\n{text}")
-        return _sum(KV, text), _sum(COMPUTE, text)
+        return logged(KV, text), logged(COMPUTE, text)
 
     def close(self) -> None:
-        self.model.close()
+        super().close()
         trim()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: object, value: object, trace: object) -> None:
-        self.close()
 
 
 def weights(lines: list[str]) -> WeightSizes:
     """Of what a load logged: all weights, a head that shares the embeddings' once more. No copy is made of them."""
-    size = _sum(WEIGHTS, "\n".join(lines))
+    size = logged(WEIGHTS, "\n".join(lines))
     if not size:
         raise RuntimeError("ik_llama.cpp no longer logs the weights' size as expected")
     return WeightSizes(file=size, repacked=size, plain=0, in_place=True)
-
-
-def _sum(pattern: re.Pattern[str], text: str) -> int:
-    return round(sum(float(size) for size in pattern.findall(text)) * MIB)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Self
 
 from engine.capi.context import ContextOptions
+from engine.capi.dry import CDryModel, logged
 from engine.flash_attention import goes_with
 from engine.llama.context import context_params
 from engine.llama.library import lib, log
@@ -19,9 +19,7 @@ from engine.llama.model import Model
 from engine.llama.repack import HEAD, repacked_sizes
 from engine.protocol import FlashAttention
 from engine.sizes import ContextSizes, KVType, WeightSizes
-from models.header import Header
 
-MIB = 1 << 20
 # Sliding windows and recurrent layers have caches of their own, a line each. An unallocated "KV buffer size" is 0.
 KV = re.compile(r"llama_(?:kv_cache|memory_recurrent)\w*: size = +([\d.]+) MiB")
 DSV4_STATE = re.compile(r"DSV4 .* state = .* size = +([\d.]+) MiB")
@@ -29,11 +27,11 @@ COMPUTE = re.compile(r"compute buffer size = +([\d.]+) MiB")
 OUTPUT = re.compile(r"output buffer size = +([\d.]+) MiB")
 
 
-class DryModel:
+class DryModel(CDryModel):
     """Implements `DrySizes`. Raises Failure for a file that is no chat model, as loading it would."""
 
     def __init__(self, path: Path, flash_attention: FlashAttention = "auto") -> None:
-        self.model = Model(path, dry=True)
+        super().__init__(Model(path, dry=True))
         self.flash_attention = flash_attention
         self.weights = self._weights()
         self._contexts: dict[ContextOptions, ContextSizes | None] = {}
@@ -44,22 +42,6 @@ class DryModel:
         replaced = sum(copies.values()) - (copies[HEAD] if tied else 0)  # a tied head's file tensor is still looked up
         file = self.model.size_bytes
         return WeightSizes(file=file, repacked=sum(copies.values()), plain=max(0, file - replaced))
-
-    @property
-    def header(self) -> Header:
-        return self.model.header
-
-    @property
-    def can_drop(self) -> bool:
-        return self.model.can_drop
-
-    @property
-    def n_ctx_train(self) -> int:
-        return self.model.n_ctx_train
-
-    @property
-    def n_vocab(self) -> int:
-        return self.model.vocabulary.n_tokens
 
     def context(self, n_ctx: int, kv_type: KVType = "f16", n_batch: int = 512) -> ContextSizes | None:
         if not goes_with(self.flash_attention, kv_type):
@@ -77,23 +59,10 @@ class DryModel:
         lib.llama_free(context)
         return parse(lines)
 
-    def close(self) -> None:
-        self.model.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: object, value: object, trace: object) -> None:
-        self.close()
-
 
 def parse(lines: Iterable[str]) -> ContextSizes:
     """Sizes in bytes from what llama.cpp logs while it makes a context."""
     text = "\n".join(lines)
     if not COMPUTE.search(text):
         raise RuntimeError(f"llama.cpp no longer logs its buffer sizes as expected:\n{text}")
-    return ContextSizes(_sum(KV, text) + _sum(DSV4_STATE, text), _sum(COMPUTE, text), _sum(OUTPUT, text))
-
-
-def _sum(pattern: re.Pattern[str], text: str) -> int:
-    return round(sum(float(size) for size in pattern.findall(text)) * MIB)
+    return ContextSizes(logged(KV, text) + logged(DSV4_STATE, text), logged(COMPUTE, text), logged(OUTPUT, text))

@@ -7,8 +7,9 @@ import re
 import pytest
 
 from engine.capi.context import ContextOptions
+from engine.capi.dry import MIB
 from engine.ik.context import IkContext
-from engine.ik.dry import COMPUTE, GRAPH, KV, MIB, IkDryModel, weights
+from engine.ik.dry import COMPUTE, GRAPH, KV, IkDryModel, weights
 from engine.ik.faults import MOST_WITHOUT
 from engine.ik.library import log
 from engine.ik.model import IkModel
