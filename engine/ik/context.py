@@ -12,6 +12,7 @@ from engine.capi.model import CModel
 from engine.capi.trim import trim
 from engine.ik.library import abort_callback, lib, log
 from engine.ik.stragglers import wait_for_stragglers
+from engine.ik.unfilled import UNFILLED
 from engine.stop import StopFlag, Stopped
 
 SHORT = 0.08  # seconds: so long a stop may take
@@ -45,7 +46,8 @@ class IkContext(CContext):
         lib.llama_set_abort_callback(self.pointer, self._callback if long else NEVER, None)
         self._aborted = False
         started = time.perf_counter()
-        super().decode(batch)
+        with UNFILLED:
+            super().decode(batch)
         if self._aborted:  # such a pass ends as if it were done, its logits are of no pass
             raise Stopped
         self._seconds[tokens] = time.perf_counter() - started
@@ -60,7 +62,7 @@ def context_params(options: ContextOptions) -> Any:
     """llama_context_params for `options`.
 
     Sequences are not announced: an attention cache takes any, and n_seq_max is for how many rows of logits the library
-    keeps a buffer at least, which it fills with zeros before each pass (16 rows of 152 k tokens: 10 MB)."""
+    keeps a buffer at least (16 rows of 152 k tokens: 10 MB)."""
     params = lib.llama_context_default_params()
     params.n_ctx = options.n_ctx
     params.n_batch = params.n_ubatch = options.n_batch

@@ -19,7 +19,7 @@ from ik_llama_cpp import _ctypes_api as api  # its structs; it declares only som
 
 from engine.capi.log import LibraryLog
 
-__all__ = ["abort_callback", "build", "kernels", "lib", "log"]
+__all__ = ["abort_callback", "api", "build", "function", "kernels", "lib", "log"]
 
 TOKENS = POINTER(c_int32)
 NO_FLAGS = 0

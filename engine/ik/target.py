@@ -32,7 +32,7 @@ class IkTarget(CTarget):
         put_back = super().set_aside()
 
         def put_back_and_shrink() -> None:
-            """Into a new context: the old one fills a buffer for the most rows it ever gave with zeros at each pass."""
+            """Into a new context: the old one keeps a buffer for the most rows it ever gave."""
             put_back()
             self.grow(self.n_ctx)
 
