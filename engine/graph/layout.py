@@ -17,6 +17,7 @@ BUCKET = 256  # cells: passes look at a multiple of it, llama.cpp's too
 HALF = 2  # bytes of a number
 
 Seen = NDArray[np.bool_]  # [new tokens, new tokens]: does the first see the second?
+KeysAndValues = tuple[NDArray[np.float16], NDArray[np.float16]]  # of a layer, [tokens, kv-heads, head] each
 
 
 def round_up(count: int, step: int = BUCKET) -> int:

@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.graph.exact import ExactKV
-from engine.graph.layout import Layout
+from engine.graph.layout import KeysAndValues, Layout
 from engine.graph.model import GraphModel
 from engine.graph.modes import split_kv
 from engine.graph.passes import Inputs, Passes, Processor
 from engine.graph.ranking import Head
-from engine.graph.split import KeysAndValues
 from engine.graph.stretch import Stretch, StretchPass
 from engine.protocol import KVModeName
 from engine.stop import StopFlag
@@ -74,8 +73,7 @@ class Reader:
                 for layer, state in enumerate(done.taps):
                     hidden[layer, begin : begin + len(state)] = state
                 said.add(begin, done)
-            shape = (-1, d.kv_heads, d.head)
-            kept = [(cells.rows[0].reshape(shape).copy(), cells.rows[1].reshape(shape).copy()) for cells in kv.layers]
+            kept = kv.kept(len(text))
         return Plain(text, start, hidden, kept, said.all())
 
     def said(self, plain: Plain, heads: Sequence[Head], begin: int = 0) -> Said:

@@ -19,7 +19,7 @@ from engine.graph.chains import Chains
 from engine.graph.dimensions import Dimensions
 from engine.graph.ggml import F16, F32, I32, I64, Graph, shape
 from engine.graph.groups import Groups, Places, groups_of
-from engine.graph.layout import BUCKET, HALF, Layout, Seen, round_up
+from engine.graph.layout import BUCKET, HALF, KeysAndValues, Layout, Seen, round_up
 from engine.graph.rotation import Rotation
 from engine.graph.slots import Merge, Slots
 from engine.kv.ladder import size_class
@@ -29,7 +29,6 @@ from engine.protocol import HeadGroup, KVModeName
 FIRST = 512  # slots a cache begins with
 FLOAT = 4  # bytes
 MOST_AT_ONCE = 128  # tokens of a pass
-KeysAndValues = tuple[NDArray[np.float16], NDArray[np.float16]]  # of a layer, [tokens, kv-heads, head] each
 
 
 class SplitKV(Layout):
