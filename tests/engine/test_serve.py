@@ -45,6 +45,7 @@ from engine.protocol import (
     decode_event,
     encode,
 )
+from engine.serve import NICE
 from models.default import default_model
 
 
@@ -117,6 +118,14 @@ def test_a_whole_life(pipe):
     assert failed.code == "no_model"
     pipe.send(Shutdown(6))
     assert pipe.process.wait(20) == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="priorities have other names there")
+def test_the_window_goes_first_where_both_want_a_core(pipe):
+    pipe.send(Hello(1))
+    pipe.end(1)
+    ours = os.getpriority(os.PRIO_PROCESS, 0)
+    assert os.getpriority(os.PRIO_PROCESS, pipe.process.pid) == min(19, ours + NICE)
 
 
 def test_bad_lines_are_answered_and_change_nothing(pipe):
