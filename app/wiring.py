@@ -13,6 +13,7 @@ from app.assistant.assistant import Assistant
 from app.assistant.engine_client import EngineClient
 from app.assistant.standing import Standing
 from app.background import Background
+from app.collector import Collector
 from app.composer.waiting import waiting_line
 from app.control.appearance import Appearance
 from app.control.attaching import Attaching
@@ -90,6 +91,7 @@ class Chickadee(QObject):
         self.librarian = Librarian(
             self.shelf, self.assistant, self.window, self._show_current, self.open_chat, self._problems.complain
         )
+        self._collector = Collector(self)
         self._tick = QTimer(self)
         self._was_ready = False
         self._connect()
@@ -99,6 +101,7 @@ class Chickadee(QObject):
 
     def start(self) -> None:
         """Load the model; the window may be shown before or after."""
+        self._collector.start()
         self.preferences.tell_problems()
         if self._recovery is not None:
             self.window.notice.tell(self._recovery.__str__, kind="problem")
@@ -112,6 +115,7 @@ class Chickadee(QObject):
         """Keep what is written, end the engine, close the library."""
         self.places.close()
         self._tick.stop()
+        self._collector.close()
         self._opened.stop()
         self.librarian.close()
         self.sheets.close()
@@ -286,12 +290,12 @@ class Chickadee(QObject):
 
     def _show_current(self) -> None:
         conversation = self.shelf.current
+        self.window.show_page(not conversation.messages)  # first: what is laid out then has its width
         self.window.transcript.show_conversation(conversation)
         self.window.status.show_chat(conversation.chat.id)
         self.acts.offer_deleted()
         self.attaching.show(conversation)
         self.options.show()
-        self.window.show_page(not conversation.messages)
         self._show_title(conversation)
         self.watching.show_current()
         self.places.soon()
