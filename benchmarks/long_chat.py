@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication
 from app.chats.chat import Chat, ChatMessage
 from app.library.library import Library
 from app.wiring import Chickadee
+from benchmarks.culprits import Culprits
 from benchmarks.turns import Gaps, Heartbeat, wait, wait_until
 from engine.protocol import Statistics
 
@@ -63,26 +64,26 @@ class LongChat:
     megabytes: float
 
 
-def measure_long_chat(chickadee: Chickadee, chat: Chat, count: int) -> LongChat:
+def measure_long_chat(chickadee: Chickadee, chat: Chat, count: int, culprits: Culprits | None = None) -> LongChat:
     """The chat was stored with `store_long_chat` before the window was made."""
     empty = chickadee.shelf.current.chat.id
     process = psutil.Process()
     before = process.memory_info().rss
     started_own = time.thread_time()
-    opened = timed(lambda: chickadee.open_chat(chat.id))
+    opened = timed(chickadee, lambda: chickadee.open_chat(chat.id))
     opened_own = (time.thread_time() - started_own) * 1000
     wait(300)
     transcript = chickadee.window.transcript
     views = len(transcript.views)
-    up, most_up = scroll(chickadee, WHEEL)
-    down, most_down = scroll(chickadee, -WHEEL)
-    start, end = timed(transcript.to_start), timed(transcript.to_end)
+    up, most_up = scroll(chickadee, WHEEL, culprits)
+    down, most_down = scroll(chickadee, -WHEEL, culprits)
+    start, end = timed(chickadee, transcript.to_start), timed(chickadee, transcript.to_end)
     wait(300)
     megabytes = (process.memory_info().rss - before) / 1e6
-    streaming = stream(chickadee)
+    streaming = stream(chickadee, culprits)
     chickadee.open_chat(empty)
     wait(100)
-    again = timed(lambda: chickadee.open_chat(chat.id))
+    again = timed(chickadee, lambda: chickadee.open_chat(chat.id))
     most = max(views, most_up, most_down)
     return LongChat(count, opened, opened_own, again, views, most, up, down, start, end, streaming, megabytes)
 
@@ -103,15 +104,18 @@ def store_long_chat(library: Library, count: int) -> Chat:
     return chat
 
 
-def timed(work: Callable[[], object]) -> float:
-    """Milliseconds until `work` is done and painted."""
+def timed(chickadee: Chickadee, work: Callable[[], object]) -> float:
+    """Milliseconds until `work` is done, and all that is in view then is painted."""
     started = time.perf_counter()
     work()
+    QApplication.processEvents()
+    while not chickadee.window.transcript.whole:
+        QApplication.processEvents()
     QApplication.processEvents()
     return (time.perf_counter() - started) * 1000
 
 
-def scroll(chickadee: Chickadee, delta: int) -> tuple[Frames, int]:
+def scroll(chickadee: Chickadee, delta: int, culprits: Culprits | None) -> tuple[Frames, int]:
     """One notch of the wheel a frame, as fast as a screen shows them; and the most views there were."""
     transcript = chickadee.window.transcript
     port = transcript.viewport()
@@ -122,11 +126,15 @@ def scroll(chickadee: Chickadee, delta: int) -> tuple[Frames, int]:
             centre, port.mapToGlobal(centre), QPoint(), QPoint(0, delta), Qt.MouseButton.NoButton,
             Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False,
         )  # fmt: skip
+        if culprits is not None:
+            culprits.begin()
         started, started_own = time.perf_counter(), time.thread_time()
         QApplication.sendEvent(port, event)
         QApplication.processEvents()
         took.append((time.perf_counter() - started) * 1000)
         own = max(own, (time.thread_time() - started_own) * 1000)
+        if culprits is not None:
+            culprits.end("wheel")
         most = max(most, len(transcript.views))
         wait(max(1, round(FRAME_LIMIT_MS - took[-1])))
     ordered = sorted(took)
@@ -134,14 +142,14 @@ def scroll(chickadee: Chickadee, delta: int) -> tuple[Frames, int]:
     return Frames(len(took), ordered[len(took) // 2], ordered[int(len(took) * 0.99)], ordered[-1], own, late), most
 
 
-def stream(chickadee: Chickadee) -> Gaps:
+def stream(chickadee: Chickadee, culprits: Culprits | None) -> Gaps:
     """An answer of every kind of block, a token of four characters each hundredth of a second."""
     conversation = chickadee.shelf.current
     conversation.send("And now?")
     conversation.begin("m")
     text = (PROSE + LIST + CODE + TABLE) * 2
     pieces = [text[at : at + 4] for at in range(0, len(text), 4)]
-    heartbeat = Heartbeat()
+    heartbeat = Heartbeat("100 tokens a second", culprits)
     timer = QTimer(timerType=Qt.TimerType.PreciseTimer)
     timer.timeout.connect(lambda: conversation.grow(pieces.pop(0)) if pieces else None)
     timer.start(1000 // TOKENS_PER_SECOND)

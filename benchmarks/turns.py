@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QEventLoop, Qt, QTimer
 
+from benchmarks.culprits import Culprits
+
 PATIENCE = 300
 
 
@@ -23,9 +25,10 @@ class Gaps:
 
 
 class Heartbeat:
-    """Notes the time between its beats; `take` gives those since the last take."""
+    """Notes the time between its beats; `take` gives those since the last take. `culprits` hears of each turn."""
 
-    def __init__(self) -> None:
+    def __init__(self, what: str = "", culprits: Culprits | None = None) -> None:
+        self.what, self._culprits = what, culprits
         self._gaps: list[float] = []
         self._own: list[float] = []
         self._last, self._last_own = time.perf_counter(), time.thread_time()
@@ -43,6 +46,10 @@ class Heartbeat:
         now, own = time.perf_counter(), time.thread_time()
         self._gaps.append((now - self._last) * 1000)
         self._own.append((own - self._last_own) * 1000)
+        if self._culprits is not None:
+            self._culprits.end(self.what)
+            self._culprits.begin()
+            now, own = time.perf_counter(), time.thread_time()
         self._last, self._last_own = now, own
 
 

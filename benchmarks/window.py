@@ -1,6 +1,6 @@
 """The longest time the window does not react: while a model loads, an answer streams, and the answer is read ahead.
 
-    python -m benchmarks.window [--model M] [--tokens N] [--messages N] [--json]
+    python -m benchmarks.window [--model M] [--tokens N] [--messages N] [--json] [--why]
 
 Opens the real window with the real engine on a folder of its own, and asks for an answer with headings, lists, code and
 a table. A timer that fires every millisecond notes how late it is: that is how long a click would have waited. "Own" is
@@ -9,6 +9,8 @@ the longest processor time of one turn: where it is far below max, other program
 Then, without the engine, a chat of many messages: how long it takes from the click to its painted end, what a step of
 the wheel takes (scrolling, making what comes into view, painting), up, down and by the scroll bar's ends, the gaps
 while an answer comes in at 100 tokens a second below that chat, and what the chat costs in memory.
+
+--why tells what the longest turns were busy with; they take longer for being watched.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from PySide6.QtWidgets import QApplication
 from app.folders import open_folders
 from app.library.library import Library
 from app.wiring import Chickadee
+from benchmarks.culprits import Culprits
 from benchmarks.long_chat import LongChat, measure_long_chat, report_long_chat, store_long_chat
 from benchmarks.turns import Gaps, Heartbeat, wait, wait_until
 from models.default import default_model
@@ -45,6 +48,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=500, help="length of the answer at most")
     parser.add_argument("--messages", type=int, default=2000, help="length of the long chat")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--why", action="store_true", help="what the longest turns were busy with")
     options = parser.parse_args()
     if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
@@ -57,25 +61,30 @@ def main() -> None:
         chat = store_long_chat(library, options.messages)
         library.close()
         chickadee = Chickadee(folders, options.model.absolute(), max_tokens=options.tokens)
+        culprits = Culprits() if options.why else None
         try:
             chickadee.window.show()
-            gaps, characters = measure(chickadee)
-            long = measure_long_chat(chickadee, chat, options.messages)
+            gaps, characters = measure(chickadee, culprits)
+            long = measure_long_chat(chickadee, chat, options.messages, culprits)
         finally:
             chickadee.window.close()
     report(options, gaps, characters, long)
+    if culprits is not None:
+        culprits.report()
 
 
-def measure(chickadee: Chickadee) -> tuple[dict[str, Gaps], int]:
+def measure(chickadee: Chickadee, culprits: Culprits | None) -> tuple[dict[str, Gaps], int]:
     assistant, conversation = chickadee.assistant, chickadee.shelf.current
     wait(200)  # the first frame is not what is measured here
-    heartbeat = Heartbeat()
+    heartbeat = Heartbeat("loading", culprits)
     chickadee.start()
     wait_until(lambda: assistant.standing.phase == "ready")
     gaps = {"loading": heartbeat.take()}
+    heartbeat.what = "streaming"
     chickadee.send(QUESTION)
     wait_until(lambda: not conversation.busy)
     gaps["streaming"] = heartbeat.take()
+    heartbeat.what = "afterwards"
     wait(AFTER_MS)
     gaps["afterwards"] = heartbeat.take()
     return gaps, len(conversation.messages[-1].content)
