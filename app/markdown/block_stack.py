@@ -46,7 +46,7 @@ FRAME_MS = 33
 END = Block("")
 SPLITTING = 2_000  # the `weight` of looking for a block
 MAKING: dict[Kind, int] = {"prose": 800, "code": 2_000, "table": 2_500}  # the `weight` of a part's widgets
-AT_ONCE = 6_000  # the `weight` that is laid out before anybody goes on: 7 ms
+AT_ONCE = 4_000  # the `weight` that is laid out before anybody goes on: 5 ms
 
 
 class BlockStack(QWidget):
@@ -116,7 +116,8 @@ class BlockStack(QWidget):
         self._left = self._splitter = None
         self._throttle.cancel()
         self._placer.stop()
-        parts, self.parts = self.parts, []
+        tables = (part for part in self.parts if isinstance(part, TableView))
+        parts, self.parts = [*self.parts, *(piece for table in tables for piece in table.give_up())], []
         self._heights.clear()
         self._places.clear()
         return parts

@@ -23,6 +23,7 @@ COPIED_MS = 1500
 FOLDED = 40  # lines
 PIECE = 4_000  # characters that are put in at once
 LONG_LINE = 400  # characters; one of 20,000 would take 40 ms to lay out and 15 ms to paint, with each token
+BROKEN = 80  # characters of it in a row: what lies beside the view is painted with it, what lies below is not
 
 
 class CodeView(QFrame):
@@ -65,9 +66,10 @@ class CodeView(QFrame):
         if code != self.code:
             self.code = code
             self.text.source = code
-            self._lines = code.count("\n") + 1
+            rows = _rows(code)
+            self._lines = len(rows)
             self.folded = whole and self._lines > FOLDED
-            self._show()
+            self._show(rows)
         if whole:
             self.settle()
 
@@ -116,17 +118,17 @@ class CodeView(QFrame):
     def _can_fold(self) -> bool:
         return self._settled and self._lines > FOLDED
 
-    def _show(self) -> None:
-        """Put what is to be seen of the code into the text, a long one in slices."""
-        wanted = self._wanted = _displayed(self.code, FOLDED if self.folded else None)
+    def _show(self, rows: list[str]) -> None:
+        """Put what is to be seen of the code's rows into the text, a long one in slices."""
+        rows = rows[:FOLDED] if self.folded else rows
+        wanted = self._wanted = "\n".join(rows)
         if not wanted.startswith(self._shown):
             self.text.clear()
             self._shown = ""
         if self._insert():
             slices().add(self, self._insert)
         # Counted rather than asked of the layout, which knows a line's width only after it was drawn.
-        lines = wanted.split("\n")
-        self._rows, self._longest = len(lines), max(len(line.expandtabs(4)) for line in lines)
+        self._rows, self._longest = len(rows), max(len(row.expandtabs(4)) for row in rows)
         self.colours.refresh(wanted)
 
     def _insert(self) -> bool:
@@ -143,7 +145,7 @@ class CodeView(QFrame):
     def _set_folded(self, folded: bool) -> None:
         if folded != self.folded:
             self.folded = folded
-            self._show()
+            self._show(_rows(self.code))
         self._name_fold()
         self._fold.setVisible(self._can_fold)
         self._place()
@@ -193,13 +195,10 @@ class CodeView(QFrame):
         self._copy.setIcon(icon("copy", theme().soft))
 
 
-def _displayed(code: str, lines: int | None) -> str:
-    """The code's first `lines` (None: all), very long ones broken, with every sign that turns the direction named."""
-    if lines is not None:
-        code = "\n".join(code.split("\n", lines)[:lines])
-    code = plain_direction(code)
-    if len(code) <= LONG_LINE:
-        return code
-    return "\n".join(
-        line[at : at + LONG_LINE] for line in code.split("\n") for at in range(0, max(1, len(line)), LONG_LINE)
-    )
+def _rows(code: str) -> list[str]:
+    """The code's lines, very long ones broken, with every sign that turns the direction named."""
+    rows = []
+    for line in plain_direction(code).split("\n"):
+        long = len(line) > LONG_LINE
+        rows += [line[at : at + BROKEN] for at in range(0, len(line), BROKEN)] if long else [line]
+    return rows

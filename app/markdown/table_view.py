@@ -25,6 +25,7 @@ from app.words import mark
 
 SEAM = 4  # pixels: the upper line of a piece falls on the lower one of the piece above
 PIECE_CELLS = 20  # laid out in 3 ms
+COUNTED = 200  # rows whose words are looked at in one go: 2 ms
 LONGEST = 8  # words of a column: “Kraków” is wider than “Tallinn”, but to measure all words would take too long
 
 
@@ -148,6 +149,7 @@ class TableView(QScrollArea):
         self._width = 0
         self._longest: list[list[str]] = []  # words of each column
         self._counted = 0  # rows that it knows
+        self._placed: list[tuple[int, int]] = []  # of each piece in its place, where the next one begins; the widest
         self._measured: tuple[str, int, int, tuple[float, ...]] | None = None
         self._content = QWidget()
         self._content.setObjectName("tableRows")
@@ -165,10 +167,17 @@ class TableView(QScrollArea):
         if self._is_more:
             slices().add(self, self._fill)
 
+    def give_up(self) -> list[TableRows]:
+        """The pieces, which are the caller's to delete now; nothing more is laid out."""
+        pieces, self.pieces, self._rows = self.pieces, [], []
+        self._placed.clear()
+        return pieces
+
     def restyle(self) -> None:
         for piece in self.pieces:
             piece.restyle()
         self._width, self._measured = 0, None
+        self._placed.clear()
 
     def retranslate(self) -> None:
         for piece in self.pieces:
@@ -190,11 +199,18 @@ class TableView(QScrollArea):
 
     @property
     def _is_more(self) -> bool:
-        return len(self.pieces) * self._per_piece < len(self._rows)
+        return self._has_uncounted or len(self.pieces) * self._per_piece < len(self._rows)
+
+    @property
+    def _has_uncounted(self) -> bool:
+        return self._counted < len(self._rows) - 1
 
     def _fill(self) -> bool:
-        """The next piece; are there more?"""
-        if self._is_more:
+        """The next rows' words, or the next piece; are there more? A wider word further down changes all pieces."""
+        if self._has_uncounted:
+            self._count_words()
+            self._width = 0
+        elif self._is_more:
             self._fill_one(len(self.pieces) - 1)
             self._fill_one(len(self.pieces))
             self._width = 0
@@ -211,21 +227,24 @@ class TableView(QScrollArea):
         rows = self._rows[number * self._per_piece : (number + 1) * self._per_piece]
         widths = self._measured[3] if number and self._measured else None
         self.pieces[number].set_rows(self._head, rows, number > 0, widths)
+        del self._placed[number:]
         self._width = 0
 
     def _grown(self) -> None:
         self._width, self._measured = 0, None
+        self._placed.clear()
         self.resized.emit()
 
     def _count_words(self) -> None:
         """Rows but the last are written to their end: each is looked at once."""
         longest = self._longest or [[] for _ in cells(self._head[-1])]
-        for row in self._rows[self._counted :]:
+        until = self._counted + COUNTED
+        for row in self._rows[self._counted : until]:
             columns = zip_longest(longest, map(words_of, cells(row)), fillvalue=())
             longest = [nlargest(LONGEST, dict.fromkeys([*a, *b]), key=len) for a, b in columns]
         if longest != self._longest:
             self._longest, self._measured = longest, None
-        self._counted = max(0, len(self._rows) - 1)
+        self._counted = max(0, min(until, len(self._rows) - 1))
 
     def _wide_enough(self, widths: tuple[float, ...]) -> tuple[float, ...]:
         """At least as wide as the columns' longest words, up to a limit: from there on words are broken."""
@@ -238,6 +257,7 @@ class TableView(QScrollArea):
         """How much room the columns get in a view of this width, and how wide each is: as the first piece needs it."""
         first = self.pieces[0]
         if self._measured is None or self._measured[:2] != (first.markdown, width):
+            self._placed.clear()
             first.set_widths(None)
             natural = first.natural_width()
             columns = max(1, len(cells(self._head[-1])))
@@ -255,8 +275,9 @@ class TableView(QScrollArea):
             return
         self._width = width
         room, widths = self._measure(width)
-        top = widest = 0
-        for number, piece in enumerate(self.pieces):
+        top, widest = self._placed[-1] if self._placed else (0, 0)
+        for number in range(len(self._placed), len(self.pieces)):
+            piece = self.pieces[number]
             if number:
                 piece.set_widths(widths)
             height = piece.heightForWidth(room)
@@ -264,4 +285,5 @@ class TableView(QScrollArea):
             widest = max(widest, wide)
             piece.setGeometry(0, top, max(wide, room), height)
             top += height - SEAM
+            self._placed.append((top, widest))
         self._content.resize(max(widest, 1), max(top + SEAM, 1))

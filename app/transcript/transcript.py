@@ -25,6 +25,7 @@ from app.words import tr
 
 AHEAD_PAGES, KEPT_PAGES = 1.5, 4.0  # made before they are seen; kept after they were
 PATIENCE_SECONDS = 0.004  # of a step of scrolling; a frame has 16 ms, and painting takes its share
+OPENING_SECONDS, OPENING_ROWS = 0.003, 6  # of the turn that opens a chat: so many of the last messages at least
 Anchor = tuple[int, int]  # a row, and where it is to be in the view: pixels below the view's upper edge
 
 
@@ -84,7 +85,7 @@ class Transcript(QScrollArea):
         conversation.listeners.append(self._changed)
         self.column.show_messages([])
         self.following = True
-        self._show_branch()
+        self._show_branch(OPENING_SECONDS)
 
     def to_end(self) -> None:
         self.following = True
@@ -103,6 +104,15 @@ class Transcript(QScrollArea):
         if row is not None:
             self.scroll_to(row)
             self.column.build(row).setFocus()
+
+    @property
+    def whole(self) -> bool:
+        """Is all that is in view laid out?"""
+        if not len(self.column):
+            return True
+        top = self._top()
+        rows = range(self.column.row_at(top), self.column.row_at(top + self.viewport().height() - 1) + 1)
+        return all((view := self.column.view(row)) is not None and view.filled for row in rows)
 
     @property
     def place(self) -> str:
@@ -167,7 +177,7 @@ class Transcript(QScrollArea):
         elif change.kind in ("chat", "phase"):
             self._mark()
 
-    def _show_branch(self) -> None:
+    def _show_branch(self, patience: float = math.inf) -> None:
         """Other messages are shown now: what stands in view stays where it is, if it is still there."""
         assert self.conversation
         anchor, held, self._held = self._anchor(), self._held, None
@@ -179,7 +189,7 @@ class Transcript(QScrollArea):
             self.following = False
             self.column.build(held[0])
             anchor = held[0], held[1] - self.column.height_of(held[0])
-        self._fill((min(anchor[0], rows - 1), anchor[1]) if anchor and rows else None)
+        self._fill((min(anchor[0], rows - 1), anchor[1]) if anchor and rows else None, patience, OPENING_ROWS)
         if held:
             self._see_whether_following()
 
@@ -256,9 +266,9 @@ class Transcript(QScrollArea):
             row += 1
         return first, self.column.top(first) - top
 
-    def _fill(self, anchor: Anchor | None = None, patience: float = math.inf) -> None:
+    def _fill(self, anchor: Anchor | None = None, patience: float = math.inf, least: int = 0) -> None:
         """See that all that is in view is there, at its right height, and that nothing in view jumps meanwhile. What
-        is not there after `patience` seconds comes in the next turns of the event loop."""
+        is not there after `patience` seconds, and `least` messages, comes in the next turns of the event loop."""
         if self._moving:
             return
         self._moving = True
@@ -266,8 +276,9 @@ class Transcript(QScrollArea):
         try:
             anchor = anchor or self._anchor()
             self._settle(anchor)
-            while time.perf_counter() < until and (rows := self._rows_in_view()):
-                self.column.build(rows[-1 if self.following else 0], ahead=patience < math.inf)
+            while (least > 0 or time.perf_counter() < until) and (rows := self._rows_in_view()):
+                self.column.build(rows[-1 if self.following else 0], ahead=patience < math.inf and least <= 0)
+                least -= 1
                 self._settle(anchor)
         finally:
             self._moving = False
@@ -298,7 +309,8 @@ class Transcript(QScrollArea):
         ahead = int(page * AHEAD_PAGES)
         below = self.column.needed(top, top + page + ahead)
         above = self.column.needed(top - ahead, top)[::-1]
-        wanted = self._rows_in_view() + (below + above if self._forward else above + below)
+        seen = self._rows_in_view()
+        wanted = (seen[::-1] if self.following else seen) + (below + above if self._forward else above + below)
         if not wanted:
             kept = int(page * KEPT_PAGES)
             return self.column.let_go(top - kept, top + page + kept)

@@ -102,6 +102,7 @@ def test_an_opened_thought_stays_open_out_of_sight_and_in_another_chat(
         assert isinstance(body, AnswerView)
         return body.thoughts[0]
 
+    qtbot.waitUntil(lambda: transcript.column.view(3) is not None)
     thought().line.click()
     id = view_at(chickadee, 3).message.id
     transcript.to_end()
