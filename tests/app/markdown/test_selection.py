@@ -98,5 +98,5 @@ def test_a_drag_over_the_edge_scrolls(chickadee: Chickadee, qtbot: QtBot) -> Non
     QCursor.setPos(below)  # Qt looks there again and again while a text is dragged out of
     event_at(port, port.mapFromGlobal(below))
     qtbot.waitUntil(lambda: bool(texts(chickadee)[-1].textCursor().hasSelection()), timeout=SECONDS)
-    assert transcript.verticalScrollBar().value() > 0
+    qtbot.waitUntil(lambda: transcript.verticalScrollBar().value() > 0, timeout=SECONDS)
     qtbot.mouseRelease(port, LEFT, pos=QPoint(1, 5))
