@@ -80,8 +80,11 @@ def measure(chickadee: Chickadee, culprits: Culprits | None) -> tuple[dict[str, 
     chickadee.start()
     wait_until(lambda: assistant.standing.phase == "ready")
     gaps = {"loading": heartbeat.take()}
-    heartbeat.what = "streaming"
+    heartbeat.what = "sending"  # the first message: the page is another one from here on
     chickadee.send(QUESTION)
+    wait(100)
+    gaps["sending"] = heartbeat.take()
+    heartbeat.what = "streaming"
     wait_until(lambda: not conversation.busy)
     gaps["streaming"] = heartbeat.take()
     heartbeat.what = "afterwards"
