@@ -24,6 +24,10 @@ NONE = "none"
 NUMBERS = {"context": "n_ctx", "threads": "threads", "kv_share": "kv_share"}
 CHOICES = ("kv_type", "flash_attention", "kv_mode", "backend")
 ANSWERS = ("draft", "kv_policy")
+ORDER = (  # as they stand in the dialog
+    "context", "threads", "kv_type", "flash_attention", "kv_mode", "kv_share", "kv_policy", "backend",
+    "draft", "draft_model",
+)  # fmt: skip
 TITLES = {
     "context": mark("Tokens of a chat that this model sees at once; automatic: as in the settings."),
     "threads": mark("Threads of the processor that compute this model; automatic: as in the settings."),
@@ -45,7 +49,8 @@ def settings_for(drafters: Iterable[LocalModel] = ()) -> tuple[Setting, ...]:
         mark("A small model of the same family that guesses ahead for this one, which checks every word."),
         choices=((NONE, mark("None")), *files),
     )  # fmt: skip
-    return (*numbers, *choices, drafter)
+    made = {setting.key: setting for setting in (*numbers, *choices, drafter)}
+    return tuple(made[key] for key in ORDER)
 
 
 class ModelSettings:
