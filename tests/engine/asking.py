@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from engine.backend import held
 from engine.engine import Engine
 from engine.protocol import BackendName, Finished, Generate, Message, Sampling, Text
+from engine.stop import Stopped
 from engine.tokens import common_prefix
 
 GREEDY = Sampling(temperature=0, repeat_penalty=1)
@@ -21,6 +24,14 @@ def ask(engine: Engine, *messages: Message, sampling: Sampling = GREEDY, max_tok
     finished = events[-1]
     assert isinstance(finished, Finished)
     return "".join(event.text for event in events if isinstance(event, Text)), finished
+
+
+def save_in_idle_time(engine: Engine) -> None:
+    """What comes first then; the half minute of measurements after it is called off as it begins."""
+    engine.stop.set()
+    with pytest.raises(Stopped):
+        engine.idle()
+    engine.stop.clear()
 
 
 def assert_same_but_for_near_ties(engine: Engine, messages, a, b) -> None:

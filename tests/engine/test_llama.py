@@ -13,7 +13,7 @@ from engine.stop import Stopped
 from engine.words.turns import TooLong
 from models.default import default_model
 from models.failures import Failure
-from tests.engine.asking import GREEDY, QUESTION, ask, assert_same_but_for_near_ties, library
+from tests.engine.asking import GREEDY, QUESTION, ask, assert_same_but_for_near_ties, library, save_in_idle_time
 
 
 def test_greedy_is_deterministic(engine):
@@ -190,7 +190,7 @@ def test_a_chat_resumes_after_a_restart(tmp_path, monkeypatch):
         answers.append("".join(event.text for event in events if isinstance(event, Text)))
         assert (finished.statistics.reused_tokens > 256) == expected
         assert (made > finished.statistics.prompt_tokens) == expected  # the cache has the chat's size from the start
-        engine.idle()
+        save_in_idle_time(engine)
         engine.close()
     assert answers[0] == answers[1] != ""
     engine.forget_chat("c1")
@@ -205,7 +205,7 @@ def test_a_damaged_saved_chat_is_read_again(tmp_path, monkeypatch, damage):
         engine.load(Load(0, str(default_model()), n_ctx=2048, threads=2, backend=library()))
         for _ in engine.generate(Generate(1, history, GREEDY, 4, chat="c1")):
             pass
-        engine.idle()
+        save_in_idle_time(engine)
         (path,) = (tmp_path / "chats").glob("*.kv")
         path.write_bytes(damage(path.read_bytes()))
         engine.forget()

@@ -112,10 +112,10 @@ def test_loading_can_be_stopped():
 
 def test_planned_sizes_are_no_smaller_than_the_real_ones(model):
     with closing(DryGraph(default_model())) as dry:
-        sizes = dry.context(4096)
-        assert dry.context(4096, "q8_0") is None
+        sizes = dry.context(2048)
+        assert dry.context(2048, "q8_0") is None
     assert sizes
-    with closing(GraphTarget(model, ContextOptions(4096, 2), StopFlag())) as target:
-        list(target.prefill([300] * 4096))
+    with closing(GraphTarget(model, ContextOptions(2048, 2), StopFlag())) as target:
+        list(target.prefill([300] * 2048))
         assert target.state_bytes == sizes.kv
         assert target.passes.reserved <= sizes.compute
