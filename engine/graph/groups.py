@@ -1,6 +1,6 @@
 """Which kv-heads of each layer keep every token and which are compressed, and where their rows lie. Knows no memory.
 
-A layer's rows are, one per head and entry: first the full heads' cells, then the compressed heads' slots.
+A layer's rows are, one per head and entry: first each full head's cells, then each compressed head's slots.
 """
 
 from __future__ import annotations
@@ -48,20 +48,21 @@ class Places:
         self.d, self.groups = d, groups
         shape = (d.layers, d.kv_heads)
         self.is_full = np.zeros(shape, np.bool_)
-        self._stride, self._rank = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        self._rank = np.zeros(shape, np.int64)
         self._orders: dict[int, NDArray[np.int32]] = {}
         for layer, group in enumerate(groups):
             for i, head in enumerate(group.order):
                 full = i < group.full
                 self.is_full[layer, head] = full
-                self._stride[layer, head] = group.full if full else group.compressed
                 self._rank[layer, head] = i if full else i - group.full
 
-    def rows(self, cells: NDArray[np.int64], slots: NDArray[np.int64], n_ctx: int) -> NDArray[np.int64]:
-        """Rows of new tokens' keys, [layers, tokens, kv-heads], from their cells and slots."""
+    def rows(self, cells: NDArray[np.int64], slots: NDArray[np.int64], room: tuple[int, int]) -> NDArray[np.int64]:
+        """Rows of new tokens' keys, [layers, tokens, kv-heads], from cells and slots, of which a head has `room`."""
+        n_ctx, capacity = room
         entry = np.where(self.is_full[:, None, :], cells[:, None], slots[:, None])
         first = np.array([group.full * n_ctx for group in self.groups])[:, None]
-        return entry * self._stride[:, None, :] + (self._rank + np.where(self.is_full, 0, first))[:, None, :]
+        begin = np.where(self.is_full, self._rank * n_ctx, first + self._rank * capacity)
+        return entry + begin[:, None, :]
 
     def order(self, n: int) -> NDArray[np.int32]:
         """Of each layer the rows of queries, [tokens · heads] as they come, in the order of the groups."""

@@ -1,7 +1,7 @@
 """A KV cache in two groups of heads per layer: full heads hold every token, compressed heads what their slots hold.
 
-A layer's keys lie in one tensor of rows, one row per head and entry: first the full heads' cells, then the compressed
-heads' slots. So one set_rows stores both; each group is then attended to apart, and their results joined in order.
+A layer's keys lie in one tensor of rows, one row per head and entry: first each full head's cells, then each compressed
+head's slots. So one set_rows stores both; each group is then attended to apart, and their results joined in order.
 """
 
 from __future__ import annotations
@@ -99,9 +99,15 @@ class SplitKV(Layout):
                 keys[chains.into] = chains.averaged(keys, self.rotation)
                 values[chains.into] = chains.averaged(values, None)
 
+    def _cells_of(self, group: Groups, cells: Cells, rows: NDArray[Any]) -> NDArray[Any]:
+        """A layer's full rows as [cells, heads, head]."""
+        count = cells.first // max(1, group.full)
+        return rows[: cells.first].reshape(group.full, count, self.d.head).transpose(1, 0, 2)
+
     def _slots_of(self, group: Groups, cells: Cells, rows: NDArray[Any]) -> NDArray[Any]:
         """A layer's compressed rows as [slots, heads, head]."""
-        return rows[cells.first :].reshape(-1, group.compressed, self.d.head)
+        count = (cells.count - cells.first) // max(1, group.compressed)
+        return rows[cells.first :].reshape(group.compressed, count, self.d.head).transpose(1, 0, 2)
 
     def hold(self, tokens: range, first: int, kept: Sequence[KeysAndValues]) -> None:
         """Instead of a pass of the text's `tokens`: take what is `kept` of it, for the layers from `first` on."""
@@ -110,7 +116,7 @@ class SplitKV(Layout):
             for rows, given in zip(cells.rows, pair, strict=True):
                 ordered = given[part][:, list(group.order)] if group.compressed else given[part]
                 if group.full:
-                    rows[: cells.first].reshape(-1, group.full, self.d.head)[part] = ordered[:, : group.full]
+                    self._cells_of(group, cells, rows)[part] = ordered[:, : group.full]
                 if group.compressed:
                     self._slots_of(group, cells, rows)[self._new] = ordered[:, group.full :]
 
@@ -138,13 +144,16 @@ class SplitKV(Layout):
         order = g.view_1d(order, n * d.heads, layer * n * d.heads * FLOAT)
         q = g.get_rows(g.reshape_2d(q, d.head, d.heads * n), order)
         begin = 0
-        for heads, first, entries in ((group.full, 0, mask), (group.compressed, cells.first, slot_mask)):
+        for heads, first, room, entries in (
+            (group.full, 0, self.n_ctx, mask),
+            (group.compressed, cells.first, self.slots.capacity, slot_mask),
+        ):
             if not heads:
                 continue
             many, row = heads * d.queries, d.head * HALF
             part = g.view_3d(q, d.head, many, n, d.head * FLOAT, d.head * many * FLOAT, begin * d.head * FLOAT)
             count = shape(entries)[0]
-            ks, vs = (g.view_3d(c, d.head, count, heads, heads * row, row, first * row) for c in (cells.k, cells.v))
+            ks, vs = (g.view_3d(c, d.head, count, heads, row, room * row, first * row) for c in (cells.k, cells.v))
             result = g.attention(g.permute(part, 0, 2, 1, 3), ks, vs, entries, d.scale)
             rows = g.view_1d(order, many * n, begin * FLOAT)
             joined = g.set_rows(joined, g.reshape_2d(result, d.head, many * n), rows)
@@ -161,7 +170,8 @@ class SplitKV(Layout):
         index, order, _joined, mask, slot_mask = arrays
         n = len(mask)
         slots = np.array(self._new)
-        index[:] = self.places.rows(np.arange(size, size + n), slots, self.n_ctx).reshape(index.shape)
+        room = self.n_ctx, self.slots.capacity
+        index[:] = self.places.rows(np.arange(size, size + n), slots, room).reshape(index.shape)
         order[:] = self.places.order(n)
         unseen = np.where(seen, np.float16(0), np.float16(-np.inf))
         mask[:, :size], mask[:, size : size + n], mask[:, size + n :] = 0, unseen, -np.inf
@@ -175,7 +185,7 @@ class SplitKV(Layout):
         for group, cells in zip(self.groups, self.layers, strict=True):
             for rows in cells.rows:
                 if group.full:
-                    full = rows[: cells.first].reshape(-1, group.full, self.d.head)
+                    full = self._cells_of(group, cells, rows)
                     full[base : base + len(source)] = full[source]
         self.slots.keep(base, nodes)
 
@@ -200,10 +210,9 @@ class SplitKV(Layout):
             for i, (group, old) in enumerate(zip(self.groups, keys, strict=True)):
                 new = self._cells(group, n_ctx, slots)
                 for source, target in zip(old.rows, new.rows, strict=True):
-                    target[: group.full * size] = source[: group.full * size]
-                    if group.compressed:
-                        used = self._slots_of(group, old, source)[: self.slots.used]
-                        self._slots_of(group, new, target)[: self.slots.used] = used
+                    self._cells_of(group, new, target)[:size] = self._cells_of(group, old, source)[:size]
+                    used = self._slots_of(group, old, source)[: self.slots.used]
+                    self._slots_of(group, new, target)[: self.slots.used] = used
                 self.layers[i] = new
                 old.free()
         except MemoryError as error:
@@ -237,9 +246,8 @@ class SplitKV(Layout):
         file.write(msgspec.json.encode(len(packed.getvalue())) + b"\n" + packed.getvalue())
         for group, cells in zip(self.groups, self.layers, strict=True):
             for rows in cells.rows:
-                file.write(rows[: group.full * size].data)
-                if group.compressed:
-                    file.write(np.ascontiguousarray(self._slots_of(group, cells, rows)[: self.slots.used]).data)
+                file.write(np.ascontiguousarray(self._cells_of(group, cells, rows)[:size]).data)
+                file.write(np.ascontiguousarray(self._slots_of(group, cells, rows)[: self.slots.used]).data)
 
     def read(self, file: IO[bytes], size: int) -> bool:
         try:
@@ -263,13 +271,13 @@ class SplitKV(Layout):
             return False
 
     def _read_layer(self, file: IO[bytes], group: Groups, cells: Cells, size: int) -> bool:
-        used = self.slots.used
         for rows in cells.rows:
-            for count, place in ((group.full * size, 0), (group.compressed * used, cells.first)):
-                data = file.read(count * self.d.head * HALF)
-                if len(data) < count * self.d.head * HALF:
+            full, compressed = (of(group, cells, rows) for of in (self._cells_of, self._slots_of))
+            for kept in (full[:size], compressed[: self.slots.used]):
+                data = file.read(kept.nbytes)
+                if len(data) < kept.nbytes:
                     return False
-                rows[place : place + count] = np.frombuffer(data, np.float16).reshape(count, self.d.head)
+                kept[:] = np.frombuffer(data, np.float16).reshape(kept.shape)
         return True
 
     def close(self) -> None:
