@@ -45,9 +45,24 @@ def parse(arguments: list[str] | None, description: str) -> argparse.Namespace:
     add(
         "--self-distil",
         action="store_true",
-        help="layer L learns what the last layer says, and that what it said before the training, instead of the text",
+        help="both layers learn what the last one said before the training, instead of the text",
+    )
+    add(
+        "--middle-first",
+        type=int,
+        default=defaults.middle_first,
+        metavar="STEPS",
+        help="of --steps: at first only the layers up to L learn, and the others are not computed; with --self-distil",
+    )
+    add(
+        "--rows",
+        type=float,
+        default=defaults.rows,
+        metavar="SHARE",
+        help="of the answers' tokens that a step learns, drawn anew each time: less work in the head (default: 1)",
     )
     add("--freeze-upper", action="store_true", help="leave layers above L and the head as they are")
+    add("--freeze-head", action="store_true", help="leave the head, its norm and the embedding it shares as they are")
     add(
         "--bf16",
         action="store_true",
@@ -84,6 +99,6 @@ def options_of(given: argparse.Namespace) -> Options:
     """Raises ValueError."""
     names = (
         "layer steps rate warm_up weight_decay batch_tokens most_tokens seed middle_weight self_distil freeze_upper "
-        "bf16 rounded held_out judged_every"
+        "freeze_head middle_first rows bf16 rounded held_out judged_every"
     )
     return Options(**{name: getattr(given, name) for name in names.split()})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -15,12 +15,23 @@ from training.options import Options
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """`tokens` [chats, longest], shorter chats filled up behind their end, which nothing before it sees. `rows` [n]:
-    where, in all chats laid end to end, the successors `wanted` [n] are to be said."""
+    """`tokens` [chats, longest] of `examples`, shorter ones filled up behind their end, which nothing before it sees.
+    `rows` [n]: where, in all chats laid end to end, the successors `wanted` [n] are to be said; `chosen` [n]: the how
+    manieth of all answers' tokens these are."""
 
+    examples: Sequence[Example]
     tokens: Tensor
     rows: Tensor
     wanted: Tensor
+    chosen: Tensor
+
+    def some(self, share: float, dice: np.random.Generator) -> Batch:
+        """Of the rows such a share, drawn."""
+        if share == 1:
+            return self
+        count = max(1, round(share * len(self.rows)))
+        chosen = torch.from_numpy(np.sort(dice.permutation(len(self.rows))[:count]))
+        return replace(self, rows=self.rows[chosen], wanted=self.wanted[chosen], chosen=self.chosen[chosen])
 
 
 def batch_of(examples: Sequence[Example]) -> Batch:
@@ -32,7 +43,7 @@ def batch_of(examples: Sequence[Example]) -> Batch:
         tokens[i, : len(example.tokens)] = torch.tensor(example.tokens)
         rows += range(i * longest + example.first - 1, i * longest + len(example.tokens) - 1)
         wanted += example.tokens[example.first :]
-    return Batch(tokens, torch.tensor(rows), torch.tensor(wanted))
+    return Batch(examples, tokens, torch.tensor(rows), torch.tensor(wanted), torch.arange(len(rows)))
 
 
 def together(examples: Sequence[Example], most: int) -> Iterator[Batch]:

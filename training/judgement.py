@@ -13,6 +13,7 @@ from training.data import Example
 from training.losses import Sums, losses
 from training.model import Decoder
 from training.options import Options
+from training.taught import Taught
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +28,9 @@ class Judgement:
     agreement: float
 
 
-def judge(model: Decoder, teacher: Decoder, held_out: Sequence[Example], options: Options, number: int) -> Judgement:
+def judge(model: Decoder, taught: Taught, held_out: Sequence[Example], options: Options, number: int) -> Judgement:
     sums = Sums()
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=options.bf16):
         for batch in together(held_out, options.most_tokens):
-            sums = sums.plus(losses(model, teacher, batch, options.layer, text=True)[1])
+            sums = sums.plus(losses(model, taught, batch, options.layer, text=True)[1])
     return Judgement(number, math.exp(sums.text / sums.rows), sums.drift / sums.rows, sums.agreed / sums.rows)

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import torch
 
 from models.failures import Failure
@@ -21,9 +22,10 @@ from training.batches import plan, together
 from training.data import Example
 from training.judgement import Judgement, judge
 from training.losses import Sums, losses
-from training.model import Decoder, is_upper, name_of
+from training.model import Decoder, is_head, is_upper, name_of
 from training.options import Options
 from training.rounding import rounded
+from training.taught import Taught
 from training.weights import replace
 
 FREE = {"steps", "rate", "judged_every"}  # options that a training may go on with others of
@@ -59,15 +61,16 @@ class Training:
         kinds: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         assert examples
-        self.model, self.teacher, self.examples, self.options = model, teacher, examples, options
+        self.model, self.examples, self.options = model, examples, options
         self.held_out, self.kinds = held_out, kinds
         self.done = 0
-        teacher.requires_grad_(False)
         if options.bf16:
             teacher.shorten()
+        self.taught = Taught(teacher)
         tied = model.find("output.weight") is None
         for key, parameter in model.weights.items():
             still = options.freeze_upper and is_upper(name_of(key), options.layer, tied)
+            still |= options.freeze_head and is_head(name_of(key), tied)
             parameter.requires_grad_(not still)
         self.trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self.optimiser = torch.optim.AdamW(self.trained, lr=options.rate, weight_decay=options.weight_decay, fused=True)
@@ -87,7 +90,7 @@ class Training:
         """None where nothing is held out."""
         if self.held_out:
             with rounded(self.model, self.kinds, self.options.bf16):
-                seen = judge(self.model, self.teacher, self.held_out, self.options, self.done)
+                seen = judge(self.model, self.taught, self.held_out, self.options, self.done)
             yield seen
 
     def _step(self, number: int, batch: Sequence[Example]) -> Step:
@@ -96,7 +99,7 @@ class Training:
             group["lr"] = self.options.rate * rate_at(number, self.options)
         last_steps = number >= round(self.options.steps * (1 - self.options.rounded))
         with rounded(self.model, self.kinds, self.options.bf16) if last_steps else nullcontext():
-            sums = self._gradients(batch)
+            sums = self._gradients(number, batch)
         if not all(map(math.isfinite, sums)):
             raise Failure("diverged", f"The loss is no number any more after step {self.done}: try a lower --rate.")
         torch.nn.utils.clip_grad_norm_(self.trained, self.options.clip)
@@ -112,21 +115,23 @@ class Training:
             time.perf_counter() - started,
         )
 
-    def _gradients(self, examples: Sequence[Example]) -> Sums:
+    def _gradients(self, number: int, examples: Sequence[Example]) -> Sums:
         """One autocast around them all: within it weights become bfloat16 once, not once for every batch."""
         options, sums = self.options, Sums()
-        learned = sum(len(example.tokens) - example.first for example in examples)
-        teacher = self.teacher if options.self_distil else None
+        learned = options.rows * sum(len(example.tokens) - example.first for example in examples)
+        taught = self.taught if options.self_distil else None
+        dice = np.random.default_rng((options.seed, number))
         self.optimiser.zero_grad(set_to_none=True)
         with torch.autocast("cpu", torch.bfloat16, enabled=options.bf16):
             for batch in together(examples, options.most_tokens):
                 loss, found = losses(
                     self.model,
-                    teacher,
-                    batch,
+                    taught,
+                    batch.some(options.rows, dice),
                     options.layer,
                     weight=options.middle_weight,
                     text=not options.self_distil,
+                    above=number >= options.middle_first,
                 )
                 with torch.autocast("cpu", enabled=False):
                     (loss / learned).backward()
@@ -176,8 +181,11 @@ def _fixed(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def rate_at(number: int, options: Options) -> float:
-    """Share of the learning rate at a step: rising evenly at first, then a half cosine down to nothing."""
-    warm = round(options.warm_up * options.steps)
+    """Share of the learning rate at a step: rising evenly at first, then a half cosine down to nothing; in the layer's
+    own steps, and anew in the others."""
+    first = options.middle_first
+    number, steps = (number, first) if number < first else (number - first, options.steps - first)
+    warm = round(options.warm_up * steps)
     if number < warm:
         return (number + 1) / warm
-    return 0.5 * (1 + math.cos(math.pi * (number - warm) / max(1, options.steps - warm)))
+    return 0.5 * (1 + math.cos(math.pi * (number - warm) / max(1, steps - warm)))

@@ -5,6 +5,7 @@ are worked out at once."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -15,6 +16,7 @@ from torch.nn import functional
 from training.batches import Batch
 from training.memory import ROWS
 from training.model import Decoder
+from training.taught import Taught
 
 
 class Sums(NamedTuple):
@@ -40,17 +42,21 @@ class Sums(NamedTuple):
 
 
 def losses(
-    model: Decoder, teacher: Decoder | None, batch: Batch, layer: int, *, weight: float = 1.0, text: bool
+    model: Decoder,
+    taught: Taught | None,
+    batch: Batch,
+    layer: int,
+    *,
+    weight: float = 1.0,
+    text: bool,
+    above: bool = True,
 ) -> tuple[Tensor, Sums]:
     """The last layer's loss and `weight` times the middle one's, summed over the rows, leading back to the weights.
 
-    `text`: both layers learn the chats' words; else the last one what the teacher says, the middle one what the last
-    says."""
-    middle, last = model.states(batch.tokens, layer, batch.rows)
-    before = None
-    if teacher is not None:
-        with torch.no_grad():
-            before = teacher.states(batch.tokens, 0, batch.rows)[1], teacher.head()
+    `text`: both layers learn the chats' words; else what the model is `taught`. Without the layers `above` the middle
+    one learns alone, and what the last says is what it was taught."""
+    middle, last = model.states(batch.tokens, layer, batch.rows, above=above)
+    before = None if taught is None else (taught.states(batch), taught.head)
     head = model.head()
     if before is not None:
         head = head.to(before[1].dtype)
@@ -75,30 +81,33 @@ class _Head(Function):
         learning: bool,
         sums: list[Sums],
     ) -> Tensor:
-        found, gradients = Sums(), (torch.empty_like(middle), torch.empty_like(last), torch.zeros_like(head).float())
+        found, gradients = Sums(), [torch.empty_like(middle), torch.empty_like(last)]
+        of_head = torch.zeros_like(head).float() if ctx.needs_input_grad[2] else None
+        learned = 2 if len(last) else 1  # of the two layers
         with torch.autocast("cpu", enabled=False):
             for begin in range(0, len(wanted), ROWS):
                 part = slice(begin, begin + ROWS)
-                states = middle[part].to(head.dtype), last[part].to(head.dtype)
-                taught = None if before is None else _said(before[0][part].to(before[1].dtype), before[1])
-                said = _said(states[0], head), _said(states[1], head)
-                some, targets = _measured(said, taught, wanted[part], text)
+                states = [layer[part].to(head.dtype) for layer in (middle, last)[:learned]]
+                taught = None if before is None else _said(before[0][part], before[1])
+                said = [_said(each, head) for each in states]
+                some, target = _measured(said, taught, wanted[part], text)
                 found = found.plus(some)
                 if learning:
                     # Of a softmax's logits, by what was said and what was to be said.
-                    towards = [_gradient(s, t, head.dtype) for s, t in zip(said, targets, strict=True)]
+                    towards = [_gradient(each, target, head.dtype) for each in said]
                     towards[0] *= weight
                     for gradient, toward in zip(gradients, towards, strict=False):
                         gradient[part] = toward @ head
-                    gradients[2].add_(torch.cat(towards).T @ torch.cat(states))
+                    if of_head is not None:
+                        of_head.add_(torch.cat(towards).T @ torch.cat(states))
         sums.append(found)
-        ctx.save_for_backward(*gradients)
+        ctx.save_for_backward(*gradients, of_head)
         return torch.tensor(found.last + weight * found.middle)
 
     @staticmethod
     def backward(ctx: Any, *scales: Tensor) -> Any:
-        middle, last, head = ctx.saved_tensors
-        return middle * scales[0], last * scales[0], head * scales[0], None, None, None, None, None, None
+        found = [None if each is None else each * scales[0] for each in ctx.saved_tensors]
+        return *found, None, None, None, None, None, None
 
 
 def _said(states: Tensor, head: Tensor) -> Tensor:
@@ -106,23 +115,20 @@ def _said(states: Tensor, head: Tensor) -> Tensor:
     return functional.log_softmax((states @ head.T).float(), dim=-1)
 
 
-def _measured(
-    said: tuple[Tensor, Tensor], taught: Tensor | None, wanted: Tensor, text: bool
-) -> tuple[Sums, tuple[Tensor, Tensor]]:
-    """And what the middle and the last layer were to say: tokens [rows] or probabilities [rows, vocabulary]."""
-    middle, last = said
+def _measured(said: Sequence[Tensor], taught: Tensor | None, wanted: Tensor, text: bool) -> tuple[Sums, Tensor]:
+    """And what was to be said: tokens [rows] or probabilities [rows, vocabulary]. `said` by the middle layer and the
+    last, which says what it was taught where it is left out."""
+    middle, last = (*said, *(() if taught is None else (taught,)))[:2]
     by_text = functional.nll_loss(last, wanted, reduction="sum")
     probabilities = None if taught is None else taught.exp()
     drift = torch.zeros(()) if taught is None or probabilities is None else (probabilities * (taught - last)).sum()
     if text or probabilities is None:
-        targets = wanted, wanted
-        lost = functional.nll_loss(middle, wanted, reduction="sum"), by_text
+        target, lost = wanted, (functional.nll_loss(middle, wanted, reduction="sum"), by_text)
     else:
-        targets = last.exp(), probabilities
-        lost = -(targets[0] * middle).sum(), -(probabilities * last).sum()
+        target, lost = probabilities, (-(probabilities * middle).sum(), -(probabilities * last).sum())
     agreed = int((middle.argmax(-1) == last.argmax(-1)).sum())
     sums = Sums(lost[1].item(), lost[0].item(), drift.item(), agreed, by_text.item(), len(wanted))
-    return sums, targets
+    return sums, target
 
 
 def _gradient(said: Tensor, target: Tensor, type_: torch.dtype) -> Tensor:

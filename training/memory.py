@@ -19,14 +19,15 @@ HEADS = 3  # copies of the head: its gradient behind both layers, and one to add
 ACTIVATIONS = 16  # numbers that a layer keeps for the way back, per token and number of the hidden state
 
 
-def estimate(header: Header, d: Dimensions, options: Options, frozen: int) -> int:
-    """Bytes, `frozen` weights not being trained; the model as it was before, by which it is judged, included."""
+def estimate(header: Header, d: Dimensions, options: Options, frozen: int, taught: int = 0) -> int:
+    """Bytes, `frozen` weights not being trained; the model as it was before, by which it is judged, included, and what
+    it said of so many tokens that are `taught`."""
     trained = header.parameters - frozen
     feed = int(header.metadata.get(f"{header.architecture}.feed_forward_length", 4 * d.embedding))
     tokens = options.most_tokens
     activations = d.layers * tokens * (ACTIVATIONS * d.embedding + 4 * feed)
     logits = KEPT * ROWS * d.vocabulary + HEADS * d.embedding * d.vocabulary
-    teacher = header.parameters
+    teacher = header.parameters + taught * d.embedding
     short = 0.0
     if options.bf16:
         teacher, short = int(teacher * SHORT), 2 * SHORT * trained  # the weights while a step computes, and gradients

@@ -54,17 +54,25 @@ def train(given: argparse.Namespace, options: Options) -> int:
     """Raises Failure."""
     from training.loop import Training
     from training.memory import estimate, refuse_if_too_large
-    from training.model import Decoder, is_upper
+    from training.model import Decoder, is_head, is_upper
     from training.weights import read_weights, stored
 
     header = read_header(given.model)
     d = checked(header, options)
     tied = all(tensor.name != "output.weight" for tensor in header.tensors)
-    still = [t for t in header.tensors if options.freeze_upper and is_upper(t.name, options.layer, tied)]
-    needed = estimate(header, d, options, sum(math.prod(tensor.shape) for tensor in still))
+    still = [
+        t
+        for t in header.tensors
+        if (options.freeze_upper and is_upper(t.name, options.layer, tied))
+        or (options.freeze_head and is_head(t.name, tied))
+    ]
+    frozen = sum(math.prod(tensor.shape) for tensor in still)
+    refuse_if_too_large(estimate(header, d, options, frozen))
+    learned, held_out = examples_of(given, options, header)
+    answers = sum(len(each.tokens) - each.first for each in (*learned, *held_out))
+    needed = estimate(header, d, options, frozen, answers)
     say(f"{header.path.name}: {d.layers} layers, {header.parameters / 1e6:,.0f} M weights, about {needed / 1e9:.1f} GB")
     refuse_if_too_large(needed)
-    learned, held_out = examples_of(given, options, header)
     weights = read_weights(given.model)
     file_type, kinds = stored(header, given.quantise)
     training = Training(Decoder(d, weights), Decoder(d, weights), learned, options, held_out, kinds)

@@ -56,17 +56,19 @@ class Decoder(nn.Module):
         middle, last = self.states(tokens, layer, rows)
         return functional.linear(middle, self.head()), functional.linear(last, self.head())
 
-    def states(self, tokens: Tensor, layer: int, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """What goes into the head, [rows, embedding] both; behind 0 layers there is none, [0, embedding]."""
+    def states(self, tokens: Tensor, layer: int, rows: Tensor, *, above: bool = True) -> tuple[Tensor, Tensor]:
+        """What goes into the head, [rows, embedding] both; behind 0 layers there is none, [0, embedding], and none
+        behind the last one without the layers `above`."""
         turns = self._turns(tokens.shape[1])
         # Sums of layers stay in float32 where the weights are bfloat16.
         x = functional.embedding(tokens, self._get("token_embd.weight")).float()
         middle = x.flatten(0, 1)[:0]
-        for i in range(self.d.layers):
+        for i in range(self.d.layers if above else layer):
             x = self._layer(i, x, turns)
             if i + 1 == layer:
                 middle = x.flatten(0, 1)[rows]
-        return self._norm("output_norm", middle), self._norm("output_norm", x.flatten(0, 1)[rows])
+        last = x.flatten(0, 1)[rows if above else rows[:0]]
+        return self._norm("output_norm", middle), self._norm("output_norm", last)
 
     def _turns(self, n: int) -> tuple[Tensor, Tensor]:
         """Cosines and sines, [n, head / 2]."""
@@ -112,6 +114,11 @@ def is_upper(name: str, layer: int, tied: bool) -> bool:
     """Does this weight lie above the first `layer` layers? A tied head is the embedding."""
     if name.startswith("blk."):
         return int(name.split(".")[1]) >= layer
+    return is_head(name, tied)
+
+
+def is_head(name: str, tied: bool) -> bool:
+    """The output head, the norm before it, and the embedding where that is the head."""
     return name.startswith("output") or (tied and name.startswith("token_embd"))
 
 

@@ -10,10 +10,12 @@ class Options:
     """`layer`: the model is left after so many layers. `batch_tokens`: about so many tokens before each change of the
     weights; `most_tokens`: of one chat, what is longer is cut, and of the chats that are computed together.
     `middle_weight`: what the loss of the layer counts beside that of the last one, 1. `self_distil`: the layer learns
-    what the model's last layer says, and that one what it said before the training, instead of the text.
-    `freeze_upper`: what lies above the layer, the head included, stays as it is. `bf16`: products of matrices in
-    bfloat16. `rounded`: in this last share of
-    the steps weights are as the file will hold them. `held_out`: so many questions are never learned; they show every
+    what the model's last layer said before the training, and so does the last one, instead of the text.
+    `freeze_upper`: what lies above the layer, the head included, stays as it is; `freeze_head`: only the head, its norm
+    and an embedding that it shares. `middle_first`: in so many steps, before the others, only the layer learns, and
+    what lies above it is not computed; each part has its own rise and fall of the rate. `rows`: each step learns such a
+    share of its chats' tokens, drawn. `bf16`: products of matrices in bfloat16. `rounded`: in this last share of the
+    steps weights are as the file will hold them. `held_out`: so many questions are never learned; they show every
     `judged_every` steps what came of it.
     """
 
@@ -29,6 +31,9 @@ class Options:
     middle_weight: float = 1.0
     self_distil: bool = False
     freeze_upper: bool = False
+    freeze_head: bool = False
+    middle_first: int = 0
+    rows: float = 1.0
     bf16: bool = False
     rounded: float = 0.0
     held_out: int = 32
@@ -45,6 +50,11 @@ class Options:
         check(self.most_tokens >= 2, f"a chat has 2 tokens or more, not {self.most_tokens}")
         check(self.seed >= 0, f"the seed must be 0 or more, not {self.seed}")
         check(0 < self.middle_weight <= 100, f"the layer's loss counts up to 100 times, not {self.middle_weight:g}")
+        check(
+            0 <= self.middle_first <= self.steps, f"of {self.steps} steps {self.middle_first} cannot be the layer's own"
+        )
+        check(not self.middle_first or self.self_distil, "only with self-distillation the layer can learn first")
+        check(0 < self.rows <= 1, f"the share of tokens lies between 0 and 1, not {self.rows:g}")
         check(0 <= self.rounded <= 1, f"the share of rounded steps lies between 0 and 1, not {self.rounded:g}")
         check(self.held_out >= 0, f"0 questions or more are held out, not {self.held_out}")
         check(self.judged_every >= 1, f"the training is judged every 1 step or more, not {self.judged_every}")

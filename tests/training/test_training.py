@@ -150,6 +150,35 @@ def test_a_model_that_teaches_itself_stays_what_it_was(path, more):
     assert unled[-1].drift > 5 * steps[-1].drift
 
 
+def test_first_the_layer_learns_alone(path):
+    """Then what lies above it, the head staying as it was all the while."""
+    options = dataclasses.replace(
+        OPTIONS, steps=60, middle_first=30, self_distil=True, freeze_head=True, rows=0.5, rate=3e-3, judged_every=30
+    )
+    training = of(path, options, held_out=EXAMPLES)
+    before = {name: array.copy() for name, array in training.model.arrays().items()}
+    changed: list[set[str]] = []
+    judged: list[Any] = []
+    for seen in training.run():
+        if isinstance(seen, Judgement):
+            judged.append(seen)
+            changed.append({name for name, array in training.model.arrays().items() if (array != before[name]).any()})
+    lower = {name for name in before if name.startswith(("blk.0.", "blk.1."))}
+    assert changed == [set(), lower | {"token_embd.weight"}, {n for n in before if not n.startswith("output")}]
+    assert judged[1].agreement > judged[0].agreement
+    assert judged[1].drift > 0
+    assert judged[2].drift < judged[1].drift
+
+
+def test_each_step_draws_its_own_rows():
+    batch, dice = batch_of(EXAMPLES), np.random.default_rng(0)
+    some = [batch.some(0.25, dice) for _ in range(2)]
+    assert [len(each.rows) for each in some] == [50, 50]
+    assert (batch.wanted[some[0].chosen] == some[0].wanted).all()
+    assert (batch.rows[some[0].chosen] == some[0].rows).all()
+    assert some[0].rows.tolist() != some[1].rows.tolist()
+
+
 def test_held_out_chats_judge_before_now_and_then_and_afterwards(path):
     options = dataclasses.replace(OPTIONS, steps=5, judged_every=2)
     seen = list(of(path, options, held_out=EXAMPLES[:2]).run())
@@ -216,6 +245,8 @@ def test_the_rate_rises_and_falls():
     assert rates[9:11] == [1.0, 1.0]
     assert rates[10:] == sorted(rates[10:], reverse=True)
     assert rates[-1] < 0.001
+    options = Options(1, steps=100, warm_up=0.1, middle_first=50, self_distil=True)
+    assert [rate_at(i, options) for i in range(50)] == [rate_at(i, options) for i in range(50, 100)]
 
 
 @pytest.mark.parametrize(
@@ -253,6 +284,8 @@ def test_the_whole_way(tmp_path, capsys):
         (["--layer", "5", "--rate", "7"], "learning rate"),
         (["--layer", "5", "--held-out", "-1"], "held out"),
         (["--layer", "5", "--middle-weight", "0"], "up to 100 times, not 0"),
+        (["--layer", "5", "--middle-first", "9"], "only with self-distillation"),
+        (["--layer", "5", "--rows", "0"], "between 0 and 1, not 0"),
         (["--layer", "5", "--rounded", "2"], "between 0 and 1, not 2"),
         (["--layer", "5", "--data", "/nowhere.jsonl"], "cannot be read"),
     ],
