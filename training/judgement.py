@@ -20,17 +20,21 @@ from training.taught import Taught
 class Judgement:
     """After `number` steps: perplexity of the last layer on the answers; `drift`: Kullback-Leibler divergence of its
     probabilities from those of the model before the training, nats per token; `agreement`: share of tokens whose
-    likeliest successor the middle layer says as the last one does."""
+    likeliest successor the middle layer says as the last one does. While the layer learns alone it is judged by what
+    the last one said before, and nothing is said of what that says now: None."""
 
     number: int
-    perplexity: float
-    drift: float
+    perplexity: float | None
+    drift: float | None
     agreement: float
 
 
 def judge(model: Decoder, taught: Taught, held_out: Sequence[Example], options: Options, number: int) -> Judgement:
-    sums = Sums()
+    sums, above = Sums(), number == 0 or number > options.middle_first
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=options.bf16):
         for batch in together(held_out, options.most_tokens):
-            sums = sums.plus(losses(model, taught, batch, options.layer, text=True)[1])
-    return Judgement(number, math.exp(sums.text / sums.rows), sums.drift / sums.rows, sums.agreed / sums.rows)
+            sums = sums.plus(losses(model, taught, batch, options.layer, text=True, above=above)[1])
+    agreement = sums.agreed / sums.rows
+    if not above:
+        return Judgement(number, None, None, agreement)
+    return Judgement(number, math.exp(sums.text / sums.rows), sums.drift / sums.rows, agreement)

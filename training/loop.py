@@ -36,10 +36,11 @@ class Step:
     """`number` of steps that are done. Losses in nats per token: behind the last layer, and behind the one in the
     middle. `drift`: Kullback-Leibler divergence of the last layer's probabilities from those of the model before the
     training, nats per token; only self-distillation computes them. `agreement`: share of tokens whose likeliest
-    successor is the same behind both layers."""
+    successor is the same behind both layers. In steps in which the layer learns alone there is no last layer: it is
+    what it said before."""
 
     number: int
-    last: float
+    last: float | None
     middle: float
     drift: float | None
     agreement: float
@@ -105,10 +106,11 @@ class Training:
         torch.nn.utils.clip_grad_norm_(self.trained, self.options.clip)
         self.optimiser.step()
         self.done = number + 1
-        drift = sums.drift / sums.rows if self.options.self_distil else None
+        above = number >= self.options.middle_first
+        drift = sums.drift / sums.rows if self.options.self_distil and above else None
         return Step(
             self.done,
-            sums.last / sums.rows,
+            sums.last / sums.rows if above else None,
             sums.middle / sums.rows,
             drift,
             sums.agreed / sums.rows,

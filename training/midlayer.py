@@ -166,16 +166,16 @@ def described(seen: object, steps: int) -> str:
     from training.loop import Step
 
     if isinstance(seen, Judgement):
-        return (
-            f"held-out chats after step {seen.number}: agreement {seen.agreement:.1%}  "
-            f"perplexity of the last layer {seen.perplexity:.3f}  KL to the model before {seen.drift:.4f}"
-        )
+        words = f"held-out chats after step {seen.number}: agreement {seen.agreement:.1%}"
+        if seen.perplexity is None:
+            return f"{words} with what the last layer said before"
+        return f"{words}  perplexity of the last layer {seen.perplexity:.3f}  KL to the model before {seen.drift:.4f}"
     assert isinstance(seen, Step)
+    last = "" if seen.last is None else f"last {seen.last:.3f}  "
     drift = "" if seen.drift is None else f"KL {seen.drift:.4f}  "
     return (
-        f"step {seen.number}/{steps}  last {seen.last:.3f}  middle {seen.middle:.3f}  {drift}"
-        f"agreement {seen.agreement:.1%}  {seen.seconds:.1f} s, {(steps - seen.number) * seen.seconds / 60:,.0f} "
-        "minutes left"
+        f"step {seen.number}/{steps}  {last}middle {seen.middle:.3f}  {drift}agreement {seen.agreement:.1%}  "
+        f"{seen.seconds:.1f} s, {(steps - seen.number) * seen.seconds / 60:,.0f} minutes left"
     )
 
 
