@@ -13,6 +13,7 @@ from pathlib import Path
 
 import installers
 import notices
+from alone import alone
 from bundled import BUNDLE, check, freeze, strip
 from prepare import WEIGHTS_LOCK, install_qt_libraries, make_venv
 from release import DIST, EPOCH
@@ -32,18 +33,23 @@ def main() -> int:
         return 1
     os.environ.update(SOURCE_DATE_EPOCH=str(EPOCH), PYTHONHASHSEED="0", LC_ALL="C.UTF-8")
     try:
-        environment()
-        python(ROOT / "packaging" / "resources.py", failure="the icons could not be drawn")
-        freeze()
-        strip(BUNDLE)
-        check(BUNDLE)
-        notices.write(BUNDLE)
-        if not options.bundle_only:
-            release(installers.make(BUNDLE))
+        with alone():
+            package(options.bundle_only)
     except SetupError as error:
         say(str(error))
         return 1
     return 0
+
+
+def package(bundle_only: bool) -> None:
+    environment()
+    python(ROOT / "packaging" / "resources.py", failure="the icons could not be drawn")
+    freeze()
+    strip(BUNDLE)
+    check(BUNDLE)
+    notices.write(BUNDLE)
+    if not bundle_only:
+        release(installers.make(BUNDLE))
 
 
 def environment() -> None:

@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 
 import pytorch
+from alone import alone
 from compiled import Compiled, require_compiler
 from native import chosen, install_native, install_prebuilt, keep_native
 from steps import PYTHON, ROOT, VENV, WHEELS_LOCK, SetupError, install_locked, install_wheel, run, say
@@ -79,19 +80,9 @@ def main() -> int:
     parser.add_argument("--native", choices=["0", "1"], help="compile ik_llama.cpp here, or take the prebuilt one")
     parser.add_argument("--training", choices=["0", "1"], help="bring PyTorch for training/, or remove it")
     given = parser.parse_args()
-    native, training = given.native, given.training
-    kept = chosen()  # asked now: a new .venv would have forgotten it
-    trained = pytorch.chosen()
     try:
-        prepare()
-        if native == "1":
-            install_native()
-        elif kept:
-            keep_native() if native is None else install_prebuilt()
-        if training == "1":
-            pytorch.install()
-        elif trained:
-            pytorch.keep() if training is None else pytorch.remove()
+        with alone():
+            set_up(given.native, given.training)
     except SetupError as error:
         say(str(error))
         return 1
@@ -99,6 +90,21 @@ def main() -> int:
         say("interrupted; the next `make setup` goes on from here")
         return 130
     return 0
+
+
+def set_up(native: str | None, training: str | None) -> None:
+    """All of it; None: what was chosen before stays."""
+    kept = chosen()  # asked now: a new .venv would have forgotten it
+    trained = pytorch.chosen()
+    prepare()
+    if native == "1":
+        install_native()
+    elif kept:
+        keep_native() if native is None else install_prebuilt()
+    if training == "1":
+        pytorch.install()
+    elif trained:
+        pytorch.keep() if training is None else pytorch.remove()
 
 
 def prepare() -> None:
