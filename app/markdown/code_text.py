@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QMimeData, QPoint, Qt
-from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QTextOption, QWheelEvent
+from PySide6.QtGui import QFontMetricsF, QTextOption, QWheelEvent
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 from app.look.theme import code_font
-from app.markdown import selection
+from app.markdown.selection import SelectedWithOthers
 
 
-class CodeText(QPlainTextEdit):
+class CodeText(SelectedWithOthers, QPlainTextEdit):
     """Lines stay whole until `set_wrapped`. `source` is copied where all is selected: what is shown may be folded."""
 
     def __init__(self, parent: QWidget) -> None:
@@ -65,22 +65,6 @@ class CodeText(QPlainTextEdit):
         data = QMimeData()
         data.setText(self.source)
         return data
-
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        super().mousePressEvent(event)
-        selection.pressed(self, event)
-
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        super().mouseMoveEvent(event)
-        selection.moved(self, event)
-
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        super().mouseReleaseEvent(event)
-        selection.released(self)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if not selection.key_pressed(self, event):
-            super().keyPressEvent(event)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         delta: QPoint = event.angleDelta()

@@ -8,8 +8,6 @@ from PySide6.QtCore import QMimeData, QRectF, Qt, QUrl, Signal
 from PySide6.QtGui import (
     QAccessible,
     QColor,
-    QKeyEvent,
-    QMouseEvent,
     QPainter,
     QPaintEvent,
     QTextBlockFormat,
@@ -19,16 +17,16 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 
 from app.look.theme import SIZES, theme
-from app.markdown import selection
 from app.markdown.markdown import MarkdownDocument, format_formulas, render
 from app.markdown.math_object import CHARACTER, SOFT, show_ready, with_sources
 from app.markdown.math_service import math_service
+from app.markdown.selection import SelectedWithOthers
 from app.markdown.tasks import TASKS, draw_tasks
 from app.markdown.web_links import shown
 from app.words import mark, tr
 
 
-class ProseView(QTextBrowser):
+class ProseView(SelectedWithOthers, QTextBrowser):
     """`link` carries an address the user clicked, as the answer wrote it; `grown`: the height is another one now."""
 
     link = Signal(str)
@@ -149,22 +147,6 @@ class ProseView(QTextBrowser):
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()
-
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        super().mousePressEvent(event)
-        selection.pressed(self, event)
-
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        super().mouseMoveEvent(event)
-        selection.moved(self, event)
-
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        super().mouseReleaseEvent(event)
-        selection.released(self)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if not selection.key_pressed(self, event):
-            super().keyPressEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)

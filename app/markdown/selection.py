@@ -5,11 +5,17 @@ Qt selects within one text. A text that is dragged out of has the others around 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, cast
+
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QClipboard, QGuiApplication, QKeyEvent, QKeySequence, QMouseEvent, QTextCursor
-from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QPlainTextEdit, QTextEdit, QWidget
 
 Text = QTextEdit | QPlainTextEdit
+if TYPE_CHECKING:  # at run time Qt's own class stands behind it, and two of them do not go together
+    _AnyText = QAbstractScrollArea
+else:
+    _AnyText = object
 
 
 class SelectionScope(QWidget):
@@ -106,42 +112,45 @@ def scope_of(widget: QWidget) -> SelectionScope | None:
     return parent
 
 
-def pressed(text: Text, event: QMouseEvent) -> None:
-    """To be called behind a text's own handling, like `moved` and `released`."""
-    scope = scope_of(text)
-    if scope is not None and event.button() == Qt.MouseButton.LeftButton:
-        scope.begin(text)
+class SelectedWithOthers(_AnyText):
+    """To be inherited before Qt's class: what makes a text one of those of its scope."""
 
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        super().mousePressEvent(event)
+        scope = scope_of(self)
+        if scope is not None and event.button() == Qt.MouseButton.LeftButton:
+            scope.begin(self._text)
 
-def moved(text: Text, event: QMouseEvent) -> None:
-    scope = scope_of(text)
-    if scope is not None and event.buttons() & Qt.MouseButton.LeftButton:
-        scope.extend(event.globalPosition().toPoint())
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        super().mouseMoveEvent(event)
+        scope = scope_of(self)
+        if scope is not None and event.buttons() & Qt.MouseButton.LeftButton:
+            scope.extend(event.globalPosition().toPoint())
 
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Where the system has a clipboard for what is selected, it gets all of it."""
+        super().mouseReleaseEvent(event)
+        scope = scope_of(self)
+        if scope is None:
+            return
+        scope.dragged.emit(None)
+        clipboard = QGuiApplication.clipboard()
+        if clipboard.supportsSelection() and len(scope.selected()) > 1:
+            clipboard.setText(scope.selected_text(), QClipboard.Mode.Selection)
 
-def released(text: Text) -> None:
-    """Where the system has a clipboard for what is selected, it gets all of it."""
-    scope = scope_of(text)
-    if scope is None:
-        return
-    scope.dragged.emit(None)
-    clipboard = QGuiApplication.clipboard()
-    if clipboard.supportsSelection() and len(scope.selected()) > 1:
-        clipboard.setText(scope.selected_text(), QClipboard.Mode.Selection)
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Ctrl+A selects all of the message, Ctrl+C copies a selection over several texts."""
+        scope = scope_of(self)
+        if scope is not None and event.matches(QKeySequence.StandardKey.SelectAll):
+            scope.select_all(_child_of(scope, self))
+        elif scope is not None and event.matches(QKeySequence.StandardKey.Copy) and len(scope.selected()) > 1:
+            QGuiApplication.clipboard().setText(scope.selected_text())
+        else:
+            super().keyPressEvent(event)
 
-
-def key_pressed(text: Text, event: QKeyEvent) -> bool:
-    """Ctrl+A, which selects all of the message, and Ctrl+C of a selection over several texts; was it one of them?"""
-    scope = scope_of(text)
-    if scope is None:
-        return False
-    if event.matches(QKeySequence.StandardKey.SelectAll):
-        scope.select_all(_child_of(scope, text))
-        return True
-    if event.matches(QKeySequence.StandardKey.Copy) and len(scope.selected()) > 1:
-        QGuiApplication.clipboard().setText(scope.selected_text())
-        return True
-    return False
+    @property
+    def _text(self) -> Text:
+        return cast("Text", self)
 
 
 def _child_of(scope: SelectionScope, widget: QWidget) -> QWidget:
