@@ -1,4 +1,6 @@
-"""Runs the processes that read files, a few at a time. The only module here that knows Qt."""
+"""Runs the processes that read files, a few at a time. The only module here that knows Qt.
+
+What a process wrote becomes a value in a thread: for a thick novel that takes longer than a frame."""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from app.attachments import READ_FILE
 from app.attachments.attachment import Attachment, clean_name
 from app.attachments.child import MOST_SECONDS, Reply
 from app.attachments.refusal import sentence
+from app.background import Background
 from app.processes import end_process, new_process
+from models.failures import Failure
 
 log = logging.getLogger(__name__)
 AT_ONCE = 2
@@ -37,6 +41,7 @@ class FileReader(QObject):
         super().__init__(parent)
         self._waiting: deque[_Job] = deque()
         self._running: dict[QProcess, _Job] = {}
+        self._background = Background(self)
 
     def read(self, path: Path, done: Taker) -> None:
         self._waiting.append(_Job(path.absolute(), done))
@@ -45,6 +50,7 @@ class FileReader(QObject):
     def close(self) -> None:
         """The window is closing: whatever is being read is not wanted any more."""
         self._waiting.clear()
+        self._background.close()
         running, self._running = list(self._running), {}
         for process in running:
             end_process(process)
@@ -73,9 +79,15 @@ class FileReader(QObject):
     def _finished(self, process: QProcess) -> None:
         job = self._running.pop(process, None)
         if job is not None:
-            job.done(_outcome(job.path, bytes(process.readAllStandardOutput().data())))
+            self._take(job, bytes(process.readAllStandardOutput().data()))
             process.deleteLater()
             self._go_on()
+
+    def _take(self, job: _Job, line: bytes) -> None:
+        def failed(_failure: Failure) -> None:
+            job.done(sentence("crashed", clean_name(job.path.name)))
+
+        self._background.run(lambda: _outcome(job.path, line), job.done, failed)
 
 
 def _outcome(path: Path, line: bytes) -> Attachment | str:
