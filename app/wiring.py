@@ -40,7 +40,6 @@ from app.open_chats.persona import Personas
 from app.open_chats.shelf import Shelf
 from app.open_chats.unsent import UnsentStore
 from app.settings.settings import Settings
-from app.transcript.warming import Warming
 from app.window import Window
 from app.words import tr
 from models.default import default_model
@@ -103,7 +102,6 @@ class Chickadee(QObject):
     def start(self) -> None:
         """Load the model; the window may be shown before or after."""
         self._collector.start()
-        Warming(self.window.transcript)
         self.preferences.tell_problems()
         if self._recovery is not None:
             self.window.notice.tell(self._recovery.__str__, kind="problem")
