@@ -170,8 +170,9 @@ def test_a_burst_of_noise_moves_nothing(k, quiet, burst):
     observe(table, k, quiet)
     observe(table, k, burst)
     assert 1 <= table.drift.reading <= 1.04
+    computing = 0.04 * before[2] / (before[2] - 1)  # what noise of 4 % makes of a second token's part of a pass
     for each in KS:
-        assert table.c(each) == pytest.approx(before[each], rel=0.09)
+        assert table.c(each) == pytest.approx(before[each], rel=computing)
 
 
 @settings(max_examples=50)
