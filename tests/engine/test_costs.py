@@ -150,6 +150,7 @@ def test_a_curve_never_falls(points, x):
 
 
 noise = st.floats(1.0, 1.04)  # an undisturbed machine
+SECOND = 0.04 * 1.6 / 0.6  # what that makes of a second token's part of a pass, 0.6 of 1.6
 
 
 def observe(table: CostTable, k: int, factors: list[float], depth: int = 100) -> None:
@@ -170,9 +171,8 @@ def test_a_burst_of_noise_moves_nothing(k, quiet, burst):
     observe(table, k, quiet)
     observe(table, k, burst)
     assert 1 <= table.drift.reading <= 1.04
-    computing = 0.04 * before[2] / (before[2] - 1)  # what noise of 4 % makes of a second token's part of a pass
     for each in KS:
-        assert table.c(each) == pytest.approx(before[each], rel=computing)
+        assert table.c(each) == pytest.approx(before[each], rel=SECOND)
 
 
 @settings(max_examples=50)
@@ -185,7 +185,7 @@ def test_scattered_noise_moves_nothing(disturbed, data):
         passes[k == 1] += 1
         observe(table, k, [factor if passes[k == 1] % 3 else data.draw(noise)])
     assert table.drift.reading <= 1.05
-    assert table.drift.computing <= 1.1
+    assert table.drift.computing <= 1.0001 + SECOND
     assert table.refreshed().pass_seconds[16][4] <= made().pass_seconds[16][4] * 1.1
 
 
