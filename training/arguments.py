@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 
 from training.options import Options
@@ -13,12 +14,25 @@ ANSWERS = 512
 def parse(arguments: list[str] | None, description: str) -> argparse.Namespace:
     defaults = Options(1)
     parser = argparse.ArgumentParser(prog="python -m training.midlayer", description=description)
-    add = parser.add_argument
+    _add_files(parser.add_argument)
+    _add_steps(parser.add_argument, defaults)
+    _add_losses(parser.add_argument, defaults)
+    _add_numbers(parser.add_argument, defaults)
+    parser.add_argument("--threads", type=int, help="(default: physical cores)")
+    return parser.parse_args(arguments)
+
+
+def _add_files(add: Callable[..., object]) -> None:
+    """What it begins from, learns and writes."""
     add("--model", type=Path, required=True, help="GGUF file to begin from")
     add("--layer", type=int, required=True, help="the first so many layers are to draft")
     add("--out", type=Path, required=True, help="GGUF file to write")
     add("--data", type=Path, help="chats, a JSON object a line (default: the model's own answers)")
     add("--answers", type=int, default=ANSWERS, help=f"without --data: so many (default: {ANSWERS})")
+
+
+def _add_steps(add: Callable[..., object], defaults: Options) -> None:
+    """How often, how fast and from how much at once it learns."""
     add(
         "--steps",
         type=int,
@@ -36,6 +50,10 @@ def parse(arguments: list[str] | None, description: str) -> argparse.Namespace:
         help=f"of a chat, and of chats that are computed together (default: {defaults.most_tokens})",
     )
     add("--seed", type=int, default=defaults.seed, help="(default: 0)")
+
+
+def _add_losses(add: Callable[..., object], defaults: Options) -> None:
+    """What is learned, and by which weights."""
     add(
         "--middle-weight",
         type=float,
@@ -63,6 +81,10 @@ def parse(arguments: list[str] | None, description: str) -> argparse.Namespace:
     )
     add("--freeze-upper", action="store_true", help="leave layers above L and the head as they are")
     add("--freeze-head", action="store_true", help="leave the head, its norm and the embedding it shares as they are")
+
+
+def _add_numbers(add: Callable[..., object], defaults: Options) -> None:
+    """In which numbers it computes and ends, and by what it is judged."""
     add(
         "--bf16",
         action="store_true",
@@ -91,8 +113,6 @@ def parse(arguments: list[str] | None, description: str) -> argparse.Namespace:
         f"(default: {defaults.held_out})",
     )
     add("--judged-every", type=int, default=defaults.judged_every, help=f"steps (default: {defaults.judged_every})")
-    add("--threads", type=int, help="(default: physical cores)")
-    return parser.parse_args(arguments)
 
 
 def options_of(given: argparse.Namespace) -> Options:
