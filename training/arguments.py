@@ -9,6 +9,7 @@ from pathlib import Path
 from training.options import Options
 
 ANSWERS = 512
+TEMPERATURE = 0.3
 
 
 def parse(arguments: list[str] | None, description: str) -> argparse.Namespace:
@@ -29,6 +30,12 @@ def _add_files(add: Callable[..., object]) -> None:
     add("--out", type=Path, required=True, help="GGUF file to write")
     add("--data", type=Path, help="chats, a JSON object a line (default: the model's own answers)")
     add("--answers", type=int, default=ANSWERS, help=f"without --data: so many (default: {ANSWERS})")
+    add(
+        "--temperature",
+        type=float,
+        default=TEMPERATURE,
+        help=f"of these answers; the lower, the more predictable (default: {TEMPERATURE})",
+    )
 
 
 def _add_steps(add: Callable[..., object], defaults: Options) -> None:

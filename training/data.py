@@ -1,9 +1,7 @@
-"""Chats to learn from, a file with one a line or the model's own answers: token ids, and which are to be learned."""
+"""Chats to learn from, a file with one a line: token ids, and which are to be learned."""
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +9,10 @@ from pathlib import Path
 import msgspec
 
 from engine.graph.calibration_text import folder
-from engine.protocol import Generate, Load, Message, Sampling, Text
+from engine.protocol import Message
 from engine.words.template import ChatTemplate
 from models.failures import Failure
 from models.header import Header
-
-ANSWER = 192  # tokens of an answer that the model writes
 
 
 def questions() -> list[str]:
@@ -25,9 +21,10 @@ def questions() -> list[str]:
 
 
 class Chat(msgspec.Struct, frozen=True):
-    """A line of the file."""
+    """A line of the file. `whole`: where its last answer ends, the answer ends, and not the room for it."""
 
     messages: tuple[Message, ...]
+    whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,44 +60,12 @@ def read_chats(path: Path) -> list[Chat]:
     return chats
 
 
-def write_chats(path: Path, model: Path, questions: Sequence[str], count: int, seed: int) -> None:
-    """Append the model's own answers until the file has `count` of them: what is there already stays."""
-    done = len(read_chats(path)) if path.exists() and path.stat().st_size else 0
-    if done >= count:
-        return
-    from engine.engine import Engine
-
-    engine = Engine()
-    try:
-        engine.load(Load(0, str(model), n_ctx=1024, backend="llama"))
-        with path.open("a", encoding="utf-8") as file:
-            for i in range(done, count):
-                asked = Message("user", questions[i % len(questions)])
-                answer = _answer(engine, asked, seed + i)
-                chat = [{"role": "user", "content": asked.content}, {"role": "assistant", "content": answer}]
-                if answer.strip():
-                    file.write(json.dumps({"messages": chat}, ensure_ascii=False) + "\n")
-                    file.flush()
-                print(f"\rwriting answers {i + 1}/{count}", end="", file=sys.stderr)
-        print(file=sys.stderr)
-    finally:
-        engine.close()
-
-
-def _answer(engine: object, asked: Message, seed: int) -> str:
-    from engine.engine import Engine
-
-    assert isinstance(engine, Engine)
-    events = engine.generate(Generate(1, (asked,), Sampling(temperature=0.8, seed=seed), ANSWER, draft="off"))
-    return "".join(event.text for event in events if isinstance(event, Text))
-
-
 def examples(chats: Sequence[Chat], template: ChatTemplate, header: Header, most: int) -> Iterator[Example]:
     """As the model sees them; of chats that are longer than `most` tokens the beginning of the answer, if it fits."""
     end = header.metadata.get("tokenizer.ggml.eos_token_id")
     for chat in chats:
         prompt = template.tokens(chat.messages[:-1])
         answer = template.vocabulary.tokenize(chat.messages[-1].content, special=False)
-        whole = (*prompt, *answer, *([end] if isinstance(end, int) else []))[:most]
+        whole = (*prompt, *answer, *([end] if isinstance(end, int) and chat.whole else []))[:most]
         if len(prompt) < len(whole):
             yield Example(tuple(whole), len(prompt))

@@ -28,7 +28,7 @@ from training.rounding import rounded
 from training.taught import Taught
 from training.weights import replace
 
-FREE = {"steps", "rate", "judged_every"}  # options that a training may go on with others of
+FREE = {"steps", "rate", "judged_every", "middle_weight"}  # options that a training may go on with others of
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,13 +106,15 @@ def examples_of(given: argparse.Namespace, options: Options, header: Header) -> 
     """Those to learn and those held out."""
     from engine.llama.model import Model
     from engine.words.template import ChatTemplate
-    from training.data import examples, questions, read_chats, write_chats
+    from training.answers import write_answers
+    from training.data import examples, questions, read_chats
     from training.held_out import split
 
     path = given.data or given.out.with_name(f"{given.out.name}.answers.jsonl")
     given.out.parent.mkdir(parents=True, exist_ok=True)
     if given.data is None:
-        write_chats(path, given.model, questions(), given.answers, options.seed)
+        threads = given.threads or default_threads()
+        write_answers(path, given.model, questions(), given.answers, given.temperature, options.seed, threads)
     learned, held = split(read_chats(path), options.held_out, options.seed)
     with closing(Model(given.model, dry=True)) as model:
         template = ChatTemplate(model.template, model.vocabulary)

@@ -37,6 +37,15 @@ class Batch:
         for i, depth in enumerate(tree.depths):
             self._put(count + i, tree.tokens[i], position + count + depth, through[i], True)
 
+    def fill_chats(self, parts: Sequence[tuple[int, Sequence[int], int]]) -> None:
+        """Of several chats the sequence of each, its tokens and the position of their first. Logits for each last."""
+        self._begin(sum(len(tokens) for _sequence, tokens, _position in parts))
+        count = 0
+        for sequence, tokens, position in parts:
+            for i, token in enumerate(tokens):
+                self._put(count, token, position + i, (sequence,), i == len(tokens) - 1)
+                count += 1
+
     def _begin(self, count: int) -> None:
         assert 0 < count <= self.capacity, (count, self.capacity)
         self.raw.n_tokens = count

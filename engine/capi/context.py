@@ -25,7 +25,8 @@ class ContextOptions:
     """n_ctx and n_batch in tokens; `max_rows`: most logits rows of one pass (each row is a vocabulary of floats).
 
     `kv_type`: how keys and values are stored; q8_0 takes 17/32 of f16, q4_0 takes 9/32 and hurts the keys. `sequences`
-    share one cache: each takes the memory of a logits row and, in recurrent models, of a whole state. `gives_way`: use
+    share one cache: each takes the memory of a logits row and, in recurrent models, of a whole state; `apart`: they
+    share no tokens, and each has its part of the cache (only llama.cpp's targets know it). `gives_way`: use
     fewer threads while other programs keep the cores busy. `kv_mode`: of our own graph. `flash_attention`: off
     needs f16."""
 
@@ -35,6 +36,7 @@ class ContextOptions:
     max_rows: int = MOST_ROWS
     kv_type: KVType = "f16"
     sequences: int = 1
+    apart: bool = False
     gives_way: bool = False
     kv_mode: KVMode = EXACT
     flash_attention: FlashAttention = "auto"

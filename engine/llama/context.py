@@ -41,7 +41,7 @@ def context_params(options: ContextOptions) -> Any:
     params.n_outputs_max = options.max_rows
     params.n_threads = params.n_threads_batch = options.threads
     params.n_seq_max = options.sequences
-    params.kv_unified = True
+    params.kv_unified = not options.apart
     params.type_k = params.type_v = GGML_TYPES[options.kv_type]
     # Quantised values can be read by flash attention only.
     params.flash_attn_type = FLASH_ATTENTION[options.flash_attention if options.kv_type == "f16" else "on"]

@@ -19,8 +19,11 @@ from engine.exits import trained  # noqa: E402
 from engine.graph.dimensions import dimensions_of  # noqa: E402
 from engine.graph.model import GraphModel  # noqa: E402
 from engine.graph.target import GraphTarget  # noqa: E402
+from engine.llama.model import Model  # noqa: E402
 from engine.llama.quantise import quantise  # noqa: E402
+from engine.protocol import Message  # noqa: E402
 from engine.stop import StopFlag  # noqa: E402
+from engine.words.template import ChatTemplate  # noqa: E402
 from models.default import default_model  # noqa: E402
 from models.failures import Failure  # noqa: E402
 from models.header import read_header  # noqa: E402
@@ -28,7 +31,7 @@ from tests.engine.graph.test_models import QKV  # noqa: E402
 from tests.engine.graph.tiny import VOCABULARY, write_tiny  # noqa: E402
 from training import midlayer  # noqa: E402
 from training.batches import batch_of  # noqa: E402
-from training.data import Example, read_chats  # noqa: E402
+from training.data import Chat, Example, examples, read_chats  # noqa: E402
 from training.judgement import Judgement  # noqa: E402
 from training.log import read  # noqa: E402
 from training.loop import Training, rate_at  # noqa: E402
@@ -200,11 +203,11 @@ def test_chats_side_by_side_are_what_they_are_alone(path):
         assert torch.allclose(model(both.tokens, 2, both.rows)[1], torch.cat(alone), atol=1e-5)
 
 
-def test_a_training_may_go_on_with_another_rate_and_end_sooner_than_was_planned(path, tmp_path):
+def test_a_training_may_go_on_otherwise_and_end_sooner_than_was_planned(path, tmp_path):
     first = of(path, OPTIONS)
     list(itertools.islice(first.run(), 3))
     first.save(tmp_path / "checkpoint")
-    second = of(path, dataclasses.replace(OPTIONS, steps=4, rate=1e-4))
+    second = of(path, dataclasses.replace(OPTIONS, steps=4, rate=1e-4, middle_weight=0.5))
     second.resume(tmp_path / "checkpoint")
     assert [step.number for step in second.run()] == [4]
 
@@ -265,6 +268,17 @@ def test_lines_that_are_no_chats(tmp_path, line, message):
     (tmp_path / "chats.jsonl").write_text(f"{json.dumps(good)}\n{line}\n")
     with pytest.raises(Failure, match=message):
         read_chats(tmp_path / "chats.jsonl")
+
+
+def test_the_end_of_an_answer_that_was_cut_is_not_learned():
+    header = read_header(default_model())
+    messages = Message("user", "a"), Message("assistant", "b c")
+    with closing(Model(default_model(), dry=True)) as model:
+        template = ChatTemplate(model.template, model.vocabulary)
+        chats = Chat(messages), Chat(messages, whole=False)
+        ended, cut = (each.tokens for each in examples(chats, template, header, 512))
+        assert model.vocabulary.is_end(ended[-1])
+        assert cut == ended[:-1]
 
 
 def test_the_whole_way(tmp_path, capsys):
