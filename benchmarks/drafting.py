@@ -1,7 +1,8 @@
 """Decode speed with drafts of every kind, by kind of prompt, and of llama-server's kinds of drafting beside it.
 
     python -m benchmarks.drafting [--model M] [--draft-model D] [--server PATH] [--backend auto|llama|ik|graph]
-                                  [--native PYTHON] [--tokens N] [--prompts N] [--rounds N] [--ways W …] [--json]
+                                  [--native PYTHON] [--tokens N] [--chats FILE] [--prompts N] [--rounds N]
+                                  [--ways W …] [--json]
 
 Greedy answers of at most N tokens to the prompt set (`benchmarks.prompts`), all ways interleaved prompt by prompt, in
 an order that is drawn for each, after a calibration. Speeds are of decoding alone: tokens over seconds, both summed
@@ -29,7 +30,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.peers import LlamaServer, OurEngine, Run, environment
-from benchmarks.prompts import Prompt, prompts
+from benchmarks.prompts import Prompt, asked_in, prompts
 from engine.backend import NAMES
 from engine.measured.machine import default_threads
 from engine.protocol import BackendName, DraftMode, Lookup
@@ -77,7 +78,7 @@ def main() -> None:
         for answer in ways.values():
             answer(prompts()[0].messages)  # warm-up, not counted
         answers = []
-        chosen = selected(options.prompts, options.only)
+        chosen = selected(asked_in(options.chats) if options.chats else prompts(), options.prompts, options.only)
         whole, dice = list(product(range(options.rounds), chosen)), random.Random(options.rounds)
         for number, (turn, prompt) in enumerate(whole, 1):
             print(f"\r{number} of {len(whole)}: {prompt.category:20}", end="", file=sys.stderr, flush=True)
@@ -103,6 +104,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--threads", type=int)
     parser.add_argument("--tokens", type=int, default=128, help="longest answer")
     parser.add_argument("--prompts", type=int, help="prompts of each kind (default: all)")
+    parser.add_argument(
+        "--chats", type=Path, help="of these chats, one a line as for training (default: our prompt set)"
+    )
     parser.add_argument("--rounds", type=int, default=1, help="answer everything so many times")
     parser.add_argument("--only", nargs="+", metavar="KIND", help="these kinds of prompts only")
     parser.add_argument("--ways", nargs="+", metavar="WAY", help="these beside plain decoding only, named as printed")
@@ -153,11 +157,11 @@ def server_ways(stack: contextlib.ExitStack, options: argparse.Namespace, thread
     return {name: partial(server.run, max_tokens=options.tokens) for name, server in servers.items()}
 
 
-def selected(each: int | None, kinds: list[str] | None) -> list[Prompt]:
+def selected(every: Iterable[Prompt], each: int | None, kinds: list[str] | None) -> list[Prompt]:
     """The first `each` prompts of each kind."""
     seen: dict[str, int] = {}
     chosen = []
-    for prompt in prompts():
+    for prompt in every:
         seen[prompt.category] = seen.get(prompt.category, 0) + 1
         if (each is None or seen[prompt.category] <= each) and (not kinds or prompt.category in kinds):
             chosen.append(prompt)

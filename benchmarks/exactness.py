@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.drafting import selected
-from benchmarks.prompts import Prompt
+from benchmarks.prompts import Prompt, prompts
 from engine.backend import NAMES, backend
 from engine.capi.context import ContextOptions
 from engine.costs import CostTable, Timings
@@ -66,7 +66,9 @@ def main() -> None:
         with closing(library.target(model, context, StopFlag())) as target:
             template = ChatTemplate(model.template, model.vocabulary)
             session = Session(target)
-            found = [compared(session, template, one, options.tokens) for one in selected(options.prompts, None)]
+            found = [
+                compared(session, template, one, options.tokens) for one in selected(prompts(), options.prompts, None)
+            ]
     print(json.dumps([asdict(one) for one in found]) if options.json else summary(found))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.chat_lines import read_chats
 from engine.protocol import Message
 
 TEXTS = Path(__file__).parent / "texts"
@@ -208,3 +209,8 @@ def prompts() -> list[Prompt]:
         "follow-up": [chat(*turns) for turns in FOLLOW_UPS],
     }
     return [Prompt(name, messages, bool(i % 2)) for name, some in chats.items() for i, messages in enumerate(some)]
+
+
+def asked_in(path: Path) -> tuple[Prompt, ...]:
+    """What the chats of a file ask, all of one kind: the file's name. Raises Failure."""
+    return tuple(Prompt(path.stem, chat.asked, held_out=True) for chat in read_chats(path))

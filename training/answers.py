@@ -15,13 +15,13 @@ from engine.capi.batch import Batch
 from engine.capi.context import ContextOptions
 from engine.capi.sequences import TO_END
 from engine.capi.vocabulary import CVocabulary
+from engine.chat_lines import Chat, read_chats
 from engine.llama.context import Context
 from engine.llama.model import Model
 from engine.llama.sampler import LlamaSampler
 from engine.protocol import Message, Sampling
 from engine.stop import StopFlag
 from engine.words.template import ChatTemplate
-from training.data import Chat, read_chats
 
 AT_ONCE = 32
 ANSWER = 192  # tokens at most

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from training.data import Chat
+from engine.chat_lines import Chat
 
 MOST = 10  # questions are held out of so many times as many
 
@@ -15,8 +15,8 @@ def split(chats: Sequence[Chat], count: int, seed: int) -> tuple[list[Chat], lis
     """Those to learn, and one of each of `count` questions of which no chat is learned; fewer of few questions.
 
     By question, as one that was learned with another answer shows little of new ones."""
-    asked = list(dict.fromkeys(chat.messages[:-1] for chat in chats))
+    asked = list(dict.fromkeys(chat.asked for chat in chats))
     dice = np.random.default_rng(seed)
     held = {asked[i]: True for i in dice.permutation(len(asked))[: min(count, len(asked) // MOST)]}
-    learned = [chat for chat in chats if chat.messages[:-1] not in held]
-    return learned, [next(chat for chat in chats if chat.messages[:-1] == question) for question in held]
+    learned = [chat for chat in chats if chat.asked not in held]
+    return learned, [next(chat for chat in chats if chat.asked == question) for question in held]

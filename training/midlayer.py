@@ -104,10 +104,11 @@ def checked(header: Header, options: Options) -> Dimensions:
 
 def examples_of(given: argparse.Namespace, options: Options, header: Header) -> tuple[list[Example], list[Example]]:
     """Those to learn and those held out."""
+    from engine.chat_lines import read_chats
     from engine.llama.model import Model
     from engine.words.template import ChatTemplate
     from training.answers import write_answers
-    from training.data import examples, questions, read_chats
+    from training.data import examples, questions
     from training.held_out import split
 
     path = given.data or given.out.with_name(f"{given.out.name}.answers.jsonl")

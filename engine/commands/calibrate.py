@@ -55,6 +55,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--tokens", type=int, default=TOKENS, help=f"with --midlayer: tokens of the model's answers (default: {TOKENS})"
     )
+    parser.add_argument(
+        "--chats",
+        type=Path,
+        metavar="FILE",
+        help="with --midlayer: answer what these chats asked, one a line as for training (default: our questions)",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     parser.set_defaults(run=run)
 

@@ -14,6 +14,7 @@ import msgspec
 from engine import exits
 from engine.calibrated import Key, kept
 from engine.capi.context import ContextOptions
+from engine.chat_lines import read_chats
 from engine.choice import choose
 from engine.commands import calibrate
 from engine.costs import CostTable, Timings
@@ -27,7 +28,7 @@ from models.header import read_header
 from models.identity import file_identity
 from models.shapes import shapes_of
 
-N_CTX = 512  # a question, its answer, and room to time passes
+N_CTX = 2048  # what was asked, an answer, and room to time passes
 
 
 def run(options: argparse.Namespace) -> int:
@@ -41,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     stop = StopFlag()
     before = signal.signal(signal.SIGINT, lambda _signal, _frame: stop.set())
     try:
-        found = measure(path, threads, options.tokens, stop)
+        found = measure(path, threads, options.tokens, stop, options.chats)
     except Stopped:
         print("\nchickadee: Stopped.", file=sys.stderr)
         return 2
@@ -52,8 +53,8 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def measure(path: Path, threads: int, tokens: int, stop: StopFlag) -> Exits:
-    """Raises Failure, and Stopped."""
+def measure(path: Path, threads: int, tokens: int, stop: StopFlag, chats: Path | None = None) -> Exits:
+    """Over answers to what was asked in `chats`, or to our questions. Raises Failure, and Stopped."""
     from engine.graph.best_exit import BestExit
     from engine.graph.dry import build
     from engine.graph.model import GraphModel
@@ -65,11 +66,12 @@ def measure(path: Path, threads: int, tokens: int, stop: StopFlag) -> Exits:
     shapes, layers = shapes_of(header), len(shapes_of(header).layers)
     if layers < 2:
         raise Failure("no_early_exit", f"{path.name} has a single layer: none in its middle could draft.")
+    asked = [chat.asked for chat in read_chats(chats)] if chats else []
     tried = sorted({*exits.candidates(layers), *exits.trained(header)})
     with ExitStack() as stack:
         model = stack.enter_context(closing(GraphModel(path, lambda _fraction: not stop.is_set())))
         target = stack.enter_context(closing(GraphTarget(model, ContextOptions(N_CTX, threads), stop)))
-        best = BestExit(model, target, [exit_of(shapes, each, layers) for each in tried], costs.c)
+        best = BestExit(model, target, [exit_of(shapes, each, layers) for each in tried], costs.c, asked)
         for event in best.measure(key, tokens):
             if isinstance(event, Exits):
                 print(file=sys.stderr)

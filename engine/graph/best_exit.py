@@ -18,6 +18,7 @@ from engine.graph.model import GraphModel
 from engine.graph.target import GraphTarget
 from engine.protocol import Message
 from engine.words.template import ChatTemplate
+from models.failures import Failure
 
 ANSWER = 64  # tokens at most
 TIMED = 8  # passes of each kind, the fastest of which counts: other programs only ever make them slower
@@ -29,21 +30,33 @@ def questions() -> list[str]:
 
 
 class BestExit:
-    """`exits`: those that are tried; `c`: times of passes of k tokens, in passes of one. Every step raises Stopped."""
+    """`exits`: those that are tried; `c`: times of passes of k tokens, in passes of one; `asked`: chats to answer
+    instead of our own questions. Every step raises Stopped."""
 
     def __init__(
-        self, model: GraphModel, target: GraphTarget, exits: Sequence[Exit], c: Callable[[int], float]
+        self,
+        model: GraphModel,
+        target: GraphTarget,
+        exits: Sequence[Exit],
+        c: Callable[[int], float],
+        asked: Sequence[Sequence[Message]] = (),
     ) -> None:
+        """Raises Failure where no chat fits."""
         assert [exit.layers for exit in exits] == sorted({exit.layers for exit in exits}), exits
         self.model, self.target, self.exits, self._c = model, target, exits, c
-        self._template = ChatTemplate(model.template, model.vocabulary)
+        template = ChatTemplate(model.template, model.vocabulary)
+        chats = asked or [(Message("user", question),) for question in questions()]
+        room = target.n_ctx - 2 * ANSWER  # for the answer, and passes that are timed behind it
+        self._prompts = [prompt for prompt in map(template.tokens, chats) if len(prompt) <= room]
+        if not self._prompts:
+            raise Failure("bad_data", f"No chat of these leaves room for an answer in {target.n_ctx:,} tokens.")
 
     def measure(self, key: Key, tokens: int) -> Iterator[float | Exits]:
         """The done part, again and again; at last what was found over so many `tokens` of answers, or a few more."""
         agreed: list[list[list[bool]]] = [[] for _ in self.exits]
         seen = 0
-        for question in cycle(questions()):
-            for one, answer in zip(agreed, self._agreed(question, key.threads), strict=True):
+        for prompt in cycle(self._prompts):
+            for one, answer in zip(agreed, self._agreed(prompt, key.threads), strict=True):
                 one.append(answer)
             seen += len(agreed[0][-1])
             yield min(1.0, seen / tokens) * (1 - TIMING)
@@ -64,9 +77,8 @@ class BestExit:
         )
         yield Exits(VERSION, key, seen, found)
 
-    def _agreed(self, question: str, threads: int) -> list[list[bool]]:
+    def _agreed(self, prompt: Sequence[int], threads: int) -> list[list[bool]]:
         """Of each exit: which of the answer's tokens, from the second on, would it have said?"""
-        prompt = self._template.tokens([Message("user", question)])
         answer = self._answer(prompt)
         layers = [exit.layers for exit in self.exits]
         said = guesses(self.model, [*prompt, *answer[:-1]], layers, threads, self.target.stop)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from engine.chat_lines import Chat
 from engine.graph.best_exit import questions as asked_in_calibration
 from engine.protocol import Message
-from training.data import Chat, questions
+from training.data import questions
 from training.held_out import split
 
 CHATS = [Chat((Message("user", f"question {i % 40}"), Message("assistant", f"answer {i}"))) for i in range(100)]

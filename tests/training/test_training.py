@@ -15,6 +15,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: training is optional")
 
 from engine.capi.context import ContextOptions  # noqa: E402
+from engine.chat_lines import Chat, read_chats  # noqa: E402
 from engine.exits import trained  # noqa: E402
 from engine.graph.dimensions import dimensions_of  # noqa: E402
 from engine.graph.model import GraphModel  # noqa: E402
@@ -31,7 +32,7 @@ from tests.engine.graph.test_models import QKV  # noqa: E402
 from tests.engine.graph.tiny import VOCABULARY, write_tiny  # noqa: E402
 from training import midlayer  # noqa: E402
 from training.batches import batch_of  # noqa: E402
-from training.data import Chat, Example, examples, read_chats  # noqa: E402
+from training.data import Example, examples  # noqa: E402
 from training.judgement import Judgement  # noqa: E402
 from training.log import read  # noqa: E402
 from training.loop import Training, rate_at  # noqa: E402

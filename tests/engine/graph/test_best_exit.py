@@ -24,6 +24,7 @@ from engine.middle_layer import MiddleLayer
 from engine.protocol import Load
 from engine.stop import StopFlag, Stopped
 from models.default import default_model
+from models.failures import Failure
 from models.header import read_header
 from tests.engine.asking import QUESTION, ask
 from tests.engine.graph.conftest import OPTIONS
@@ -91,6 +92,22 @@ def test_the_command_keeps_it_and_the_engine_knows_it(measured, monkeypatch, tmp
 def test_a_layer_that_the_model_does_not_have_is_not_used(target):
     middle = MiddleLayer(target, None, lambda: None, best=99, pays=True)
     assert middle.automatic() == ()
+
+
+def test_chats_of_a_file_are_answered_instead_of_our_questions(measured, monkeypatch, tmp_path):
+    monkeypatch.setattr(calibrate_midlayer, "timings", lambda _path, _key: TIMINGS)
+    path = tmp_path / "chats.jsonl"
+    path.write_text(f"{line('Count from 1 to 40.')}\n{line('word ' * 3000)}\n")  # the second one is too long
+    found = calibrate_midlayer.measure(default_model(), 2, 64, StopFlag(), path)
+    assert [each.agreement for each in found.found] != [each.agreement for each in measured.found]
+    path.write_text(f"{line('word ' * 3000)}\n")
+    with pytest.raises(Failure, match="No chat of these leaves room"):
+        calibrate_midlayer.measure(default_model(), 2, 64, StopFlag(), path)
+
+
+def line(question: str) -> str:
+    answer = {"role": "assistant", "content": "1"}
+    return json.dumps({"messages": [{"role": "user", "content": question}, answer]})
 
 
 def test_stopped(monkeypatch):
