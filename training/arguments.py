@@ -26,6 +26,12 @@ def parse(arguments: list[str] | None, description: str) -> argparse.Namespace:
 def _add_files(add: Callable[..., object]) -> None:
     """What it begins from, learns and writes."""
     add("--model", type=Path, required=True, help="GGUF file to begin from")
+    add(
+        "--teacher",
+        type=Path,
+        help="GGUF file of the model to be compared with, and to learn from with --self-distil, where --model was "
+        "already trained from it (default: --model)",
+    )
     add("--layer", type=int, required=True, help="the first so many layers are to draft")
     add("--out", type=Path, required=True, help="GGUF file to write")
     add("--data", type=Path, help="chats, a JSON object a line (default: the model's own answers)")

@@ -73,9 +73,9 @@ def train(given: argparse.Namespace, options: Options) -> int:
     needed = estimate(header, d, options, frozen, answers)
     say(f"{header.path.name}: {d.layers} layers, {header.parameters / 1e6:,.0f} M weights, about {needed / 1e9:.1f} GB")
     refuse_if_too_large(needed)
-    weights = read_weights(given.model)
+    weights, teacher = read_weights(given.model), teacher_of(given, d, header)
     file_type, kinds = stored(header, given.quantise)
-    training = Training(Decoder(d, weights), Decoder(d, weights), learned, options, held_out, kinds)
+    training = Training(Decoder(d, weights), Decoder(d, read_weights(teacher)), learned, options, held_out, kinds)
     checkpoint = given.out.with_name(f"{given.out.name}.checkpoint")
     if checkpoint.exists():
         training.resume(checkpoint)
@@ -100,6 +100,16 @@ def checked(header: Header, options: Options) -> Dimensions:
         )
         raise Failure("no_such_layer", sentence)
     return d
+
+
+def teacher_of(given: argparse.Namespace, d: Dimensions, header: Header) -> Path:
+    """The model by which is judged and, with --self-distil, learned. Raises Failure for one of another kind."""
+    path: Path = given.teacher or given.model
+    other = header if path == given.model else read_header(path)
+    if needs.refusal(other) or dimensions_of(other) != d:
+        sentence = f"{path.name} cannot teach {header.path.name}: it is built otherwise."
+        raise Failure("not_supported", f"{sentence} Take a model that the same training began from.")
+    return path
 
 
 def examples_of(given: argparse.Namespace, options: Options, header: Header) -> tuple[list[Example], list[Example]]:

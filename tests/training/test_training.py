@@ -294,6 +294,32 @@ def test_the_whole_way(tmp_path, capsys):
     assert [each.name for each in tmp_path.iterdir() if "checkpoint" in each.name or each.name.startswith(".")] == []
 
 
+def test_only_a_model_of_the_same_build_can_teach(path, tmp_path, capsys):
+    files = ["--model", str(default_model()), "--teacher", str(path), "--out", str(tmp_path / "o.gguf")]
+    assert midlayer.main([*files, "--layer", "5", "--data", str(data(tmp_path))]) == 1
+    assert "tiny.gguf cannot teach" in capsys.readouterr().err
+
+
+def test_drift_is_from_the_teacher(path):
+    trained_before = of(path, OPTIONS)
+    list(trained_before.run())
+    far, same = (
+        next(Training(decoder(path), teacher, EXAMPLES, OPTIONS, held_out=EXAMPLES[:2]).judged())
+        for teacher in (trained_before.model, decoder(path))
+    )
+    assert isinstance(far, Judgement)
+    assert isinstance(same, Judgement)
+    assert same.drift == pytest.approx(0, abs=1e-5)
+    assert (far.drift or 0) > 0.01
+
+
+def data(folder):
+    """A file of one chat."""
+    said = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    (folder / "chats.jsonl").write_text(f"{json.dumps({'messages': said})}\n")
+    return folder / "chats.jsonl"
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
