@@ -9,6 +9,7 @@ from pathlib import Path
 from training.options import Options
 
 ANSWERS = 512
+OWN = Path()  # of --keep: no file is named
 TEMPERATURE = 0.3
 
 
@@ -35,7 +36,16 @@ def _add_files(add: Callable[..., object]) -> None:
     add("--layer", type=int, required=True, help="the first so many layers are to draft")
     add("--out", type=Path, required=True, help="GGUF file to write")
     add("--data", type=Path, help="chats, a JSON object a line (default: the model's own answers)")
-    add("--answers", type=int, default=ANSWERS, help=f"without --data: so many (default: {ANSWERS})")
+    add(
+        "--keep",
+        nargs="?",
+        type=Path,
+        const=OWN,
+        metavar="FILE",
+        help="chats beside those of --data, as many tokens in each step, of which the last layer goes on saying what "
+        "it said before (without FILE: the model's own answers)",
+    )
+    add("--answers", type=int, default=ANSWERS, help=f"without --data, or for --keep: so many (default: {ANSWERS})")
     add(
         "--temperature",
         type=float,

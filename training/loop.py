@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -37,20 +37,22 @@ class Step:
     middle. `drift`: Kullback-Leibler divergence of the last layer's probabilities from those of the model before the
     training, nats per token; only self-distillation computes them. `agreement`: share of tokens whose likeliest
     successor is the same behind both layers. In steps in which the layer learns alone there is no last layer: it is
-    what it said before."""
+    what it said before. `kept`: the divergence on chats that are not learned but kept."""
 
     number: int
     last: float | None
     middle: float
     drift: float | None
     agreement: float
+    kept: float | None
     seconds: float
 
 
 class Training:
     """Of `model` on `examples`; `teacher` is the model as it was, by which those `held_out` are judged. The same seed
-    takes the same examples in the same order, also after a stop. `kinds`: ggml types of the tensors of the file that
-    will hold the weights; judged is what it will say."""
+    takes the same examples in the same order, also after a stop. `kept`: each step computes as many tokens of these,
+    and the last layer alone learns to say of them what the teacher says. `kinds`: ggml types of the tensors of the file
+    that will hold the weights; judged is what it will say."""
 
     def __init__(
         self,
@@ -60,10 +62,13 @@ class Training:
         options: Options,
         held_out: Sequence[Example] = (),
         kinds: Mapping[str, int] = MappingProxyType({}),
+        kept: Sequence[Example] = (),
+        kept_held_out: Sequence[Example] = (),
     ) -> None:
         assert examples
         self.model, self.examples, self.options = model, examples, options
         self.held_out, self.kinds = held_out, kinds
+        self.kept, self.kept_held_out = kept, kept_held_out
         self.done = 0
         if options.bf16:
             teacher.shorten()
@@ -80,10 +85,12 @@ class Training:
         """Steps until all are done, each yielded when the weights have changed; judgements at the beginning,
         every so many and after the last."""
         yield from self.judged()
-        for number, batch in enumerate(islice(plan(self.examples, self.options), self.done, None), self.done):
+        kept = plan(self.kept, self.options) if self.kept else repeat(())
+        batches = zip(plan(self.examples, self.options), kept, strict=False)  # both without end
+        for number, (batch, beside) in enumerate(islice(batches, self.done, None), self.done):
             if number >= self.options.steps:
                 break
-            yield self._step(number, batch)
+            yield self._step(number, batch, beside)
             if self.done % self.options.judged_every == 0 or self.done == self.options.steps:
                 yield from self.judged()
 
@@ -91,17 +98,18 @@ class Training:
         """None where nothing is held out."""
         if self.held_out:
             with rounded(self.model, self.kinds, self.options.bf16):
-                seen = judge(self.model, self.taught, self.held_out, self.options, self.done)
+                seen = judge(self.model, self.taught, self.held_out, self.kept_held_out, self.options, self.done)
             yield seen
 
-    def _step(self, number: int, batch: Sequence[Example]) -> Step:
+    def _step(self, number: int, batch: Sequence[Example], kept: Sequence[Example]) -> Step:
         started = time.perf_counter()
         for group in self.optimiser.param_groups:
             group["lr"] = self.options.rate * rate_at(number, self.options)
         last_steps = number >= round(self.options.steps * (1 - self.options.rounded))
         with rounded(self.model, self.kinds, self.options.bf16) if last_steps else nullcontext():
-            sums = self._gradients(number, batch)
-        if not all(map(math.isfinite, sums)):
+            self.optimiser.zero_grad(set_to_none=True)
+            sums, beside = self._gradients(number, batch), self._gradients(number, kept, keep=True)
+        if not all(map(math.isfinite, (*sums, *beside))):
             raise Failure("diverged", f"The loss is no number any more after step {self.done}: try a lower --rate.")
         torch.nn.utils.clip_grad_norm_(self.trained, self.options.clip)
         self.optimiser.step()
@@ -114,16 +122,20 @@ class Training:
             sums.middle / sums.rows,
             drift,
             sums.agreed / sums.rows,
+            beside.drift / beside.rows if beside.rows else None,
             time.perf_counter() - started,
         )
 
-    def _gradients(self, number: int, examples: Sequence[Example]) -> Sums:
-        """One autocast around them all: within it weights become bfloat16 once, not once for every batch."""
+    def _gradients(self, number: int, examples: Sequence[Example], keep: bool = False) -> Sums:
+        """Of the losses per token, added to those that are there. One autocast around them all: within it weights
+        become bfloat16 once, not once for every batch."""
         options, sums = self.options, Sums()
+        above = number >= options.middle_first
+        if not examples or (keep and not above):  # without the layers above there is nothing to keep
+            return sums
         learned = options.rows * sum(len(example.tokens) - example.first for example in examples)
-        taught = self.taught if options.self_distil else None
+        taught = self.taught if options.self_distil or keep else None
         dice = np.random.default_rng((options.seed, number))
-        self.optimiser.zero_grad(set_to_none=True)
         with torch.autocast("cpu", torch.bfloat16, enabled=options.bf16):
             for batch in together(examples, options.most_tokens):
                 loss, found = losses(
@@ -131,9 +143,9 @@ class Training:
                     taught,
                     batch.some(options.rows, dice),
                     options.layer,
-                    weight=options.middle_weight,
-                    text=not options.self_distil,
-                    above=number >= options.middle_first,
+                    weight=0.0 if keep else options.middle_weight,
+                    text=taught is None,
+                    above=above,
                 )
                 with torch.autocast("cpu", enabled=False):
                     (loss / learned).backward()

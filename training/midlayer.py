@@ -25,7 +25,7 @@ from engine.graph.dimensions import Dimensions, dimensions_of
 from engine.measured.machine import default_threads
 from models.failures import Failure
 from models.header import Header, read_header
-from training.arguments import options_of, parse
+from training.arguments import OWN, options_of, parse
 from training.data import Example
 from training.options import Options
 
@@ -68,14 +68,15 @@ def train(given: argparse.Namespace, options: Options) -> int:
     ]
     frozen = sum(math.prod(tensor.shape) for tensor in still)
     refuse_if_too_large(estimate(header, d, options, frozen))
-    learned, held_out = examples_of(given, options, header)
-    answers = sum(len(each.tokens) - each.first for each in (*learned, *held_out))
+    learned, held_out, kept, kept_held_out = examples_of(given, options, header)
+    answers = sum(len(each.tokens) - each.first for each in (*learned, *held_out, *kept, *kept_held_out))
     needed = estimate(header, d, options, frozen, answers)
     say(f"{header.path.name}: {d.layers} layers, {header.parameters / 1e6:,.0f} M weights, about {needed / 1e9:.1f} GB")
     refuse_if_too_large(needed)
     weights, teacher = read_weights(given.model), teacher_of(given, d, header)
     file_type, kinds = stored(header, given.quantise)
-    training = Training(Decoder(d, weights), Decoder(d, read_weights(teacher)), learned, options, held_out, kinds)
+    models = Decoder(d, weights), Decoder(d, read_weights(teacher))
+    training = Training(*models, learned, options, held_out, kinds, kept, kept_held_out)
     checkpoint = given.out.with_name(f"{given.out.name}.checkpoint")
     if checkpoint.exists():
         training.resume(checkpoint)
@@ -112,28 +113,47 @@ def teacher_of(given: argparse.Namespace, d: Dimensions, header: Header) -> Path
     return path
 
 
-def examples_of(given: argparse.Namespace, options: Options, header: Header) -> tuple[list[Example], list[Example]]:
-    """Those to learn and those held out."""
+def examples_of(given: argparse.Namespace, options: Options, header: Header) -> tuple[list[Example], ...]:
+    """Those to learn, those held out, those to keep, those of them held out."""
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    learned = examples_in(given.data or own_answers(given, options), "learn", given.model, options, header)
+    if given.keep is None:
+        return *learned, [], []
+    path = own_answers(given, options) if given.keep == OWN else given.keep
+    return *learned, *examples_in(path, "keep", given.model, options, header)
+
+
+def own_answers(given: argparse.Namespace, options: Options) -> Path:
+    """The file that the model writes them into, if they are not there yet."""
+    from training.answers import write_answers
+    from training.data import questions
+
+    path: Path = given.out.with_name(f"{given.out.name}.answers.jsonl")
+    threads = given.threads or default_threads()
+    write_answers(
+        path, given.teacher or given.model, questions(), given.answers, given.temperature, options.seed, threads
+    )
+    return path
+
+
+def examples_in(
+    path: Path, what: str, model: Path, options: Options, header: Header
+) -> tuple[list[Example], list[Example]]:
+    """Of the chats of a file, and those of them that are held out."""
     from engine.chat_lines import read_chats
     from engine.llama.model import Model
     from engine.words.template import ChatTemplate
-    from training.answers import write_answers
-    from training.data import examples, questions
+    from training.data import examples
     from training.held_out import split
 
-    path = given.data or given.out.with_name(f"{given.out.name}.answers.jsonl")
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    if given.data is None:
-        threads = given.threads or default_threads()
-        write_answers(path, given.model, questions(), given.answers, given.temperature, options.seed, threads)
     learned, held = split(read_chats(path), options.held_out, options.seed)
-    with closing(Model(given.model, dry=True)) as model:
-        template = ChatTemplate(model.template, model.vocabulary)
+    with closing(Model(model, dry=True)) as loaded:
+        template = ChatTemplate(loaded.template, loaded.vocabulary)
         found, judged = (list(examples(chats, template, header, options.most_tokens)) for chats in (learned, held))
     if not found:
         raise Failure("bad_data", f"No chat of {path.name} leaves room for its answer in {options.most_tokens} tokens.")
     tokens = sum(len(each.tokens) for each in found)
-    say(f"{len(found):,} chats of {tokens:,} tokens to learn, {len(judged)} to judge by")
+    say(f"{len(found):,} chats of {tokens:,} tokens to {what}, {len(judged)} to judge by")
     return found, judged
 
 
@@ -182,10 +202,12 @@ def described(seen: object, steps: int) -> str:
         words = f"held-out chats after step {seen.number}: agreement {seen.agreement:.1%}"
         if seen.perplexity is None:
             return f"{words} with what the last layer said before"
-        return f"{words}  perplexity of the last layer {seen.perplexity:.3f}  KL to the model before {seen.drift:.4f}"
+        words += f"  perplexity of the last layer {seen.perplexity:.3f}  KL to the model before {seen.drift:.4f}"
+        return words if seen.kept is None else f"{words}, on kept chats {seen.kept:.4f}"
     assert isinstance(seen, Step)
     last = "" if seen.last is None else f"last {seen.last:.3f}  "
     drift = "" if seen.drift is None else f"KL {seen.drift:.4f}  "
+    drift += "" if seen.kept is None else f"KL on kept chats {seen.kept:.4f}  "
     return (
         f"step {seen.number}/{steps}  {last}middle {seen.middle:.3f}  {drift}agreement {seen.agreement:.1%}  "
         f"{seen.seconds:.1f} s, {(steps - seen.number) * seen.seconds / 60:,.0f} minutes left"

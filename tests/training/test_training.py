@@ -35,7 +35,7 @@ from training.batches import batch_of  # noqa: E402
 from training.data import Example, examples  # noqa: E402
 from training.judgement import Judgement  # noqa: E402
 from training.log import read  # noqa: E402
-from training.loop import Training, rate_at  # noqa: E402
+from training.loop import Step, Training, rate_at  # noqa: E402
 from training.memory import refuse_if_too_large  # noqa: E402
 from training.model import Decoder  # noqa: E402
 from training.options import Options  # noqa: E402
@@ -311,6 +311,33 @@ def test_drift_is_from_the_teacher(path):
     assert isinstance(same, Judgement)
     assert same.drift == pytest.approx(0, abs=1e-5)
     assert (far.drift or 0) > 0.01
+
+
+def test_kept_chats_are_said_as_before(path):
+    """While others are learned, whose tokens are the same ones."""
+    options = dataclasses.replace(OPTIONS, steps=40, judged_every=40)
+    drifts = []
+    for kept in ((), EXAMPLES[4:]):
+        training = Training(
+            decoder(path), decoder(path), EXAMPLES[:4], options, EXAMPLES[:1], kept=kept, kept_held_out=EXAMPLES[4:]
+        )
+        seen = list(training.run())
+        drifts.append(seen[-1].kept or 0.0)
+        assert all((step.kept is not None) == bool(kept) for step in seen if isinstance(step, Step))
+    assert 0 < drifts[1] < 0.3 * drifts[0]
+
+
+def test_a_stopped_training_that_keeps_goes_on_as_if_it_had_not_been(path, tmp_path):
+    whole, first, second = (
+        Training(decoder(path), decoder(path), EXAMPLES[:4], OPTIONS, kept=EXAMPLES[4:]) for _ in range(3)
+    )
+    list(whole.run())
+    list(itertools.islice(first.run(), 3))
+    first.save(tmp_path / "checkpoint")
+    second.resume(tmp_path / "checkpoint")
+    list(second.run())
+    for name, array in whole.model.arrays().items():
+        assert np.allclose(second.model.arrays()[name], array, atol=1e-6)
 
 
 def data(folder):
