@@ -67,6 +67,12 @@ def diagrams(entries: Sequence[dict[str, Any]]) -> list[Diagram]:
             "{:.3g}".format,
         ),
         Diagram(
+            "Last layer on kept chats: KL to the model before, nats",
+            smooth(_of(steps, "kept")),
+            _of(judged, "kept"),
+            "{:.3g}".format,
+        ),
+        Diagram(
             "Last layer: perplexity of the answers", [], _of(judged, "perplexity"), "{:.3g}".format, from_zero=False
         ),
     ]

@@ -64,6 +64,15 @@ def test_a_log_becomes_a_picture(tmp_path):
     assert len(lines[1].attrib["points"].split()) == 3
 
 
+def test_kept_chats_have_a_diagram_of_their_own(tmp_path):
+    log = Log(tmp_path / "log.jsonl", 0)
+    for number in range(1, 4):
+        log.add("step", {"number": number, "agreement": 0.1, "kept": 0.01 * number})
+    titles = [each.title for each in plot.diagrams(read(tmp_path / "log.jsonl"))]
+    assert sum("kept chats" in title for title in titles) == 1
+    assert not any("kept" in each.title for each in plot.diagrams(read(written(tmp_path / "other.jsonl", 3))))
+
+
 def test_nothing_to_draw_yet(tmp_path, capsys):
     (tmp_path / "log.jsonl").write_text(json.dumps({"kind": "began", "number": 0, "layer": 3}))
     assert plot.main([str(tmp_path / "log.jsonl"), str(tmp_path / "out.svg")]) == 1
