@@ -114,7 +114,11 @@ def teacher_of(given: argparse.Namespace, d: Dimensions, header: Header) -> Path
 
 
 def examples_of(given: argparse.Namespace, options: Options, header: Header) -> tuple[list[Example], ...]:
-    """Those to learn, those held out, those to keep, those of them held out."""
+    """Those to learn, those held out, those to keep, those of them held out. Raises Failure."""
+    if given.data is None and given.keep == OWN:
+        raise Failure(
+            "nothing_to_keep", "Without --data the model's own answers are what is learned: name others to --keep."
+        )
     given.out.parent.mkdir(parents=True, exist_ok=True)
     learned = examples_in(given.data or own_answers(given, options), "learn", given.model, options, header)
     if given.keep is None:

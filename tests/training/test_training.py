@@ -359,6 +359,7 @@ def data(folder):
         (["--layer", "5", "--rows", "0"], "between 0 and 1, not 0"),
         (["--layer", "5", "--rounded", "2"], "between 0 and 1, not 2"),
         (["--layer", "5", "--data", "/nowhere.jsonl"], "cannot be read"),
+        (["--layer", "5", "--keep"], "name others to --keep"),
     ],
 )
 def test_what_cannot_be_done_is_said(tmp_path, capsys, options, message):
