@@ -135,6 +135,14 @@ def _add_numbers(add: Callable[..., object], defaults: Options) -> None:
         help="never learn the chats of so many questions, at most of a tenth of all, and judge the training by them "
         f"(default: {defaults.held_out})",
     )
+    add(
+        "--blend",
+        type=float,
+        default=defaults.blend,
+        metavar="SHARE",
+        help="of the way from the weights before to those learned, where the result lies: halfway it has lost less of "
+        "all else (default: 1)",
+    )
     add("--judged-every", type=int, default=defaults.judged_every, help=f"steps (default: {defaults.judged_every})")
 
 
@@ -142,6 +150,6 @@ def options_of(given: argparse.Namespace) -> Options:
     """Raises ValueError."""
     names = (
         "layer steps rate warm_up weight_decay batch_tokens most_tokens seed middle_weight self_distil freeze_upper "
-        "freeze_head middle_first rows bf16 rounded held_out judged_every"
+        "freeze_head middle_first rows bf16 rounded held_out judged_every blend"
     )
     return Options(**{name: getattr(given, name) for name in names.split()})

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from models.failures import Failure
 from training.batches import plan, together
@@ -28,7 +29,7 @@ from training.rounding import rounded
 from training.taught import Taught
 from training.weights import replace
 
-FREE = {"steps", "rate", "judged_every", "middle_weight"}  # options that a training may go on with others of
+FREE = {"steps", "rate", "judged_every", "middle_weight", "blend"}  # options that a training may go on with others of
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,16 @@ class Training:
             with rounded(self.model, self.kinds, self.options.bf16):
                 seen = judge(self.model, self.taught, self.held_out, self.kept_held_out, self.options, self.done)
             yield seen
+
+    def blend(self, before: Mapping[str, NDArray[np.float32]]) -> None:
+        """Go back from the learned weights towards those `before`, by their names in the file.
+
+        Halfway much of what was learned is still there and most of what it cost is not (Wortsman et al. 2022, Robust
+        fine-tuning of zero-shot models)."""
+        with torch.no_grad():
+            for key, parameter in self.model.weights.items():
+                start = torch.from_numpy(np.array(before[name_of(key)])).to(parameter.dtype)  # a copy: files are mapped
+                parameter.copy_(start.lerp(parameter, self.options.blend))
 
     def _step(self, number: int, batch: Sequence[Example], kept: Sequence[Example]) -> Step:
         started = time.perf_counter()

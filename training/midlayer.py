@@ -15,10 +15,13 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from engine.graph import needs
 from engine.graph.dimensions import Dimensions, dimensions_of
@@ -29,6 +32,7 @@ from training.arguments import OWN, options_of, parse
 from training.data import Example
 from training.options import Options
 
+Weights = Mapping[str, NDArray[np.float32]]  # by their names in the file
 ARCHITECTURES = ("llama", "qwen2")
 SAVED_EVERY = 300.0  # seconds
 
@@ -81,7 +85,8 @@ def train(given: argparse.Namespace, options: Options) -> int:
     if checkpoint.exists():
         training.resume(checkpoint)
         say(f"going on after step {training.done} of {checkpoint.name}")
-    if not run(training, checkpoint, given.out.with_name(f"{given.out.name}.log.jsonl"), given.quantise):
+    log = given.out.with_name(f"{given.out.name}.log.jsonl")
+    if not run(training, checkpoint, log, given.quantise, weights):
         return 2
     finish(training.model.arrays(), weights, given, options, file_type)
     checkpoint.unlink(missing_ok=True)
@@ -161,8 +166,9 @@ def examples_in(
     return found, judged
 
 
-def run(training: object, checkpoint: Path, log: Path, quantise: str | None) -> bool:
-    """To the end, or until Ctrl-C or the end of the process; saves a checkpoint then, and every few minutes."""
+def run(training: object, checkpoint: Path, log: Path, quantise: str | None, before: Weights) -> bool:
+    """To the end, or until Ctrl-C or the end of the process; saves a checkpoint then, and every few minutes. `before`:
+    the weights that it began from."""
     from training.log import Log
     from training.loop import Step, Training
 
@@ -181,7 +187,13 @@ def run(training: object, checkpoint: Path, log: Path, quantise: str | None) -> 
             if ended:
                 say(f"stopped after step {training.done}: the same command goes on from here")
                 return False
-        return True
+    if training.options.blend < 1:
+        training.blend(before)
+        say(f"weights at {training.options.blend:g} of the way from before to what was learned:")
+        for judgement in training.judged():
+            written.add("judgement", asdict(judgement) | {"blend": training.options.blend})
+            say(described(judgement, steps))
+    return True
 
 
 @contextmanager

@@ -16,7 +16,7 @@ class Options:
     what lies above it is not computed; each part has its own rise and fall of the rate. `rows`: each step learns such a
     share of its chats' tokens, drawn. `bf16`: products of matrices in bfloat16. `rounded`: in this last share of the
     steps weights are as the file will hold them. `held_out`: so many questions are never learned; they show every
-    `judged_every` steps what came of it.
+    `judged_every` steps what came of it. `blend`: the result lies so far between the weights before and those learned.
     """
 
     layer: int
@@ -38,6 +38,7 @@ class Options:
     rounded: float = 0.0
     held_out: int = 32
     judged_every: int = 50
+    blend: float = 1.0
 
     def __post_init__(self) -> None:
         check(self.layer >= 1, f"the layer must be 1 or more, not {self.layer}")
@@ -57,6 +58,7 @@ class Options:
         check(0 < self.rows <= 1, f"the share of tokens lies between 0 and 1, not {self.rows:g}")
         check(0 <= self.rounded <= 1, f"the share of rounded steps lies between 0 and 1, not {self.rounded:g}")
         check(self.held_out >= 0, f"0 questions or more are held out, not {self.held_out}")
+        check(0 < self.blend <= 1, f"the result lies above 0 and up to 1 of the way, not {self.blend:g}")
         check(self.judged_every >= 1, f"the training is judged every 1 step or more, not {self.judged_every}")
 
 

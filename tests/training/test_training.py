@@ -340,6 +340,38 @@ def test_a_stopped_training_that_keeps_goes_on_as_if_it_had_not_been(path, tmp_p
         assert np.allclose(second.model.arrays()[name], array, atol=1e-6)
 
 
+def test_a_blended_result_lies_between_before_and_after(path):
+    options = dataclasses.replace(OPTIONS, blend=0.25)
+    before, training = read_weights(path), of(path, options)
+    list(training.run())
+    after = {name: array.copy() for name, array in training.model.arrays().items()}
+    training.blend(before)
+    for name, array in training.model.arrays().items():
+        assert np.allclose(array, 0.75 * before[name] + 0.25 * after[name], atol=1e-6)
+    assert any(not np.allclose(after[name], before[name], atol=1e-4) for name in after)
+
+
+def test_the_end_says_what_a_blend_is_like(tmp_path, capsys):
+    lines = [
+        {"messages": [{"role": "user", "content": f"Say {i}"}, {"role": "assistant", "content": f"It is {i}."}]}
+        for i in range(20)
+    ]
+    (tmp_path / "chats.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    files = [
+        "--model",
+        str(default_model()),
+        "--out",
+        str(tmp_path / "o.gguf"),
+        "--data",
+        str(tmp_path / "chats.jsonl"),
+    ]
+    options = ["--steps", "1", "--batch-tokens", "64", "--threads", "2", "--freeze-upper", "--blend", "0.5"]
+    assert midlayer.main([*files, "--layer", "5", *options, "--held-out", "2"]) == 0
+    judged = [each for each in read(tmp_path / "o.gguf.log.jsonl") if each["kind"] == "judgement"]
+    assert [each.get("blend") for each in judged] == [None, None, 0.5]
+    assert "0.5 of the way" in capsys.readouterr().err
+
+
 def data(folder):
     """A file of one chat."""
     said = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
@@ -359,6 +391,7 @@ def data(folder):
         (["--layer", "5", "--rows", "0"], "between 0 and 1, not 0"),
         (["--layer", "5", "--rounded", "2"], "between 0 and 1, not 2"),
         (["--layer", "5", "--data", "/nowhere.jsonl"], "cannot be read"),
+        (["--layer", "5", "--blend", "0"], "up to 1 of the way, not 0"),
         (["--layer", "5", "--keep"], "name others to --keep"),
     ],
 )
