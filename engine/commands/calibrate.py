@@ -69,6 +69,8 @@ def run(options: argparse.Namespace) -> int:
     notes_to_stderr()
     if options.midlayer:
         return layers(options)
+    if options.chats:
+        raise ValueError("--chats goes with --midlayer")
     threads = default_threads() if options.threads is None else options.threads
     if threads < 1:
         raise ValueError("--threads must be at least 1")

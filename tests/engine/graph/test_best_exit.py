@@ -134,6 +134,13 @@ def test_options_that_do_not_go_together(options, message):
         calibrate.run(parser.parse_args(["calibrate", "--midlayer", *options]))
 
 
+def test_chats_are_for_layers_alone():
+    parser = argparse.ArgumentParser()
+    calibrate.add(parser.add_subparsers())
+    with pytest.raises(ValueError, match="goes with --midlayer"):
+        calibrate.run(parser.parse_args(["calibrate", "--chats", "asked.jsonl"]))
+
+
 def test_questions_are_short_and_different():
     found = questions()
     assert len(found) == len(set(found)) >= 60
