@@ -3622,6 +3622,11 @@
     <translation>以 {1} 保存的键值缓存需要 flash attention：请保持开启，或改用 f16。</translation>
   </message>
   <message>
+    <location filename="../../engine/graph/best_exit.py"/>
+    <source>No chat of these leaves room for an answer in {1} tokens.</source>
+    <translation>在 {1} 个 token 的上下文中，这些对话都没有留出回答的空间。</translation>
+  </message>
+  <message>
     <location filename="../../engine/graph/dimensions.py"/>
     <source>This model's header contradicts itself: it cannot be loaded.</source>
     <translation>此模型的文件头自相矛盾，无法加载。</translation>
