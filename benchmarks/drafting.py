@@ -67,6 +67,7 @@ class Answer:
 def main() -> None:
     options = parse()
     threads = options.threads or default_threads()
+    chosen = selected(asked_in(options.chats) if options.chats else prompts(), options.prompts, options.only)
     libraries: tuple[BackendName, ...] = ("llama", "ik") if options.backend == "auto" else (options.backend,)
     if not [library for library in libraries if calibrate(options.model, threads, library)]:
         raise SystemExit(UNTIMED)
@@ -78,7 +79,6 @@ def main() -> None:
         for answer in ways.values():
             answer(prompts()[0].messages)  # warm-up, not counted
         answers = []
-        chosen = selected(asked_in(options.chats) if options.chats else prompts(), options.prompts, options.only)
         whole, dice = list(product(range(options.rounds), chosen)), random.Random(options.rounds)
         for number, (turn, prompt) in enumerate(whole, 1):
             print(f"\r{number} of {len(whole)}: {prompt.category:20}", end="", file=sys.stderr, flush=True)

@@ -60,13 +60,13 @@ def measure(path: Path, threads: int, tokens: int, stop: StopFlag, chats: Path |
     from engine.graph.model import GraphModel
     from engine.graph.target import GraphTarget
 
+    asked = [chat.asked for chat in read_chats(chats)] if chats else []
     header = read_header(path)
     key = Key(file_identity(path, header.data_offset), threads, "f16", build(), fingerprint())
     costs = CostTable(timings(path, key))
     shapes, layers = shapes_of(header), len(shapes_of(header).layers)
     if layers < 2:
         raise Failure("no_early_exit", f"{path.name} has a single layer: none in its middle could draft.")
-    asked = [chat.asked for chat in read_chats(chats)] if chats else []
     tried = sorted({*exits.candidates(layers), *exits.trained(header)})
     with ExitStack() as stack:
         model = stack.enter_context(closing(GraphModel(path, lambda _fraction: not stop.is_set())))

@@ -1,0 +1,14 @@
+"""Shared by the tests of training."""
+
+from __future__ import annotations
+
+import gguf
+import pytest
+
+from tests.engine.graph.tiny import write_tiny
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A tiny model of four layers."""
+    return write_tiny(tmp_path / "tiny.gguf", "llama", layers=4, type=gguf.GGMLQuantizationType.F32)

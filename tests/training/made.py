@@ -1,0 +1,25 @@
+"""A tiny model, chats and trainings that the tests of training share. PyTorch is installed where this is read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.graph.dimensions import dimensions_of
+from models.header import read_header
+from training.data import Example
+from training.loop import Training
+from training.model import Decoder
+from training.options import Options
+from training.weights import read_weights
+
+OPTIONS = Options(2, steps=6, rate=1e-3, batch_tokens=100)
+EXAMPLES = [Example(tuple((3 * i + 7 * j) % 40 for j in range(30)), 5) for i in range(8)]
+
+
+def decoder(path) -> Decoder:
+    return Decoder(dimensions_of(read_header(path)), read_weights(path))
+
+
+def of(path, options: Options, **more: Any) -> Training:
+    """A training on the examples."""
+    return Training(decoder(path), decoder(path), EXAMPLES, options, **more)
