@@ -141,7 +141,7 @@ def _add_numbers(add: Callable[..., object], defaults: Options) -> None:
         default=defaults.blend,
         metavar="SHARE",
         help="of the way from the weights before to those learned, where the result lies: halfway it has lost less of "
-        "all else (default: 1)",
+        "all else, and after a gentle training little of what it learned (default: 1)",
     )
     add("--judged-every", type=int, default=defaults.judged_every, help=f"steps (default: {defaults.judged_every})")
 

@@ -105,8 +105,8 @@ class Training:
     def blend(self, before: Mapping[str, NDArray[np.float32]]) -> None:
         """Go back from the learned weights towards those `before`, by their names in the file.
 
-        Halfway much of what was learned is still there and most of what it cost is not (Wortsman et al. 2022, Robust
-        fine-tuning of zero-shot models)."""
+        Halfway, if both are near each other, much of what was learned is still there and most of what it cost is not
+        (Wortsman et al. 2022, Robust fine-tuning of zero-shot models)."""
         with torch.no_grad():
             for key, parameter in self.model.weights.items():
                 start = torch.from_numpy(np.array(before[name_of(key)])).to(parameter.dtype)  # a copy: files are mapped
