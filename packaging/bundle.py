@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import posixpath
 import re
+import sys
 import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -102,6 +103,12 @@ def target(entry: Entry) -> str:
 def datas() -> list[tuple[str, str]]:
     """(file or folder, its folder in the bundle): our assets, and the default model."""
     return [(str(ROOT / "assets"), "assets"), *((str(path), "models") for path in weights())]
+
+
+def products() -> list[tuple[str, str]]:
+    """(file, its folder in the bundle): our own matrix products, where they were compiled."""
+    path = Path(sys.prefix) / "kernels" / "products.so"
+    return [(str(path), "kernels")] if path.exists() else []
 
 
 def weights() -> list[Path]:

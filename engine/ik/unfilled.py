@@ -11,9 +11,7 @@ from __future__ import annotations
 from ctypes import CFUNCTYPE, c_bool, c_size_t, c_void_p, cast, sizeof
 from types import TracebackType
 
-from ik_llama_cpp import __version__
-
-from engine.ik.library import api, function
+from engine.ik.library import api, function, version
 
 KNOWN = ("0.1.5",)  # versions of the package in which functions stand in these places (ggml-backend-impl.h)
 ALLOCATE = 1  # among a buffer type's
@@ -30,7 +28,7 @@ class Unfilled:
 
     def __init__(self) -> None:
         self._place: c_void_p | None = None
-        if __version__ in KNOWN and hasattr(api._lib, TYPE):
+        if version() in KNOWN and hasattr(api._lib, TYPE):
             self._place = place(function(TYPE, c_void_p)(), ALLOCATE)
             self._usual = self._place.value
             self._allocate = Allocate(self._usual or 0)

@@ -26,7 +26,9 @@ def run_alone(*options: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("name", ["target", "tree", "unfilled", "model", "dry", "answers", "drafts", "pair"])
+@pytest.mark.parametrize(
+    "name", ["target", "tree", "unfilled", "products", "model", "dry", "answers", "drafts", "pair"]
+)
 def test_alone(name):
     run_alone(str(ALONE / f"test_{name}.py"))
 

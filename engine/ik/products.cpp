@@ -1,0 +1,285 @@
+// Matrix products for few tokens at once with weights of the types Q4_K and Q6_K as ik_llama.cpp has repacked them, for
+// processors with AVX-512 and VNNI.
+//
+// ik_llama.cpp's own take four rows of weights at a time and shuffle the tokens' numbers again for each four. Here each of
+// a register's 16 lanes is a row of its own, and four numbers of a token are broadcast to all of them by the load itself.
+// And what comes next is asked of the memory meanwhile: across rows the processor does not guess it. docs/products.md says
+// what that gives.
+//
+// Compiled to a library that is loaded before ik_llama.cpp's, so that the dynamic linker finds the function
+// `iqk_set_kernels_kquants` here: it asks theirs and puts other products into the table. The structs are those of
+// ik-llama-cpp-python 0.1.5 (iqk_common.h, ggml-common.h); products.py loads this beside no other version.
+#include <immintrin.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <utility>
+
+struct RowMapping {
+    int32_t i1, i2;
+};
+// Where the tokens' numbers lie and the results go; with mixtures of experts by a table. The linker knows it by this name.
+struct DataInfo {
+    float * s;
+    const char * cy;
+    size_t bs, by;
+    int cur_y, ne11;
+    const RowMapping * row_mapping;
+    size_t bs2;
+
+    const char * token(int i) const {
+        if (!row_mapping) return cy + (cur_y + i) * by;
+        auto & place = row_mapping[cur_y + i];
+        return cy + (place.i1 % ne11 + place.i2 * ne11) * by;
+    }
+    float * result(int i) const {
+        if (!row_mapping) return s + (cur_y + i) * bs;
+        auto & place = row_mapping[cur_y + i];
+        return s + place.i1 * bs + place.i2 * bs2;
+    }
+};
+// Of `rows` rows of `n` weights, `stride` bytes each. The number of tokens is the function's place in the table, plus one.
+using Product = void (*)(int n, const void * weights, size_t stride, const DataInfo & info, int rows);
+constexpr int MOST_TOKENS = 8;
+using Products = std::array<Product, MOST_TOKENS>;
+using SetKernels = bool (*)(int n, int type, int token_type, Products & products, Product & of_sixteen);
+
+#define INLINE inline __attribute__((always_inline))
+
+namespace {
+
+constexpr int BLOCK = 256;                   // weights of a row that share a float16
+constexpr int ROWS = 16, GROUPS = 4;         // side by side in a register; their blocks lie together in fours
+constexpr int Q4_K_R4 = 212, Q6_K_R4 = 214;  // ggml_type of weights
+constexpr int Q8_K32 = 148, Q8_K = 15;       // and of the tokens beside them
+
+// Blocks of four rows. 32 bytes of quants are two halves, each with four bytes of every row.
+struct Q4 {
+    uint16_t d[4], min[4];
+    uint8_t scales_high[16], scales_low[32];
+    uint8_t quants[8][2][32];
+};
+struct Q6 {
+    uint16_t d[4];
+    int8_t scales[64];
+    uint8_t high[8][32], low[8][2][32];
+};
+struct Token {
+    float d, sum;
+    int8_t quants[BLOCK];
+    union {
+        int16_t sums[16];      // of 16 quants each, beside Q6
+        float scaled_sums[8];  // of 32 numbers each, beside Q4
+    };
+};
+static_assert(sizeof(Q4) == 576 && sizeof(Q6) == 840 && sizeof(Token) == 296 && sizeof(DataInfo) == 56);
+
+using Word = int32_t __attribute__((may_alias));
+
+INLINE __m512i broadcast(const void * four_bytes) { return _mm512_set1_epi32(*(const Word *)four_bytes); }
+
+INLINE __m512i either(__m512i a, __m512i mask, __m512i b) { return _mm512_ternarylogic_epi32(a, mask, b, 0xea); }  // a & mask | b
+
+// By hand, as GCC 12 broadcasts by an instruction of its own: 3 to 13 % of all time.
+INLINE __m512i dot(__m512i sum, __m512i weights, const int8_t * token) {
+    asm("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(weights), "m"(*(const Word *)token));
+    return sum;
+}
+
+INLINE __m512i times_scale(__m512i sum, __m512i a, __m512i scale) { return _mm512_add_epi32(sum, _mm512_mullo_epi32(a, scale)); }
+
+INLINE __m512i widened(const int8_t * rows) { return _mm512_cvtepi8_epi32(_mm_load_si128((const __m128i *)rows)); }
+
+// 32 bytes of each group: the first halves of all, and the second.
+struct Halves {
+    __m512i first, second;
+
+    INLINE Halves(const uint8_t * a, const uint8_t * b, const uint8_t * c, const uint8_t * d) {
+        auto ab = pair(a, b), cd = pair(c, d);
+        first = _mm512_shuffle_i32x4(ab, cd, 0x88);
+        second = _mm512_shuffle_i32x4(ab, cd, 0xdd);
+    }
+    static INLINE __m512i pair(const uint8_t * a, const uint8_t * b) {
+        auto low = _mm512_castsi256_si512(_mm256_loadu_si256((const __m256i *)a));
+        return _mm512_inserti64x4(low, _mm256_loadu_si256((const __m256i *)b), 1);
+    }
+};
+
+INLINE __m512 floats(const uint16_t * a, const uint16_t * b, const uint16_t * c, const uint16_t * d) {
+    auto four = [](const uint16_t * halves) { return _mm_loadl_epi64((const __m128i *)halves); };
+    auto ab = _mm_unpacklo_epi64(four(a), four(b)), cd = _mm_unpacklo_epi64(four(c), four(d));
+    return _mm512_cvtph_ps(_mm256_set_m128i(cd, ab));
+}
+
+// From four bytes for each of `parts` in every group to all 16 rows' bytes of a part.
+INLINE void gather(const int8_t * a, const int8_t * b, const int8_t * c, const int8_t * d, int parts, int8_t * to) {
+    auto sixteen = [](const int8_t * x, int part) { return _mm_loadu_si128((const __m128i *)(x + 4 * part)); };
+    for (int part = 0; part < parts; part += 4, to += 4 * ROWS) {
+        auto xa = sixteen(a, part), xb = sixteen(b, part), xc = sixteen(c, part), xd = sixteen(d, part);
+        auto ab = _mm_unpacklo_epi32(xa, xb), ab_high = _mm_unpackhi_epi32(xa, xb);
+        auto cd = _mm_unpacklo_epi32(xc, xd), cd_high = _mm_unpackhi_epi32(xc, xd);
+        _mm_store_si128((__m128i *)to, _mm_unpacklo_epi64(ab, cd));
+        _mm_store_si128((__m128i *)(to + ROWS), _mm_unpackhi_epi64(ab, cd));
+        _mm_store_si128((__m128i *)(to + 2 * ROWS), _mm_unpacklo_epi64(ab_high, cd_high));
+        _mm_store_si128((__m128i *)(to + 3 * ROWS), _mm_unpackhi_epi64(ab_high, cd_high));
+    }
+}
+
+// An eighth of `size` bytes, into the second cache. Behind the last row there may be nothing, which does no harm.
+INLINE void ask_for(const char * ahead, int eighth, size_t size) {
+    for (size_t i = eighth * size / 512; i < (eighth + 1) * size / 512; ++i) _mm_prefetch(ahead + 64 * i, _MM_HINT_T1);
+}
+
+INLINE void add_block(const Q6 & a, const Q6 & b, const Q6 & c, const Q6 & d, const char * ahead, auto & token, auto & result) {
+    constexpr int tokens = std::tuple_size_v<std::remove_reference_t<decltype(token)>>;
+    const auto low = _mm512_set1_epi8(0x0f), high = _mm512_set1_epi8(0x30);
+    alignas(64) int8_t scales[16 * ROWS];
+    gather(a.scales, b.scales, c.scales, d.scales, 16, scales);
+    alignas(64) int32_t offsets[tokens][16];  // a weight is its quant less 32
+    __m512i sums[tokens];
+    for (int i = 0; i < tokens; ++i) {
+        for (int s = 0; s < 16; ++s) offsets[i][s] = -32 * token[i]->sums[s];
+        sums[i] = _mm512_setzero_si512();
+    }
+    for (int part = 0; part < 8; ++part) {
+        ask_for(ahead, part, GROUPS * sizeof(Q6));
+        Halves low1(a.low[part][0], b.low[part][0], c.low[part][0], d.low[part][0]);
+        Halves low2(a.low[part][1], b.low[part][1], c.low[part][1], d.low[part][1]);
+        Halves highs(a.high[part], b.high[part], c.high[part], d.high[part]);
+        auto add_sixteen = [&](__m512i l1, __m512i l2, __m512i h, int s) __attribute__((always_inline)) {
+            auto q0 = either(l1, low, _mm512_and_si512(_mm512_slli_epi16(h, 4), high));
+            auto q1 = either(l2, low, _mm512_and_si512(h, high));
+            auto q2 = either(_mm512_srli_epi16(l1, 4), low, _mm512_and_si512(_mm512_slli_epi16(h, 2), high));
+            auto q3 = either(_mm512_srli_epi16(l2, 4), low, _mm512_and_si512(_mm512_srli_epi16(h, 2), high));
+            auto scale = widened(scales + ROWS * s);
+            for (int i = 0; i < tokens; ++i) {
+                auto y = token[i]->quants + 16 * s;
+                auto sum = dot(dot(dot(dot(broadcast(&offsets[i][s]), q0, y), q1, y + 4), q2, y + 8), q3, y + 12);
+                sums[i] = times_scale(sums[i], sum, scale);
+            }
+        };
+        add_sixteen(low1.first, low2.first, highs.first, 2 * part);
+        add_sixteen(low1.second, low2.second, highs.second, 2 * part + 1);
+    }
+    auto scale = floats(a.d, b.d, c.d, d.d);
+    for (int i = 0; i < tokens; ++i) {
+        auto both = _mm512_mul_ps(scale, _mm512_set1_ps(token[i]->d));
+        result[i] = _mm512_fmadd_ps(both, _mm512_cvtepi32_ps(sums[i]), result[i]);
+    }
+}
+
+// Of four rows: scales, and what is taken off, of six bits each.
+struct Unpacked {
+    alignas(32) int8_t scales[32], mins[32];
+
+    INLINE explicit Unpacked(const Q4 & x) {
+        const auto low = _mm256_set1_epi8(0x0f), high = _mm256_set1_epi8(0x30);
+        auto l = _mm256_loadu_si256((const __m256i *)x.scales_low);
+        auto second = _mm_loadu_si128((const __m128i *)x.scales_high);
+        auto h = _mm256_set_m128i(second, _mm_slli_epi16(second, 4));
+        auto scale = _mm256_or_si256(_mm256_and_si256(l, low), _mm256_and_si256(h, high));
+        l = _mm256_srli_epi16(l, 4), h = _mm256_srli_epi16(h, 2);
+        auto min = _mm256_or_si256(_mm256_and_si256(l, low), _mm256_and_si256(h, high));
+        _mm256_store_si256((__m256i *)scales, scale);
+        _mm256_store_si256((__m256i *)mins, min);
+    }
+};
+
+INLINE void add_block(const Q4 & a, const Q4 & b, const Q4 & c, const Q4 & d, const char * ahead, auto & token, auto & result) {
+    constexpr int tokens = std::tuple_size_v<std::remove_reference_t<decltype(token)>>;
+    const auto low = _mm512_set1_epi8(0x0f);
+    alignas(64) int8_t scales[8 * ROWS], mins[8 * ROWS];
+    Unpacked ua(a), ub(b), uc(c), ud(d);
+    gather(ua.scales, ub.scales, uc.scales, ud.scales, 8, scales);
+    gather(ua.mins, ub.mins, uc.mins, ud.mins, 8, mins);
+    auto d_min = floats(a.min, b.min, c.min, d.min);
+    __m512i sums[tokens];
+    for (int i = 0; i < tokens; ++i) sums[i] = _mm512_setzero_si512();
+    for (int part = 0; part < 8; ++part) {
+        ask_for(ahead, part, GROUPS * sizeof(Q4));
+        Halves even(a.quants[part][0], b.quants[part][0], c.quants[part][0], d.quants[part][0]);
+        Halves odd(a.quants[part][1], b.quants[part][1], c.quants[part][1], d.quants[part][1]);
+        const __m512i q[8] = {
+            _mm512_and_si512(even.first, low),  _mm512_and_si512(odd.first, low),
+            _mm512_and_si512(_mm512_srli_epi16(even.first, 4), low),  _mm512_and_si512(_mm512_srli_epi16(odd.first, 4), low),
+            _mm512_and_si512(even.second, low), _mm512_and_si512(odd.second, low),
+            _mm512_and_si512(_mm512_srli_epi16(even.second, 4), low), _mm512_and_si512(_mm512_srli_epi16(odd.second, 4), low),
+        };
+        auto scale = widened(scales + ROWS * part);
+        auto min = _mm512_mul_ps(d_min, _mm512_cvtepi32_ps(widened(mins + ROWS * part)));
+        for (int i = 0; i < tokens; ++i) {
+            auto y = token[i]->quants + 32 * part;
+            auto sum = _mm512_setzero_si512();
+            for (int j = 0; j < 8; ++j) sum = dot(sum, q[j], y + 4 * j);
+            sums[i] = times_scale(sums[i], sum, scale);
+            result[i] = _mm512_fnmadd_ps(min, _mm512_set1_ps(token[i]->scaled_sums[part]), result[i]);
+        }
+    }
+    auto scale = floats(a.d, b.d, c.d, d.d);
+    for (int i = 0; i < tokens; ++i) {
+        auto both = _mm512_mul_ps(scale, _mm512_set1_ps(token[i]->d));
+        result[i] = _mm512_fmadd_ps(both, _mm512_cvtepi32_ps(sums[i]), result[i]);
+    }
+}
+
+template <typename Block> Products theirs;  // for the rows that are left when there are no 16 more
+
+template <typename Block, int tokens>
+void product(int n, const void * weights, size_t stride, const DataInfo & info, int rows) {
+    const int blocks = n / BLOCK, whole = rows / ROWS * ROWS;
+    const Token * first[tokens];
+    for (int i = 0; i < tokens; ++i) first[i] = (const Token *)info.token(i);
+    for (int row = 0; row < whole; row += ROWS) {
+        auto place = (const char *)weights + row * stride;
+        const Block * group[GROUPS];
+        for (int g = 0; g < GROUPS; ++g) group[g] = (const Block *)(place + 4 * g * stride);
+        auto ahead = place + ROWS * stride;
+        std::array<__m512, tokens> result;
+        for (auto & r : result) r = _mm512_setzero_ps();
+        for (int block = 0; block < blocks; ++block, ahead += GROUPS * sizeof(Block)) {
+            std::array<const Token *, tokens> token;
+            for (int i = 0; i < tokens; ++i) token[i] = first[i] + block;
+            add_block(group[0][block], group[1][block], group[2][block], group[3][block], ahead, token, result);
+        }
+        for (int i = 0; i < tokens; ++i) _mm512_storeu_ps(info.result(i) + row, result[i]);
+    }
+    if (whole == rows) return;
+    auto rest = info;
+    rest.s += whole;
+    theirs<Block>[tokens - 1](n, (const char *)weights + whole * stride, stride, rest, rows - whole);
+}
+
+template <typename Block, size_t... i> void replace(Products & products, std::index_sequence<i...>) {
+    ((products[i] = product<Block, i + 1>), ...);
+}
+
+SetKernels set_theirs = nullptr;
+bool replaces = true, has_replaced = false;
+
+}  // namespace
+
+#define EXPORTED __attribute__((visibility("default")))
+
+// `theirs_set`: the function of the name below in the library that is loaded by now. Once, before anything is computed.
+extern "C" EXPORTED bool products_start(SetKernels theirs_set) {
+    set_theirs = theirs_set;
+    Product of_sixteen;
+    return set_theirs(BLOCK, Q4_K_R4, Q8_K32, theirs<Q4>, of_sixteen) && set_theirs(BLOCK, Q6_K_R4, Q8_K, theirs<Q6>, of_sixteen);
+}
+
+// Between passes, to compare with theirs.
+extern "C" EXPORTED void products_replace(bool on) { replaces = on; }
+
+// Did a table ever get our products?
+extern "C" EXPORTED bool products_replaced() { return has_replaced; }
+
+EXPORTED bool iqk_set_kernels_kquants(int n, int type, int token_type, Products & products, Product & of_sixteen) {
+    if (!set_theirs || !set_theirs(n, type, token_type, products, of_sixteen)) return false;
+    if (!replaces || (type != Q4_K_R4 && type != Q6_K_R4)) return true;
+    const auto counts = std::make_index_sequence<MOST_TOKENS>();
+    type == Q4_K_R4 ? replace<Q4>(products, counts) : replace<Q6>(products, counts);
+    if (!has_replaced) has_replaced = true;
+    return true;
+}
