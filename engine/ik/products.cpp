@@ -1,5 +1,5 @@
-// Matrix products for few tokens at once with weights of the types Q4_K and Q6_K as ik_llama.cpp has repacked them, for
-// processors with AVX-512 and VNNI.
+// Matrix products for few tokens at once with weights of the types Q4_K, Q5_K and Q6_K as ik_llama.cpp has repacked
+// them, for processors with AVX-512 and VNNI.
 //
 // ik_llama.cpp's own take four rows of weights at a time and shuffle the tokens' numbers again for each four. Here each of
 // a register's 16 lanes is a row of its own, and four numbers of a token are broadcast to all of them by the load itself.
@@ -52,13 +52,19 @@ namespace {
 
 constexpr int BLOCK = 256;                   // weights of a row that share a float16
 constexpr int ROWS = 16, GROUPS = 4;         // side by side in a register; their blocks lie together in fours
-constexpr int Q4_K_R4 = 212, Q6_K_R4 = 214;  // ggml_type of weights
-constexpr int Q8_K32 = 148, Q8_K = 15;       // and of the tokens beside them
+constexpr int Q4_K_R4 = 212, Q5_K_R4 = 213, Q6_K_R4 = 214;  // ggml_type of weights
+constexpr int Q8_K32 = 148, Q8_K = 15;                     // and of the tokens beside them
 
 // Blocks of four rows. 32 bytes of quants are two halves, each with four bytes of every row.
 struct Q4 {
     uint16_t d[4], min[4];
     uint8_t scales_high[16], scales_low[32];
+    uint8_t quants[8][2][32];
+};
+struct Q5 {
+    uint16_t d[4], min[4];
+    uint8_t scales_high[16], scales_low[32];
+    uint8_t high[8][16];
     uint8_t quants[8][2][32];
 };
 struct Q6 {
@@ -71,10 +77,10 @@ struct Token {
     int8_t quants[BLOCK];
     union {
         int16_t sums[16];      // of 16 quants each, beside Q6
-        float scaled_sums[8];  // of 32 numbers each, beside Q4
+        float scaled_sums[8];  // of 32 numbers each, beside Q4 and Q5
     };
 };
-static_assert(sizeof(Q4) == 576 && sizeof(Q6) == 840 && sizeof(Token) == 296 && sizeof(DataInfo) == 56);
+static_assert(sizeof(Q4) == 576 && sizeof(Q5) == 704 && sizeof(Q6) == 840 && sizeof(Token) == 296 && sizeof(DataInfo) == 56);
 
 using Word = int32_t __attribute__((may_alias));
 
@@ -174,7 +180,7 @@ INLINE void add_block(const Q6 & a, const Q6 & b, const Q6 & c, const Q6 & d, co
 struct Unpacked {
     alignas(32) int8_t scales[32], mins[32];
 
-    INLINE explicit Unpacked(const Q4 & x) {
+    INLINE explicit Unpacked(const auto & x) {
         const auto low = _mm256_set1_epi8(0x0f), high = _mm256_set1_epi8(0x30);
         auto l = _mm256_loadu_si256((const __m256i *)x.scales_low);
         auto second = _mm_loadu_si128((const __m128i *)x.scales_high);
@@ -187,7 +193,25 @@ struct Unpacked {
     }
 };
 
-INLINE void add_block(const Q4 & a, const Q4 & b, const Q4 & c, const Q4 & d, const char * ahead, auto & token, auto & result) {
+// The fifth bits of a row's quants, which stand as bits 0, 2, 1 and 3 of a byte, the second half's in bits 4 to 7.
+INLINE void add_fifth_bits(const Q5 & a, const Q5 & b, const Q5 & c, const Q5 & d, int part, __m512i * q) {
+    auto sixteen = [=](const Q5 & x) { return _mm_loadu_si128((const __m128i *)x.high[part]); };
+    auto ab = _mm256_set_m128i(sixteen(b), sixteen(a)), cd = _mm256_set_m128i(sixteen(d), sixteen(c));
+    auto second = _mm512_inserti64x4(_mm512_castsi256_si512(ab), cd, 1), first = _mm512_slli_epi16(second, 4);
+    const auto bit = _mm512_set1_epi8(0x10);
+    auto add = [&](__m512i & quants, __m512i bits) { quants = either(bits, bit, quants); };
+    for (int half = 0; half < 2; ++half) {
+        auto bits = half ? second : first;
+        add(q[4 * half], bits);
+        add(q[4 * half + 1], _mm512_srli_epi16(bits, 2));
+        add(q[4 * half + 2], _mm512_srli_epi16(bits, 1));
+        add(q[4 * half + 3], _mm512_srli_epi16(bits, 3));
+    }
+}
+INLINE void add_fifth_bits(const Q4 &, const Q4 &, const Q4 &, const Q4 &, int, __m512i *) {}
+
+template <typename Block>  // Q4 or Q5
+INLINE void add_block(const Block & a, const Block & b, const Block & c, const Block & d, const char * ahead, auto & token, auto & result) {
     constexpr int tokens = std::tuple_size_v<std::remove_reference_t<decltype(token)>>;
     const auto low = _mm512_set1_epi8(0x0f);
     alignas(64) int8_t scales[8 * ROWS], mins[8 * ROWS];
@@ -198,15 +222,16 @@ INLINE void add_block(const Q4 & a, const Q4 & b, const Q4 & c, const Q4 & d, co
     __m512i sums[tokens];
     for (int i = 0; i < tokens; ++i) sums[i] = _mm512_setzero_si512();
     for (int part = 0; part < 8; ++part) {
-        ask_for(ahead, part, GROUPS * sizeof(Q4));
+        ask_for(ahead, part, GROUPS * sizeof(Block));
         Halves even(a.quants[part][0], b.quants[part][0], c.quants[part][0], d.quants[part][0]);
         Halves odd(a.quants[part][1], b.quants[part][1], c.quants[part][1], d.quants[part][1]);
-        const __m512i q[8] = {
+        __m512i q[8] = {
             _mm512_and_si512(even.first, low),  _mm512_and_si512(odd.first, low),
             _mm512_and_si512(_mm512_srli_epi16(even.first, 4), low),  _mm512_and_si512(_mm512_srli_epi16(odd.first, 4), low),
             _mm512_and_si512(even.second, low), _mm512_and_si512(odd.second, low),
             _mm512_and_si512(_mm512_srli_epi16(even.second, 4), low), _mm512_and_si512(_mm512_srli_epi16(odd.second, 4), low),
         };
+        add_fifth_bits(a, b, c, d, part, q);
         auto scale = widened(scales + ROWS * part);
         auto min = _mm512_mul_ps(d_min, _mm512_cvtepi32_ps(widened(mins + ROWS * part)));
         for (int i = 0; i < tokens; ++i) {
@@ -266,7 +291,9 @@ bool replaces = true, has_replaced = false;
 extern "C" EXPORTED bool products_start(SetKernels theirs_set) {
     set_theirs = theirs_set;
     Product of_sixteen;
-    return set_theirs(BLOCK, Q4_K_R4, Q8_K32, theirs<Q4>, of_sixteen) && set_theirs(BLOCK, Q6_K_R4, Q8_K, theirs<Q6>, of_sixteen);
+    return set_theirs(BLOCK, Q4_K_R4, Q8_K32, theirs<Q4>, of_sixteen) &&
+           set_theirs(BLOCK, Q5_K_R4, Q8_K32, theirs<Q5>, of_sixteen) &&
+           set_theirs(BLOCK, Q6_K_R4, Q8_K, theirs<Q6>, of_sixteen);
 }
 
 // Between passes, to compare with theirs.
@@ -277,9 +304,14 @@ extern "C" EXPORTED bool products_replaced() { return has_replaced; }
 
 EXPORTED bool iqk_set_kernels_kquants(int n, int type, int token_type, Products & products, Product & of_sixteen) {
     if (!set_theirs || !set_theirs(n, type, token_type, products, of_sixteen)) return false;
-    if (!replaces || (type != Q4_K_R4 && type != Q6_K_R4)) return true;
+    if (!replaces) return true;
     const auto counts = std::make_index_sequence<MOST_TOKENS>();
-    type == Q4_K_R4 ? replace<Q4>(products, counts) : replace<Q6>(products, counts);
+    switch (type) {
+        case Q4_K_R4: replace<Q4>(products, counts); break;
+        case Q5_K_R4: replace<Q5>(products, counts); break;
+        case Q6_K_R4: replace<Q6>(products, counts); break;
+        default: return true;
+    }
     if (!has_replaced) has_replaced = true;
     return true;
 }

@@ -32,7 +32,7 @@ def binding() -> tuple[Any, ctypes.CDLL | None]:
         own.products_start.restype = own.products_replaced.restype = ctypes.c_bool
         own.products_start.argtypes = [ctypes.c_void_p]
         if not own.products_start(ctypes.cast(api._lib[SET_KERNELS], ctypes.c_void_p)):
-            raise AssertionError("ik_llama.cpp has no products of its own for Q4_K_R4 or Q6_K_R4")
+            raise AssertionError("ik_llama.cpp has no products of its own for repacked Q4_K, Q5_K or Q6_K")
     return api, own
 
 

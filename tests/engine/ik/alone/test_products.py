@@ -16,8 +16,13 @@ from engine.ik.products import FILE, NEEDED
 from engine.measured.machine import CPU_INFO
 
 BLOCK = 256
-WEIGHTS = {212: (144, 8), 214: (210, 4)}  # ggml_type: bytes of a block, float16 at the beginning of four rows' blocks
-TOKENS = {212: (148, "quantize_row_q8_K32"), 214: (15, "iqk_quantize_row_q8_K")}
+WEIGHTS = {
+    212: (144, 8),
+    213: (176, 8),
+    214: (210, 4),
+}  # ggml_type: bytes of a block, float16 at the beginning of four rows' blocks
+Q8_K32 = (148, "quantize_row_q8_K32")
+TOKENS = {212: Q8_K32, 213: Q8_K32, 214: (15, "iqk_quantize_row_q8_K")}
 TOKEN_BYTES = 296
 runs_here = CPU_INFO.exists() and features(CPU_INFO.read_text(errors="replace")) >= NEEDED
 needs_products = pytest.mark.skipif(not FILE.exists() or not runs_here, reason="no products for this computer")
@@ -78,7 +83,7 @@ def agree(theirs: np.ndarray, ours: np.ndarray) -> bool:
 
 
 @needs_products
-@pytest.mark.parametrize("kind", [212, 214])
+@pytest.mark.parametrize("kind", list(WEIGHTS))
 @pytest.mark.parametrize("n", [256, 1536, 2304])
 @pytest.mark.parametrize("rows", [4, 32, 136, 420])
 def test_products_are_the_librarys(own, kind, n, rows):
@@ -90,7 +95,7 @@ def test_products_are_the_librarys(own, kind, n, rows):
 
 
 @needs_products
-@pytest.mark.parametrize("kind", [212, 214])
+@pytest.mark.parametrize("kind", list(WEIGHTS))
 def test_a_token_s_product_is_the_same_beside_any_others(own, kind):
     """So drafts are verified with the very numbers that plain decoding would have."""
     weights, tokens = some_weights(kind, 64, 1536, seed=1), some_tokens(kind, 8, 1536, seed=2)
@@ -100,7 +105,7 @@ def test_a_token_s_product_is_the_same_beside_any_others(own, kind):
 
 
 @needs_products
-@pytest.mark.parametrize("kind", [212, 214])
+@pytest.mark.parametrize("kind", list(WEIGHTS))
 def test_experts_get_their_own_tokens(own, kind):
     n, rows, experts_used = 512, 48, 2
     weights, tokens = some_weights(kind, rows, n, seed=3), some_tokens(kind, 6, n, seed=4)

@@ -1,0 +1,102 @@
+"""How long passes of ik_llama.cpp take with our own matrix products and with its own.
+
+    python -m benchmarks.products --model M [--tokens 1 2 4 8 16 128] [--threads N] [--runs N] [--json]
+
+Both in one process on the same weights, in turn; milliseconds of the fastest pass, and of the median. Every token of a
+pass up to 64 has its logits, of longer ones only the last, as prompts are read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from contextlib import closing, suppress
+from ctypes import CDLL, c_bool
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+
+from engine.backend import backend
+from engine.capi.context import ContextOptions
+from engine.huge_pages import start_with_huge_pages
+from engine.measured.machine import default_threads
+from engine.notes import notes_to_stderr
+from engine.stop import StopFlag
+from engine.target import Target
+
+DEPTH = 16  # tokens before each pass
+MOST_WITH_LOGITS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Seconds of passes of `tokens`, in the order in which they ran."""
+
+    tokens: int
+    theirs: list[float]
+    ours: list[float]
+
+    def __str__(self) -> str:
+        times = [1e3 * of(side) for of in (min, median) for side in (self.theirs, self.ours)]
+        return "{:6}{:10.1f}{:8.1f}{:7.2f}×{:12.1f}{:8.1f}{:7.2f}×".format(
+            self.tokens, *times[:2], times[0] / times[1], *times[2:], times[2] / times[3]
+        )
+
+
+def main() -> None:
+    options = parse()
+    notes_to_stderr()
+    library = backend("ik")
+    from engine.ik.library import own_products  # only in a process that may load this library
+
+    if own_products is None:
+        sys.exit(
+            "This computer has none of our products: they are for Linux, AVX-512 and VNNI, and set-up compiles them."
+        )
+    context = ContextOptions(n_ctx=DEPTH + max(options.tokens), n_batch=max(options.tokens), threads=options.threads)
+    with closing(library.load(options.model)) as model, closing(library.target(model, context, StopFlag())) as target:
+        list(target.prefill(list(range(300, 300 + DEPTH))))
+        rows = [compared(target, own_products, tokens, options.runs) for tokens in options.tokens]
+    if options.json:
+        print(json.dumps([asdict(row) for row in rows]))
+        return
+    print("tokens   fastest: theirs  ours             median: theirs  ours")
+    for row in rows:
+        print(row)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.products", description=__doc__.splitlines()[0])
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--tokens", type=int, nargs="+", default=[1, 2, 4, 8, 16, 128])
+    parser.add_argument("--threads", type=int, default=default_threads())
+    parser.add_argument("--runs", type=int, default=16)
+    parser.add_argument("--json", action="store_true")
+    return parser.parse_args()
+
+
+def compared(target: Target, products: CDLL, tokens: int, runs: int) -> Row:
+    row = Row(tokens, [], [])
+    for _ in range(runs):
+        for ours, seconds in ((False, row.theirs), (True, row.ours)):
+            products.products_replace(c_bool(ours))
+            seconds.append(timed(target, tokens))
+    return row
+
+
+def timed(target: Target, tokens: int) -> float:
+    """Seconds of a pass, whose tokens are forgotten."""
+    started = time.perf_counter()
+    target.run(list(range(1000, 1000 + tokens)), tokens if tokens <= MOST_WITH_LOGITS else 1)
+    float(target.logits(-1)[0])
+    elapsed = time.perf_counter() - started
+    target.drop_after(DEPTH)
+    return elapsed
+
+
+if __name__ == "__main__":
+    with suppress(KeyboardInterrupt):
+        start_with_huge_pages()
+        main()
