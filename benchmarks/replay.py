@@ -1,7 +1,7 @@
 """Drafters and chooser on recorded answers, without a model: what they save by a table of pass costs, and could save.
 
     python -m benchmarks.replay record --model M [--threads N] --out FILE
-    python -m benchmarks.replay [--trace FILE] [--costs machine|ik|native|laptop|between] [--half tuning|held-out|all]
+    python -m benchmarks.replay [--trace FILE] [--costs machine|ik|products|laptop|between] [--half tuning|held-out|all]
                                 [--noise SHARE] [--json]
 
 `auto` is the chooser with the history drafter. The oracle has the same candidates and knows the best lengths
@@ -33,15 +33,14 @@ MACHINE = {
     **{1: 1, 2: 1.76, 3: 2.45, 4: 2.99, 5: 3.87, 6: 4.42, 7: 5.17, 8: 6.94},
     **{12: 8.51, 16: 8.51, 24: 13.6, 32: 14.4, 48: 20.6},
 }
-# The same by ik_llama.cpp's wheel, which is what this machine chooses by itself.
+# The same by ik_llama.cpp's wheel with its own products, and with ours, which is what this machine chooses by itself.
 FORK = {1: 1, 2: 1.47, 4: 2.28, 8: 3.73, 16: 7.0, 32: 13.2, 48: 19.5}
-# And as `make setup NATIVE=1` compiles it here.
-NATIVE = {1: 1, 2: 1.49, 3: 1.86, 4: 2.14, 6: 2.79, 8: 3.21, 16: 5.86, 32: 10.7}
+PRODUCTS = {1: 1, 2: 1.1, 3: 1.22, 4: 1.35, 6: 1.75, 8: 2.28, 16: 4.36, 32: 8.59}
 BETWEEN = {1: 1, 2: 1.2, 4: 1.7, 8: 2.9, 16: 4.8, 32: 8.5, 48: 12.5}
 TABLES = {
     "machine": MACHINE,  # llama.cpp, Qwen2.5 1.5B Q4_K_M on two cores of a Zen 4
     "ik": FORK,
-    "native": NATIVE,
+    "products": PRODUCTS,
     "laptop": LAPTOP,  # bound by memory bandwidth
     "between": BETWEEN,
 }
