@@ -6,12 +6,15 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import logging
 import sys
 from pathlib import Path
 from typing import Any
 
 from engine.ik.needs import features
 from engine.measured.machine import CPU_INFO, library_version
+
+log = logging.getLogger("engine.ik")
 
 FILE = Path(sys.prefix) / "kernels" / "products.so"  # of the environment, or of the packaged app
 KNOWN = ("0.1.5",)  # versions of ik-llama-cpp-python whose structs they know
@@ -25,7 +28,7 @@ def binding() -> tuple[Any, ctypes.CDLL | None]:
     """ik_llama_cpp's module of C functions, and our products where they compute.
 
     They come first: the dynamic linker takes what was there when it loads the library."""
-    own = ctypes.CDLL(str(FILE), mode=ctypes.RTLD_GLOBAL) if are_for_here() else None
+    own = loaded() if are_for_here() else None
     from ik_llama_cpp import _ctypes_api as api
 
     if own:
@@ -36,7 +39,17 @@ def binding() -> tuple[Any, ctypes.CDLL | None]:
     return api, own
 
 
+def loaded() -> ctypes.CDLL | None:
+    try:
+        return ctypes.CDLL(str(FILE), mode=ctypes.RTLD_GLOBAL)
+    except OSError as error:
+        log.warning("Chickadee's own products for ik_llama.cpp cannot be loaded: it computes more slowly.")
+        log.info("%s", error)
+        return None
+
+
 def are_for_here() -> bool:
+    """Do they exist, for this processor and this version of the library?"""
     if not FILE.exists() or library_version("ik-llama-cpp-python") not in KNOWN:
         return False
     return features(CPU_INFO.read_text(errors="replace")) >= NEEDED

@@ -36,6 +36,14 @@ def test_the_model_and_all_assets_are_packed(bundle):
         assert not bundle.unused(path.relative_to(ROOT).as_posix())
 
 
+def test_our_products_are_packed_where_they_were_compiled(bundle, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.prefix", str(tmp_path))
+    assert bundle.products() == []
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "products.so").touch()
+    assert bundle.products() == [(str(tmp_path / "kernels" / "products.so"), "kernels")]
+
+
 def test_named_packages_exist(bundle):
     for name in (*bundle.DATA_PACKAGES, *bundle.HIDDEN, *bundle.LIBRARIES, bundle.WEIGHTS):
         assert importlib.util.find_spec(name), name

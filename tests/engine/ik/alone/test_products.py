@@ -12,7 +12,7 @@ import pytest
 
 from engine.ik.library import api, build, kernels, own_products
 from engine.ik.needs import features
-from engine.ik.products import FILE, NEEDED
+from engine.ik.products import FILE, NEEDED, binding
 from engine.measured.machine import CPU_INFO
 
 BLOCK = 256
@@ -137,6 +137,14 @@ def test_the_library_asks_for_ours(own):
     assert own.products_replaced()
     assert kernels == "AVX-512 VNNI"
     assert " with products " in build()
+
+
+@needs_products
+def test_a_damaged_file_leaves_the_library_s_own(tmp_path, monkeypatch, caplog):
+    (tmp_path / "products.so").write_bytes(b"no library")
+    monkeypatch.setattr("engine.ik.products.FILE", tmp_path / "products.so")
+    assert binding() == (api, None)
+    assert "more slowly" in caplog.text
 
 
 @pytest.mark.skipif(sys.platform != "linux" or not runs_here or not which("c++"), reason="not for this computer")
