@@ -3164,6 +3164,16 @@
     <translation>窗口关闭时，此回答被中断。</translation>
   </message>
   <message>
+    <location filename="../../app/transcript/scrolling_column.py"/>
+    <source>Messages</source>
+    <translation>消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/scrolling_column.py"/>
+    <source>To the end</source>
+    <translation>到末尾</translation>
+  </message>
+  <message>
     <location filename="../../app/transcript/thought_view.py"/>
     <source> {seconds} s</source>
     <translation> {seconds} 秒</translation>
@@ -3202,16 +3212,6 @@
     <location filename="../../app/transcript/thought_view.py"/>
     <source>{seconds} s</source>
     <translation>{seconds} 秒</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/transcript.py"/>
-    <source>Messages</source>
-    <translation>消息</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/transcript.py"/>
-    <source>To the end</source>
-    <translation>到末尾</translation>
   </message>
   <message>
     <location filename="../../app/transcript/welcome.py"/>
