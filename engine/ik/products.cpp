@@ -1,10 +1,10 @@
-// Matrix products for few tokens at once with weights of the types Q4_K, Q5_K and Q6_K as ik_llama.cpp has repacked
-// them, for processors with AVX-512 and VNNI.
+// Matrix products for few tokens at once with weights of the types Q4_K, Q5_K and Q6_K as ik_llama.cpp repacks them,
+// for processors with AVX-512 and VNNI.
 //
-// ik_llama.cpp's own take four rows of weights at a time and shuffle the tokens' numbers again for each four. Here each of
-// a register's 16 lanes is a row of its own, and four numbers of a token are broadcast to all of them by the load itself.
-// And what comes next is asked of the memory meanwhile: across rows the processor does not guess it. docs/products.md says
-// what that gives.
+// ik_llama.cpp's own take four rows of weights at a time and shuffle the tokens' numbers again for each four. Here each
+// of a register's 16 lanes is a row of its own, and four numbers of a token are broadcast to all of them by the load
+// itself. And what comes next is asked of the memory meanwhile: across rows the processor does not guess it.
+// docs/products.md says what that gives.
 //
 // Compiled to a library that is loaded before ik_llama.cpp's, so that the dynamic linker finds the function
 // `iqk_set_kernels_kquants` here: it asks theirs and puts other products into the table. The structs are those of
@@ -15,12 +15,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 struct RowMapping {
     int32_t i1, i2;
 };
-// Where the tokens' numbers lie and the results go; with mixtures of experts by a table. The linker knows it by this name.
+// Where the tokens' numbers lie and the results go, with mixtures of experts by a table. The linker knows this name.
 struct DataInfo {
     float * s;
     const char * cy;
@@ -40,7 +41,7 @@ struct DataInfo {
         return s + place.i1 * bs + place.i2 * bs2;
     }
 };
-// Of `rows` rows of `n` weights, `stride` bytes each. The number of tokens is the function's place in the table, plus one.
+// Of `rows` rows of `n` weights, `stride` bytes each. How many tokens there are is known to each function of the table.
 using Product = void (*)(int n, const void * weights, size_t stride, const DataInfo & info, int rows);
 constexpr int MOST_TOKENS = 8;
 using Products = std::array<Product, MOST_TOKENS>;
@@ -80,13 +81,15 @@ struct Token {
         float scaled_sums[8];  // of 32 numbers each, beside Q4 and Q5
     };
 };
-static_assert(sizeof(Q4) == 576 && sizeof(Q5) == 704 && sizeof(Q6) == 840 && sizeof(Token) == 296 && sizeof(DataInfo) == 56);
+static_assert(sizeof(Q4) == 576 && sizeof(Q5) == 704 && sizeof(Q6) == 840);
+static_assert(sizeof(Token) == 296 && sizeof(DataInfo) == 56);
 
 using Word = int32_t __attribute__((may_alias));
 
 INLINE __m512i broadcast(const void * four_bytes) { return _mm512_set1_epi32(*(const Word *)four_bytes); }
 
-INLINE __m512i either(__m512i a, __m512i mask, __m512i b) { return _mm512_ternarylogic_epi32(a, mask, b, 0xea); }  // a & mask | b
+// a & mask | b
+INLINE __m512i either(__m512i a, __m512i mask, __m512i b) { return _mm512_ternarylogic_epi32(a, mask, b, 0xea); }
 
 // By hand, as GCC 12 broadcasts by an instruction of its own: 3 to 13 % of all time.
 INLINE __m512i dot(__m512i sum, __m512i weights, const int8_t * token) {
@@ -94,7 +97,9 @@ INLINE __m512i dot(__m512i sum, __m512i weights, const int8_t * token) {
     return sum;
 }
 
-INLINE __m512i times_scale(__m512i sum, __m512i a, __m512i scale) { return _mm512_add_epi32(sum, _mm512_mullo_epi32(a, scale)); }
+INLINE __m512i times_scale(__m512i sum, __m512i a, __m512i scale) {
+    return _mm512_add_epi32(sum, _mm512_mullo_epi32(a, scale));
+}
 
 INLINE __m512i widened(const int8_t * rows) { return _mm512_cvtepi8_epi32(_mm_load_si128((const __m128i *)rows)); }
 
@@ -138,8 +143,9 @@ INLINE void ask_for(const char * ahead, int eighth, size_t size) {
     for (size_t i = eighth * size / 512; i < (eighth + 1) * size / 512; ++i) _mm_prefetch(ahead + 64 * i, _MM_HINT_T1);
 }
 
-INLINE void add_block(const Q6 & a, const Q6 & b, const Q6 & c, const Q6 & d, const char * ahead, auto & token, auto & result) {
-    constexpr int tokens = std::tuple_size_v<std::remove_reference_t<decltype(token)>>;
+INLINE void add_block(const Q6 & a, const Q6 & b, const Q6 & c, const Q6 & d, const char * ahead,
+                      const auto & token, auto & result) {
+    constexpr int tokens = std::tuple_size_v<std::remove_cvref_t<decltype(token)>>;
     const auto low = _mm512_set1_epi8(0x0f), high = _mm512_set1_epi8(0x30);
     alignas(64) int8_t scales[16 * ROWS];
     gather(a.scales, b.scales, c.scales, d.scales, 16, scales);
@@ -171,8 +177,8 @@ INLINE void add_block(const Q6 & a, const Q6 & b, const Q6 & c, const Q6 & d, co
     }
     auto scale = floats(a.d, b.d, c.d, d.d);
     for (int i = 0; i < tokens; ++i) {
-        auto both = _mm512_mul_ps(scale, _mm512_set1_ps(token[i]->d));
-        result[i] = _mm512_fmadd_ps(both, _mm512_cvtepi32_ps(sums[i]), result[i]);
+        auto factor = _mm512_mul_ps(scale, _mm512_set1_ps(token[i]->d));
+        result[i] = _mm512_fmadd_ps(factor, _mm512_cvtepi32_ps(sums[i]), result[i]);
     }
 }
 
@@ -211,9 +217,12 @@ INLINE void add_fifth_bits(const Q5 & a, const Q5 & b, const Q5 & c, const Q5 & 
 INLINE void add_fifth_bits(const Q4 &, const Q4 &, const Q4 &, const Q4 &, int, __m512i *) {}
 
 template <typename Block>  // Q4 or Q5
-INLINE void add_block(const Block & a, const Block & b, const Block & c, const Block & d, const char * ahead, auto & token, auto & result) {
-    constexpr int tokens = std::tuple_size_v<std::remove_reference_t<decltype(token)>>;
+INLINE void add_block(const Block & a, const Block & b, const Block & c, const Block & d, const char * ahead,
+                      const auto & token, auto & result) {
+    constexpr int tokens = std::tuple_size_v<std::remove_cvref_t<decltype(token)>>;
     const auto low = _mm512_set1_epi8(0x0f);
+    auto lower = [&](__m512i x) { return _mm512_and_si512(x, low); };
+    auto upper = [&](__m512i x) { return _mm512_and_si512(_mm512_srli_epi16(x, 4), low); };
     alignas(64) int8_t scales[8 * ROWS], mins[8 * ROWS];
     Unpacked ua(a), ub(b), uc(c), ud(d);
     gather(ua.scales, ub.scales, uc.scales, ud.scales, 8, scales);
@@ -226,10 +235,8 @@ INLINE void add_block(const Block & a, const Block & b, const Block & c, const B
         Halves even(a.quants[part][0], b.quants[part][0], c.quants[part][0], d.quants[part][0]);
         Halves odd(a.quants[part][1], b.quants[part][1], c.quants[part][1], d.quants[part][1]);
         __m512i q[8] = {
-            _mm512_and_si512(even.first, low),  _mm512_and_si512(odd.first, low),
-            _mm512_and_si512(_mm512_srli_epi16(even.first, 4), low),  _mm512_and_si512(_mm512_srli_epi16(odd.first, 4), low),
-            _mm512_and_si512(even.second, low), _mm512_and_si512(odd.second, low),
-            _mm512_and_si512(_mm512_srli_epi16(even.second, 4), low), _mm512_and_si512(_mm512_srli_epi16(odd.second, 4), low),
+            lower(even.first), lower(odd.first), upper(even.first), upper(odd.first),
+            lower(even.second), lower(odd.second), upper(even.second), upper(odd.second),
         };
         add_fifth_bits(a, b, c, d, part, q);
         auto scale = widened(scales + ROWS * part);
@@ -244,8 +251,8 @@ INLINE void add_block(const Block & a, const Block & b, const Block & c, const B
     }
     auto scale = floats(a.d, b.d, c.d, d.d);
     for (int i = 0; i < tokens; ++i) {
-        auto both = _mm512_mul_ps(scale, _mm512_set1_ps(token[i]->d));
-        result[i] = _mm512_fmadd_ps(both, _mm512_cvtepi32_ps(sums[i]), result[i]);
+        auto factor = _mm512_mul_ps(scale, _mm512_set1_ps(token[i]->d));
+        result[i] = _mm512_fmadd_ps(factor, _mm512_cvtepi32_ps(sums[i]), result[i]);
     }
 }
 
