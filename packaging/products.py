@@ -27,24 +27,15 @@ def compile_products(library: Path = LIBRARY) -> None:
     made = library.with_suffix(".new")
     command = [*compiler.split(), "-std=c++20", "-O3", *(f"-m{name}" for name in INSTRUCTIONS), "-fPIC", "-shared"]
     # No runtime of C++ is needed, and AVX-512's own headers warn.
-    command += [
-        "-fvisibility=hidden",
-        "-fno-exceptions",
-        "-fno-rtti",
-        "-nostdlib",
-        "-w",
-        "-s",
-        "-o",
-        str(made),
-        str(SOURCE),
-    ]
+    command += ["-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-nostdlib", "-w", "-s"]
     try:
-        done = subprocess.run([*command, "-o", made], capture_output=True, text=True)
+        done = subprocess.run([*command, "-o", made, SOURCE], capture_output=True, text=True)
         failure = (done.stderr.strip() or f"{compiler} failed") if done.returncode else ""
     except OSError as error:
         failure = str(error)
     if failure:
-        library.unlink(missing_ok=True)  # those of an older source may not be right any more
+        for file in (made, library):  # those of an older source may not be right any more
+            file.unlink(missing_ok=True)
         say(f"products for AVX-512 were not compiled, ik_llama.cpp's own compute instead: {failure.splitlines()[-1]}")
         return
     made.replace(library)
