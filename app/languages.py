@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QApplication
 
 from app import words
 from app.catalogue import read_catalogue
-from app.resources import asset
 from app.settings.setting import AUTO
 from app.system_language import ENGLISH, best_of
+from models.assets import asset
 
 log = logging.getLogger(__name__)
 NAMES = {ENGLISH: "English", "zh_CN": "简体中文"}  # each as its speakers write it

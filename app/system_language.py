@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping
 
 from app.catalogue import read_catalogue
-from app.resources import asset
+from models.assets import asset
 
 ENGLISH = "en"
 TRADITIONAL = ("Hant", "TW", "HK", "MO")

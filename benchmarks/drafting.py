@@ -31,13 +31,13 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.peers import LlamaServer, OurEngine, Run, environment
 from benchmarks.prompts import Prompt, asked_in, prompts
-from engine.backend import NAMES
+from engine.backend import BESIDE, NAMES
 from engine.measured.machine import default_threads
 from engine.protocol import BackendName, DraftMode, Lookup
 from models.default import default_model
 
 COPYING = ("summary", "question", "editing", "rewriting", "follow-up")  # answers that repeat what was said
-OURS: tuple[DraftMode, ...] = ("off", "history-published", "history", "auto")
+OURS: tuple[DraftMode, ...] = ("off", "history-published", "history", "phrases", "auto")
 OURS_WITH_MODEL: tuple[DraftMode, ...] = ("model-published", "model")
 OURS_ON_GRAPH: tuple[DraftMode, ...] = ("midlayer-published", "midlayer")
 SERVERS = {
@@ -69,7 +69,7 @@ def main() -> None:
     threads = options.threads or default_threads()
     chosen = selected(asked_in(options.chats) if options.chats else prompts(), options.prompts, options.only)
     libraries: tuple[BackendName, ...] = ("llama", "ik") if options.backend == "auto" else (options.backend,)
-    if not [library for library in libraries if calibrate(options.model, threads, library)]:
+    if not [library for library in libraries if prepare(options.model, threads, library)]:
         raise SystemExit(UNTIMED)
     with contextlib.ExitStack() as stack:
         ours = stack.enter_context(OurEngine(options.model, options.ctx, threads, options.draft_model, options.backend))
@@ -116,13 +116,19 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def calibrate(
+def prepare(
     model: Path, threads: int, library: BackendName, python: Path | None = None, cache: Path | None = None
 ) -> bool:
-    """Time the model's passes now, if that library can: without that nothing is drafted."""
-    command = [str(python or sys.executable), "-m", "engine", "calibrate", "--backend", library, "--model", str(model)]
-    command += ["--threads", str(threads)]
-    return subprocess.run(command, stdout=subprocess.DEVNULL, env=environment(cache)).returncode == 0
+    """What the window does in idle time: time the model's passes, if that library can, and count usual phrases."""
+    engine = [str(python or sys.executable), "-m", "engine"]
+    commands = (
+        [*engine, "calibrate", "--backend", library, "--model", str(model), "--threads", str(threads)],
+        [*engine, "phrases", "--backend", BESIDE.get(library, library), "--model", str(model)],
+    )
+    return all(
+        subprocess.run(command, stdout=subprocess.DEVNULL, env=environment(cache)).returncode == 0
+        for command in commands
+    )
 
 
 def our_ways(engine: OurEngine, options: argparse.Namespace) -> dict[str, Way]:
@@ -136,7 +142,7 @@ def native_ways(stack: contextlib.ExitStack, options: argparse.Namespace, thread
     if not options.native:
         return {}
     cache = Path(stack.enter_context(TemporaryDirectory()))
-    if not calibrate(options.model, threads, "ik", options.native, cache):
+    if not prepare(options.model, threads, "ik", options.native, cache):
         raise SystemExit(UNTIMED)
     engine = OurEngine(options.model, options.ctx, threads, None, "ik", python=options.native, cache=cache)
     stack.enter_context(engine)

@@ -34,7 +34,7 @@ HELP = """\
 /help          this list
 /quit          leave (Ctrl-D too); Ctrl-C stops an answer"""
 
-NEED_COSTS = ("auto", "history", "model", "midlayer")  # drafters that verify only what pays
+NEED_COSTS = ("auto", "history", "phrases", "model", "midlayer")  # drafters that verify only what pays
 
 
 def chat(options: argparse.Namespace) -> int:
@@ -76,6 +76,8 @@ def run(options: argparse.Namespace) -> int:
             info = engine.load(request).model
             if options.draft in NEED_COSTS and not engine.calibrated:
                 calibrate(engine)
+            if options.draft == "phrases":
+                engine.count_phrases()
             with open_trace(options.trace) as trace:
                 output = Output(show=not options.json, trace=trace)
                 if messages is None:

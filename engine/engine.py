@@ -247,6 +247,9 @@ class Engine:
             for _ in chat.judge.measure(chat.target):
                 if self.stop.is_set():
                     raise Stopped
+            for _ in chat.phrases.count(chat.judge.table):
+                if self.stop.is_set():
+                    raise Stopped
             if chat.draft and chat.judge.table:
                 chat.draft.read_ahead(chat.session.tokens, chat.judge.table)
             for _ in chat.rival.measure() if chat.rival else ():
@@ -263,6 +266,11 @@ class Engine:
         """Time the loaded model's passes now. Raises Failure where that cannot be done, and Stopped."""
         chat = self._loaded()
         chat.judge.calibrate(chat.target)
+
+    def count_phrases(self) -> None:
+        """Make the loaded model's table of usual phrases now, if there is none."""
+        for _ in self._loaded().phrases.count_now():
+            pass
 
     def forget_chat(self, chat: str) -> None:
         """The user deleted this chat: delete what is saved of it, and the cache's content if it is that chat's."""

@@ -27,6 +27,7 @@ from engine.measured.machine import fingerprint
 from engine.memory.parts import DRAFT, given_back
 from engine.memory.plan import Plan
 from engine.middle_layer import MiddleLayer
+from engine.phrase_book import PhraseBook
 from engine.protocol import Generate, Load, ModelInfo
 from engine.rival import Rival
 from engine.stop import StopFlag
@@ -58,6 +59,7 @@ class LoadedModel:
     plan: Plan
     info: ModelInfo
     draft: DraftModel | None
+    phrases: PhraseBook
     middle: MiddleLayer
     rival: Rival | None
 
@@ -70,12 +72,15 @@ class LoadedModel:
         return size
 
     def drafters(self, request: Generate) -> tuple[Drafter, ...]:
-        """Those of the request's mode that own a model or are part of this one. Raises Failure where a layer that is
+        """Those of the request's mode that belong to this model. Raises Failure where a layer that is
         asked for cannot draft."""
         if request.draft.startswith("midlayer"):
             return (self.middle.drafter(request.draft, request.exit_layers),)
+        usual = self.phrases.drafters(request.draft, self.judge.table)
+        if request.draft == "phrases":
+            return usual
         models = (self.draft.drafter(request.draft),) if self.draft else ()
-        return (*models, *(self.middle.automatic() if request.draft == "auto" else ()))
+        return (*usual, *models, *(self.middle.automatic() if request.draft == "auto" else ()))
 
     def close(self) -> None:
         if self.draft:
@@ -155,6 +160,7 @@ class Loader:
             plan=plan,
             info=self._info(model, template),
             draft=draft,
+            phrases=PhraseBook(model.path, identity, library.name),
             middle=self._middle(target, judge, model.header),
             rival=Rival(model.path, rival, plan.threads, plan.kv_type) if rival else None,
         )

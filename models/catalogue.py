@@ -5,13 +5,12 @@ Sizes are the published ones; digests are not in it, the hub's own are fetched w
 
 from __future__ import annotations
 
-import sys
 import tomllib
 from functools import cache
-from pathlib import Path
 
 import msgspec
 
+from models.assets import asset
 from models.estimate import Estimate
 from models.failures import Failure
 
@@ -58,7 +57,7 @@ class _File(msgspec.Struct):
 @cache
 def catalogue() -> tuple[Entry, ...]:
     """From the smallest to the largest. Raises Failure when the installation lacks it."""
-    path = _path()
+    path = asset("catalogue.toml")
     try:
         entries = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _File).model
     except (OSError, ValueError) as error:
@@ -72,8 +71,3 @@ def entry_called(words: str) -> Entry | None:
     same = [entry for entry in catalogue() if words.lower() in (entry.id.lower(), entry.title.lower())]
     same = same or [entry for entry in catalogue() if words == entry.repo]
     return same[0] if len(same) == 1 else None
-
-
-def _path() -> Path:
-    bundle = getattr(sys, "_MEIPASS", None)
-    return (Path(bundle) if bundle else Path(__file__).resolve().parent.parent) / "assets" / "catalogue.toml"

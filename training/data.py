@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from engine.chat_lines import Chat
-from engine.graph.calibration_text import folder
 from engine.words.template import ChatTemplate
+from models.assets import asset
 from models.header import Header
 
 
 def questions() -> list[str]:
     """To learn from: none of those that `calibrate --midlayer` asks afterwards."""
-    return (folder().parent / "midlayer" / "training_questions.txt").read_text("utf-8").splitlines()
+    return asset("midlayer/training_questions.txt").read_text("utf-8").splitlines()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
-from engine.graph.calibration_text import folder
+from models.assets import asset
 
 ASKED = "Turn this note into calendar entries, as JSON, one a line: {}"
 PARTS = ("what", "who", "day", "time", "where")
@@ -35,7 +35,7 @@ class Words(msgspec.Struct, frozen=True):
 
 
 def chats(count: int, seed: int) -> Iterator[dict[str, object]]:
-    words = msgspec.json.decode((folder().parent / "midlayer" / "notes.json").read_bytes(), type=Words)
+    words = msgspec.json.decode(asset("midlayer/notes.json").read_bytes(), type=Words)
     dice = np.random.default_rng(seed)
     seen: set[str] = set()
     while len(seen) < count:

@@ -9,7 +9,7 @@ from PySide6.QtGui import QGuiApplication, QIcon, QImage, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
 from app.look.theme import SIZES
-from app.resources import asset
+from models.assets import asset
 
 
 def icon(name: str, colour: str) -> QIcon:

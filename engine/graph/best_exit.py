@@ -12,12 +12,12 @@ from engine.calibrated import Key
 from engine.costs import LAPTOP, Curve
 from engine.draft.midlayer import Exit
 from engine.exits import VERSION, ExitFound, Exits, gain
-from engine.graph.calibration_text import folder
 from engine.graph.guesses import guesses
 from engine.graph.model import GraphModel
 from engine.graph.target import GraphTarget
 from engine.protocol import Message
 from engine.words.template import ChatTemplate
+from models.assets import asset
 from models.failures import Failure
 
 ANSWER = 64  # tokens at most
@@ -26,7 +26,7 @@ TIMING = 0.3  # of the work, about, that timing is
 
 
 def questions() -> list[str]:
-    return (folder().parent / "midlayer" / "questions.txt").read_text("utf-8").splitlines()
+    return asset("midlayer/questions.txt").read_text("utf-8").splitlines()
 
 
 class BestExit:

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 from engine.target import Vocabulary
+from models.assets import asset
 
 LENGTH = 2048  # tokens of a text, and one that follows
 SHORTEST = 256  # tokens that are worth to be priced
 
 
-def folder() -> Path:
-    bundle = getattr(sys, "_MEIPASS", None)
-    return (Path(bundle) if bundle else Path(__file__).resolve().parents[2]) / "assets" / "calibration"
-
-
 def tokens_of(vocabulary: Vocabulary, count: int) -> tuple[list[list[int]], list[list[int]]]:
     """Texts of `count` tokens in all to rank on, as long as can be, and one more of each kind to find the prices on."""
-    whole = [vocabulary.tokenize(file.read_text("utf-8"), special=False) for file in sorted(folder().glob("*.txt"))]
+    files = sorted(asset("calibration").glob("*.txt"))
+    whole = [vocabulary.tokenize(file.read_text("utf-8"), special=False) for file in files]
     each = count // len(whole)
     length = min(LENGTH, each)
     ranked = [kind[begin : begin + length + 1] for kind in whole for begin in range(0, each - length + 1, length)]

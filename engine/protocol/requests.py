@@ -9,7 +9,15 @@ Role = Literal["system", "user", "assistant"]
 KVPolicy = Literal["always", "published", "measured"]
 KVModeName = Literal["exact", "published", "merged", "window"]
 DraftMode = Literal[
-    "off", "auto", "history", "history-published", "model", "model-published", "midlayer", "midlayer-published"
+    "off",
+    "auto",
+    "history",
+    "history-published",
+    "phrases",
+    "model",
+    "model-published",
+    "midlayer",
+    "midlayer-published",
 ]
 KVType = Literal["f16", "q8_0", "q4_0"]
 BackendName = Literal["llama", "ik", "graph"]

@@ -21,9 +21,9 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from app.look.theme import DARK, LIGHT, SIZES, Theme, contrast, stylesheet
-from app.resources import asset
 from app.slices import slices
 from app.wiring import Chickadee
+from models.assets import asset
 
 Ask = Callable[[Chickadee, str], None]
 USED = (QAbstractButton, QAbstractItemView, QComboBox, QLineEdit, QPlainTextEdit)

@@ -18,9 +18,9 @@ from pytestqt.qtbot import QtBot
 from app.assistant.engine_end import EngineEnd
 from app.catalogue import ENGINE, WINDOW, Catalogue, read_catalogue, read_contexts
 from app.qt_libraries import lacking
-from app.resources import asset
 from app.system_language import best_of, in_system_language, system_languages
 from app.wiring import Chickadee
+from models.assets import asset
 
 Ask = Callable[[Chickadee, str], None]
 ROOT = Path(__file__).parents[2]
