@@ -2,12 +2,13 @@
 
     python -m benchmarks.replay record --model M [--threads N] --out FILE
     python -m benchmarks.replay [--trace FILE] [--costs machine|ik|products|laptop|between] [--half tuning|held-out|all]
-                                [--noise SHARE] [--json]
+                                [--phrases MODEL] [--noise SHARE] [--json]
 
-`auto` is the chooser with the history drafter. The oracle has the same candidates and knows the best lengths
-beforehand, over the whole answer; a tree could not help it, since it costs more than the right line alone. Times are in
-plain steps (one-token passes); the chooser's own time is not counted. In each half the chooser begins knowing nothing
-and learns from answer to answer; what it believes at first was fitted to the tuning half (`benchmarks.fit_prior`).
+`auto` is the chooser with the history drafter, and with usual phrases if MODEL is named, whose answers these are. The
+oracle has the same candidates and knows the best lengths beforehand, over the whole answer; a tree could not help it,
+since it costs more than the right line alone. Times are in plain steps (one-token passes); the chooser's own time is
+not counted. In each half the chooser begins knowing nothing and learns from answer to answer; what it believes at first
+was fitted to the tuning half (`benchmarks.fit_prior`, `benchmarks.fit_phrases`).
 """
 
 from __future__ import annotations
@@ -15,17 +16,19 @@ from __future__ import annotations
 import argparse
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.trace import ANSWER_TOKENS, Trace, load, record, save
 from engine.costs import LAPTOP, Curve
 from engine.draft.chooser import Chooser
-from engine.draft.drafter import Candidate
+from engine.draft.drafter import Candidate, Drafter
 from engine.draft.history import History
 from engine.draft.lengths import MOST_DRAFTED, Costs
+from engine.draft.phrases import Phrases
 from engine.draft.tally import Tally
+from engine.phrase_book import made
 from engine.tokens import common_prefix
 
 TRACE = Path(__file__).parent / "traces" / "qwen2.5-coder-1.5b-q4_k_m.json.gz"
@@ -75,7 +78,8 @@ def main() -> None:
         return
     traces, dice = load(options.trace), random.Random(options.noise)
     halves = ["tuning", "held-out"] if options.half == "all" else [options.half]
-    proposals = [proposed(trace) for trace in traces]
+    usual = [Phrases(made(options.phrases))] if options.phrases else []
+    proposals = [proposed(trace, (History(), *usual)) for trace in traces]
     results = {}
     for name in [options.costs] if options.costs else TABLES:
         table = {
@@ -96,6 +100,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--trace", type=Path, default=TRACE)
     parser.add_argument("--costs", choices=list(TABLES))
     parser.add_argument("--half", choices=["tuning", "held-out", "all"], default="all")
+    parser.add_argument("--phrases", type=Path, metavar="MODEL", help="draft usual phrases in its tokens too")
     parser.add_argument("--noise", type=float, default=0.0, help="by how much the costs are off, 0.1: up to 10 %%")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
@@ -104,16 +109,17 @@ def parse() -> argparse.Namespace:
     return options
 
 
-def proposed(trace: Trace) -> list[list[Candidate]]:
+def proposed(trace: Trace, drafters: Iterable[Drafter]) -> list[list[Candidate]]:
     """Candidates before each step that begins after output token i, for all i: they depend on the text only.
 
     As in the decode loop no more is drafted than the answer may still hold beside the target's own next token."""
-    drafter, found = History(), []
-    drafter.begin(trace.prompt)
-    for i, token in enumerate(trace.output, 1):
-        drafter.extend((token,))
-        most = min(MOST_DRAFTED, ANSWER_TOKENS - i - 1)
-        found.append([replace(candidate, cost_seconds=0) for candidate in drafter.propose(most)])
+    found: list[list[Candidate]] = [[] for _ in trace.output]
+    for drafter in drafters:
+        drafter.begin(trace.prompt)
+        for i, token in enumerate(trace.output, 1):
+            drafter.extend((token,))
+            most = min(MOST_DRAFTED, ANSWER_TOKENS - i - 1)
+            found[i - 1] += [replace(candidate, cost_seconds=0) for candidate in drafter.propose(most)]
     return found
 
 

@@ -7,14 +7,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 from engine.apart import run_apart
-from engine.backend import BESIDE
+from engine.backend import BESIDE, backend
 from engine.costs import CostTable
-from engine.draft.phrase_file import kept_phrases
+from engine.draft.phrase_counts import counted
+from engine.draft.phrase_file import keep_phrases, kept_phrases
+from engine.draft.phrase_table import PhraseTable
 from engine.draft.phrases import Phrases
 from engine.protocol import BackendName, DraftMode
+from engine.words.sentences import languages, texts
+from models.failures import Failure
+from models.header import read_header
+from models.identity import file_identity
 
 log = logging.getLogger("engine.phrases")
 
@@ -55,6 +62,21 @@ class PhraseBook:
                 self._tried = True
                 log.info("counting usual phrases ended with code %d", code)
         self._read()
+
+
+def made(path: Path, name: BackendName = "llama") -> PhraseTable:
+    """The table of the model at `path`: the kept one, or counted now and kept. Raises Failure."""
+    identity = file_identity(path, read_header(path).data_offset)
+    if table := kept_phrases(identity):
+        return table
+    with closing(backend(name).load(path, dry=True)) as model:
+        vocabulary = model.vocabulary
+        table = counted((texts(file, vocabulary) for file in languages()), vocabulary.n_tokens)
+    try:
+        keep_phrases(identity, table)
+    except OSError as error:
+        raise Failure("unwritable", f"The table of usual phrases cannot be kept: {error.strerror}.") from error
+    return table
 
 
 def can_pay(table: CostTable | None) -> bool:

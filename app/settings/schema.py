@@ -140,12 +140,13 @@ ENGINE = (
     ),
     Setting(
         "engine", "draft", "choice", SUGGESTED.draft, mark("Drafting"),
-        mark("Guesses the next words, from the chat's own text, by a draft model, which one chooses in a model's "
-             "options, or by the model's own lower layers, which needs the own graph; without these, those that need "
-             "them are as the first."),
+        mark("Guesses the next words, from the chat's own text, from usual phrases, by a draft model, which one "
+             "chooses in a model's options, or by the model's own lower layers, which needs the own graph; without "
+             "these, those that need them are as the first."),
         choices=(
             (AUTO, mark("Where it pays")), ("off", mark("Off")), ("history", mark("From the text, where it pays")),
             ("history-published", mark("From the text, as published")),
+            ("phrases", mark("From usual phrases, where it pays")),
             ("model", mark("By a draft model, where it pays")),
             ("model-published", mark("By a draft model, as published")),
             ("midlayer", mark("By a layer of the model, where it pays")),

@@ -2391,8 +2391,13 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Guesses the next words, from the chat's own text, by a draft model, which one chooses in a model's options, or by the model's own lower layers, which needs the own graph; without these, those that need them are as the first.</source>
-    <translation>预测接下来的词：依据对话自身的文本；由在模型选项中选择的草稿模型；或由模型自己的较低层（需要“自研计算图”）。缺少它们时，需要它们的选项等同于第一项。</translation>
+    <source>From usual phrases, where it pays</source>
+    <translation>取自常用语，划算时使用</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Guesses the next words, from the chat's own text, from usual phrases, by a draft model, which one chooses in a model's options, or by the model's own lower layers, which needs the own graph; without these, those that need them are as the first.</source>
+    <translation>预测接下来的词：依据对话自身的文本；依据常用语；由在模型选项中选择的草稿模型；或由模型自己的较低层（需要“自研计算图”）。缺少它们时，需要它们的选项等同于第一项。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -3867,6 +3872,11 @@
     <translation>{1} 层无法起草：此模型共有 {2} 层，可用其中的 1 到 {3} 层。</translation>
   </message>
   <message>
+    <location filename="../../engine/phrase_book.py"/>
+    <source>The table of usual phrases cannot be kept: {1}.</source>
+    <translation>无法保存常用语表：{1}。</translation>
+  </message>
+  <message>
     <location filename="../../engine/planner.py"/>
     <source>{1} cannot take tokens back, so there is no drafting with it.</source>
     <translation>{1} 不能回退 token，因此无法使用草稿预测。</translation>
@@ -3895,6 +3905,16 @@
     <location filename="../../engine/words/continuing.py"/>
     <source>There is no answer to continue: send a message first.</source>
     <translation>没有可继续的回答：请先发送一条消息。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/words/sentences.py"/>
+    <source>The usual phrases are missing from this installation. Install Chickadee again.</source>
+    <translation>此安装中缺少常用语。请重新安装 Chickadee。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/words/sentences.py"/>
+    <source>The usual phrases of this installation are damaged. Install Chickadee again.</source>
+    <translation>此安装中的常用语已损坏。请重新安装 Chickadee。</translation>
   </message>
   <message>
     <location filename="../../engine/words/template.py"/>

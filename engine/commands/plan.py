@@ -32,6 +32,7 @@ NAMES = {
     "compute": "computing",
     "output": "logits",
     "vocabulary": "vocabulary",
+    "phrases": "usual phrases",
     "runtime": "program",
 }
 VERDICTS = {"fits": "fits", "tight": "fits, but tight", "no": "does not fit"}

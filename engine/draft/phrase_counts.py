@@ -48,7 +48,7 @@ def counted(languages: Iterable[Iterable[Sequence[int]]], n_vocab: int) -> Phras
         raise ValueError(f"a vocabulary of {n_vocab:,} tokens is too large")
     entries, frequencies = [], []
     for number, texts in enumerate(languages):
-        tokens = np.concatenate([np.array([*text, BREAK], np.int64) for text in texts])
+        tokens = np.concatenate([np.array([BREAK]), *(np.array([*text, BREAK], np.int64) for text in texts)])
         entries.append(entries_of(number, tokens))
         frequencies.append(np.bincount(tokens[tokens != BREAK], minlength=n_vocab))
     joined = Entries(
@@ -70,7 +70,7 @@ def typical(counts: Integers) -> NDArray[np.uint8]:
 
 
 def entries_of(language: int, tokens: Integers) -> Entries:
-    """`tokens`: all texts of a language, with BREAK behind each."""
+    """`tokens`: all texts of a language, with BREAK before and behind each."""
     single, double = after_one_and_two(tokens)
     place = np.searchsorted(single.contexts, double.contexts & LAST)
     same = single.tokens[place] == double.tokens

@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+from numpy.lib.npyio import NpzFile
 
 from engine.draft.phrase_table import Entries, PhraseTable
 from engine.folders import cache_folder
@@ -28,8 +29,11 @@ def _path(model: str) -> Path:
 def kept_phrases(model: str) -> PhraseTable | None:
     """Of the model of this identity (`models.identity`); None if none can be read."""
     try:
-        with np.load(_path(model), allow_pickle=False) as file:
-            arrays = {name: file[name] for name in TYPES}
+        with _path(model).open("rb") as file:
+            found = np.load(file, allow_pickle=False)
+            if not isinstance(found, NpzFile):
+                raise ValueError("it is a single array")
+            arrays = {name: found[name] for name in TYPES}
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:

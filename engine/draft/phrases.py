@@ -21,10 +21,13 @@ DOUBT = 0.3  # what their votes count: it may be asked for a translation
 HITS_MEMORY = 0.95  # of a hit among the last tokens, per token: about the last 20 count
 START = 0.1  # the share of hits before an answer's first token
 
-# What a chance in the texts says of an answer: a logistic regression, fitted to the tuning half of the recorded answers
-# by `python -m benchmarks.fit_phrases`.
-ONE = {"bias": 0.0, "odds": 0.6, "hits": 0.45}  # where one token is known
-TWO = {"bias": -0.5, "odds": 0.87, "hits": 0.2}
+# What a chance in the texts says of an answer: logistic regressions, fitted to the tuning half of the recorded answers
+# by `python -m benchmarks.fit_phrases`. For one token known and for two: bias, weights of the log odds of the chance,
+# and of the share of hits.
+WEIGHTS = {
+    1: (0.20, 0.57, 0.53),
+    2: (-1.41, 0.73, 0.07),
+}
 
 
 class Phrases:
@@ -57,7 +60,7 @@ class Phrases:
 
     def extend(self, tokens: Sequence[int]) -> None:
         for token in tokens:
-            expected = self.next(self._before, self._last)
+            expected = self.next()
             hit = expected is not None and expected.token == token
             self._hits = HITS_MEMORY * self._hits + (1 - HITS_MEMORY) * hit
             self._vote(token)
@@ -71,8 +74,9 @@ class Phrases:
         self._votes[language] = self._votes.get(language, 0) + 1
         self._language = max(self._votes, key=self._votes.__getitem__)
 
-    def next(self, before: int, last: int) -> Next | None:
-        return self.table.after(self._language, before, last)
+    def next(self) -> Next | None:
+        """What usually comes after the last tokens."""
+        return self.table.after(self._language, self._before, self._last)
 
     def propose(self, limit: int) -> list[Candidate]:
         started = time.perf_counter()
@@ -80,7 +84,7 @@ class Phrases:
         tokens: list[int] = []
         confidence: list[float] = []
         known = 0
-        while len(tokens) < min(limit, LONGEST) and (expected := self.next(before, last)):
+        while len(tokens) < min(limit, LONGEST) and (expected := self.table.after(self._language, before, last)):
             chance = prior(expected, self._hits)
             reach *= chance
             if reach < HOPELESS:
@@ -97,8 +101,8 @@ class Phrases:
 
 def prior(expected: Next, hits: float) -> float:
     """The probability that it comes, before anything is learned."""
-    weights = ONE if expected.known == 1 else TWO
-    logit = weights["bias"] + weights["odds"] * log_odds(expected.chance) + weights["hits"] * log_odds(hits)
+    bias, of_chance, of_hits = WEIGHTS[expected.known]
+    logit = bias + of_chance * log_odds(expected.chance) + of_hits * log_odds(hits)
     return 1 / (1 + math.exp(-logit))
 
 

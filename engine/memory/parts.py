@@ -13,6 +13,7 @@ MIB = 1 << 20
 
 # Python, numpy, llama.cpp's code, templates: resident memory of an engine that has answered, less all other parts.
 RUNTIME = 52 * MIB
+PHRASES = 6 * MIB  # table of what usually comes next: 4.8 (SmolLM2) to 5.8 MB (Qwen2.5); none where it cannot pay
 VOCABULARY = 330  # bytes per token in llama.cpp's tables: 321 (Qwen2.5) to 347 (SmolLM2), merges included
 ALWAYS_LISTED = ("weights_mapped", "weights_repacked", "kv", "compute", "output", "vocabulary")
 DRAFT = "draft_"  # begins the names of a draft model's parts
@@ -36,7 +37,7 @@ def all_parts(sizes: Sizes, draft: Sizes | None, choice: Choice, n_ctx: int, row
     if own is None:
         return None
     listed = {name: size for name, size in own.items() if size or name in ALWAYS_LISTED}
-    return listed | {"runtime": RUNTIME} | (draft_parts(draft, choice, n_ctx) if draft else {})
+    return listed | {"phrases": PHRASES, "runtime": RUNTIME} | (draft_parts(draft, choice, n_ctx) if draft else {})
 
 
 def model_parts(sizes: Sizes, choice: Choice, n_ctx: int, rows: int) -> dict[str, int] | None:
