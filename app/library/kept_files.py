@@ -64,7 +64,7 @@ def kinds(folders: Folders, cache: Path) -> tuple[Kind, ...]:
             mark("Measurements"),
             mark("How fast this computer is, what was learned of models, facts about files."),
             cache,
-            ("calibration", "drafts", "crashes", "heads", "*.json"),
+            ("calibration", "drafts", "phrases", "rankings", "exits", "crashes", "*.json"),
             mark("Delete them? They are made anew in idle time."),
         ),
         Kind(

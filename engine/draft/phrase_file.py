@@ -17,6 +17,7 @@ from models.files import write_atomically
 
 log = logging.getLogger("engine.draft")
 
+MOST_KEPT = 8  # models: 5 to 6 MB each
 VERSION = 1  # of the format, and of the texts and how they are counted
 TYPES = {"keys": np.int64, "tokens": np.uint32, "chances": np.uint8, "languages": np.uint8}
 
@@ -47,8 +48,11 @@ def kept_phrases(model: str) -> PhraseTable | None:
 
 
 def keep_phrases(model: str, table: PhraseTable) -> None:
-    """Raises OSError."""
+    """In place of the oldest, if MOST_KEPT others are kept. Raises OSError."""
     file = io.BytesIO()
     entries = table.entries
     np.savez(file, keys=entries.keys, tokens=entries.tokens, chances=entries.chances, languages=table.languages)
-    write_atomically(_path(model), file.getvalue())
+    path = _path(model)
+    write_atomically(path, file.getvalue())
+    for other in sorted(path.parent.glob("*.npz"), key=lambda kept: kept.stat().st_mtime)[:-MOST_KEPT]:
+        other.unlink(missing_ok=True)

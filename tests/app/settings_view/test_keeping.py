@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -50,6 +51,18 @@ def test_every_kind_has_its_files_and_nothing_is_counted_twice(folders: Folders,
         "chats": (2, 1024), "saved": (1, 3_000_000), "models": (1, 77), "measurements": (1, 2), "logs": (1, 10),
         "settings": (0, 0),
     }  # fmt: skip
+
+
+def test_every_folder_of_the_cache_that_the_engine_names_is_listed(folders: Folders, cache: Path) -> None:
+    root = Path(__file__).parents[3]
+    source = "".join(path.read_text("utf-8") for room in ("engine", "models") for path in (root / room).rglob("*.py"))
+    named = set(re.findall(r'cache_folder\(\) / "(\w+)"', source))
+    assert named >= {"calibration", "chats", "phrases"}
+    for name in named:
+        (cache / name).mkdir(exist_ok=True)
+        (cache / name / "a").write_bytes(bytes(5))
+    found = {path for kind in kinds(folders, cache) for path in kind.paths()}
+    assert {cache / name for name in named} <= found
 
 
 def test_links_out_of_the_folder_are_not_followed(folders: Folders, cache: Path, tmp_path: Path) -> None:

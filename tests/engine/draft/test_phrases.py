@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections import Counter
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.draft.phrase_counts import ALIKE, DISCOUNT, FEWEST, LEAST, counted
-from engine.draft.phrase_file import _path, keep_phrases, kept_phrases
+from engine.draft.phrase_file import MOST_KEPT, _path, keep_phrases, kept_phrases
 from engine.draft.phrase_table import MOST_TOKENS, STEPS, UNKNOWN, Next, PhraseTable
 from engine.draft.phrases import HOPELESS, LONGEST, Phrases, prior
 
@@ -174,6 +175,16 @@ def test_a_kept_table_is_the_same():
     assert same(found, LANGUAGES)
     assert kept_phrases("another") is None
     assert _path("model").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.usefixtures("cache")
+def test_the_oldest_tables_are_forgotten():
+    models = [f"model {number}" for number in range(MOST_KEPT + 2)]
+    for number, model in enumerate(models):
+        keep_phrases(model, LANGUAGES)
+        os.utime(_path(model), (number, number))
+    keep_phrases(models[2], LANGUAGES)
+    assert [model for model in models if kept_phrases(model)] == models[2:]
 
 
 @pytest.mark.usefixtures("cache")
