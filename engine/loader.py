@@ -72,8 +72,8 @@ class LoadedModel:
         return size
 
     def drafters(self, request: Generate) -> tuple[Drafter, ...]:
-        """Those of the request's mode that belong to this model. Raises Failure where a layer that is
-        asked for cannot draft."""
+        """Those of the request's mode that belong to this model. Raises Failure where a layer that is asked for cannot
+        draft."""
         if request.draft.startswith("midlayer"):
             return (self.middle.drafter(request.draft, request.exit_layers),)
         usual = self.phrases.drafters(request.draft, self.judge.table)

@@ -1,6 +1,6 @@
 """What usually comes next, for the loaded model: read from the cache, or counted in idle time by another process.
 
-Counting takes some 10 seconds and 100 MB, once for a model.
+Counting takes some 10 seconds and 230 MB, once for a model.
 """
 
 from __future__ import annotations
