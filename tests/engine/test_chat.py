@@ -57,7 +57,17 @@ def test_json_report():
 
 
 def test_trace(tmp_path):
-    done = run("--prompt", "Say hello.", "--max-tokens", "6", "--greedy", "--trace", str(tmp_path / "trace.jsonl"))
+    done = run(
+        "--prompt",
+        "Say hello.",
+        "--max-tokens",
+        "6",
+        "--greedy",
+        "--draft",
+        "off",
+        "--trace",
+        str(tmp_path / "trace.jsonl"),
+    )
     assert done.returncode == 0, done.stderr
     passes = [json.loads(line) for line in (tmp_path / "trace.jsonl").read_text().splitlines()]
     assert [p["step"] for p in passes] == [1, 2, 3, 4, 5]

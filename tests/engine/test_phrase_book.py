@@ -42,8 +42,10 @@ def test_a_model_that_cannot_be_counted_is_tried_once(tmp_path):
     assert book.drafters("phrases", costs(1.0)) == ()
 
 
+@pytest.mark.usefixtures("cache")
 def test_phrases_of_the_default_model(engine, monkeypatch):
     chat = engine._loaded()
+    monkeypatch.setattr(chat.phrases, "_drafter", None)  # what is counted here is no other test's
     monkeypatch.setattr(chat.judge, "table", costs(1.0))
     monkeypatch.setattr(chat.judge, "chooser", Chooser())
     monkeypatch.setattr(type(chat.judge), "observe", lambda *_: None)
