@@ -76,8 +76,8 @@ def run(options: argparse.Namespace) -> int:
             info = engine.load(request).model
             if options.draft in NEED_COSTS and not engine.calibrated:
                 calibrate(engine)
-            if options.draft == "phrases":
-                engine.count_phrases()
+            if options.draft == "phrases" and not engine.has_phrases:
+                count_phrases(engine)
             with open_trace(options.trace) as trace:
                 output = Output(show=not options.json, trace=trace)
                 if messages is None:
@@ -97,6 +97,13 @@ def calibrate(engine: Engine) -> None:
         engine.calibrate()
     except Failure as failure:
         print(f"chickadee: {failure} Nothing is drafted.", file=sys.stderr)
+
+
+def count_phrases(engine: Engine) -> None:
+    print("chickadee: Counting usual phrases in this model's tokens first (10 seconds).", file=sys.stderr)
+    engine.count_phrases()
+    if not engine.has_phrases:
+        print("chickadee: They could not be counted. Nothing is drafted.", file=sys.stderr)
 
 
 @contextmanager

@@ -267,8 +267,13 @@ class Engine:
         chat = self._loaded()
         chat.judge.calibrate(chat.target)
 
+    @property
+    def has_phrases(self) -> bool:
+        """Is it known what usually comes next in the loaded model's tokens?"""
+        return bool(self._loaded().phrases.drafters("phrases", None))
+
     def count_phrases(self) -> None:
-        """Make the loaded model's table of usual phrases now, if there is none."""
+        """Make the loaded model's table of usual phrases now."""
         for _ in self._loaded().phrases.count_now():
             pass
 

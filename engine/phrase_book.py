@@ -54,7 +54,6 @@ class PhraseBook:
         yield from self.count_now()
 
     def count_now(self) -> Iterator[None]:
-        """Where there is one already the other process only finds that out."""
         for code in run_apart(*self._command):
             if code is None:
                 yield

@@ -38,10 +38,10 @@ class Phrases:
 
     def __init__(self, table: PhraseTable) -> None:
         self.table = table
-        self._before = self._last = 0
         self._begin_answer()
 
     def _begin_answer(self) -> None:
+        self._before = self._last = 0
         self._hits = START
         self._language = UNKNOWN
         self._votes: dict[int, float] = {}

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from engine import calibration
 from engine.costs import CostTable, Timings
 from engine.draft.chooser import Chooser
 from engine.draft.phrase_file import kept_phrases
@@ -14,6 +15,7 @@ from engine.protocol import Message
 from models.default import default_model
 from tests.engine.asking import ask, assert_same_but_for_near_ties
 
+COUNTING = "chickadee: Counting usual phrases in this model's tokens first"
 QUESTION = Message("user", "Tell me in a few sentences why birds sing in the morning.")
 
 
@@ -67,11 +69,17 @@ def test_phrases_of_the_default_model(engine, monkeypatch):
 
 
 @pytest.mark.usefixtures("cache")
-def test_the_command_says_what_it_made(capsys):
+def test_who_asks_for_phrases_has_them_counted_first(monkeypatch, capsys):
     from engine.__main__ import main
 
     assert main(["phrases", "--model", "no such file.gguf"]) == 2
     assert "no such file" in capsys.readouterr().err
+    monkeypatch.setattr(calibration, "BUDGET", 1.0)
+    question = ["chat", "--prompt", "Why do birds sing?", "--draft", "phrases", "--max-tokens", "4"]
+    assert main(question) == 0
+    assert COUNTING in capsys.readouterr().err
+    assert main(question) == 0
+    assert COUNTING not in capsys.readouterr().err
     assert main(["phrases", "--json"]) == 0
     made = json.loads(capsys.readouterr().out)
     assert main(["phrases"]) == 0
