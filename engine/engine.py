@@ -247,11 +247,11 @@ class Engine:
             for _ in chat.judge.measure(chat.target):
                 if self.stop.is_set():
                     raise Stopped
+            if chat.draft and chat.judge.table:
+                chat.draft.read_ahead(chat.session.tokens, chat.judge.table)
             for _ in chat.phrases.count(chat.judge.table):
                 if self.stop.is_set():
                     raise Stopped
-            if chat.draft and chat.judge.table:
-                chat.draft.read_ahead(chat.session.tokens, chat.judge.table)
             for _ in chat.rival.measure() if chat.rival else ():
                 if self.stop.is_set():
                     raise Stopped
@@ -273,9 +273,10 @@ class Engine:
         return bool(self._loaded().phrases.drafters("phrases", None))
 
     def count_phrases(self) -> None:
-        """Make the loaded model's table of usual phrases now."""
+        """Make the loaded model's table of usual phrases now. Raises Stopped."""
         for _ in self._loaded().phrases.count_now():
-            pass
+            if self.stop.is_set():
+                raise Stopped
 
     def forget_chat(self, chat: str) -> None:
         """The user deleted this chat: delete what is saved of it, and the cache's content if it is that chat's."""

@@ -12,6 +12,7 @@ from engine.draft.chooser import Chooser
 from engine.draft.phrase_file import kept_phrases
 from engine.phrase_book import CHEAP, PhraseBook
 from engine.protocol import Message
+from engine.stop import Stopped
 from models.default import default_model
 from tests.engine.asking import ask, assert_same_but_for_near_ties
 
@@ -66,6 +67,26 @@ def test_phrases_of_the_default_model(engine, monkeypatch):
         assert_same_but_for_near_ties(engine, (QUESTION,), plain.tokens, drafted.tokens)
         (found,) = [one for one in drafted.statistics.drafters if one.name == "phrases"]
         assert found.accepted > 2
+
+
+@pytest.mark.usefixtures("cache")
+def test_counting_is_stopped(engine, monkeypatch):
+    chat = engine._loaded()
+    monkeypatch.setattr(chat.phrases, "_drafter", None)
+    monkeypatch.setattr(chat.phrases, "_tried", False)
+    ask(engine, QUESTION, max_tokens=2, draft="off")
+    monkeypatch.setattr(chat.judge, "table", costs(1.0))
+    monkeypatch.setattr(type(chat.judge), "measure", lambda *_: iter(()))  # nothing else is to be done
+    engine.stop.set()
+    try:
+        with pytest.raises(Stopped):
+            engine.count_phrases()
+        with pytest.raises(Stopped):
+            engine.idle()
+    finally:
+        engine.stop.clear()
+    assert not engine.has_phrases
+    assert kept_phrases(chat.phrases.identity) is None
 
 
 @pytest.mark.usefixtures("cache")
