@@ -23,22 +23,30 @@ SORTED = (256, 8192)  # tokens that top-p sorts before it sorts all: they hold 9
 
 
 class RowSampler:
-    """Implements `engine.target.Sampler` on `logits`, a target's rows."""
+    """Implements `engine.target.Sampler` on `logits`, a target's."""
 
-    def __init__(self, logits: Callable[[int], Logits], sampling: Sampling, history: Sequence[int]) -> None:
+    def __init__(self, logits: Callable[[int, int], Logits], sampling: Sampling, history: Sequence[int]) -> None:
         self.logits = logits
         self.sampling = sampling
         self.last = deque(history, maxlen=sampling.repeat_last_n) if penalised(sampling) else None
         self.numbers = Numbers(seed_of(sampling))
 
     def sample(self, row: int) -> int:
-        logits = self.logits(row)
+        logits = self.logits(row, self._looked_at())
         if self.last is not None:
             logits = penalise(logits, self.last, self.sampling.repeat_penalty)
         token = int(logits.argmax()) if self.sampling.temperature == 0 else self._choose(logits)
         if self.last is not None:
             self.last.append(token)
         return token
+
+    def _looked_at(self) -> int:
+        """How many of the largest logits decide, 0 if all do. Those of penalised tokens become smaller, not larger."""
+        sampling = self.sampling
+        count = 1 if sampling.temperature == 0 else sampling.top_k
+        if self.last is None or not count:
+            return count
+        return count + len(self.last) if sampling.repeat_penalty > 1 else 0
 
     def _choose(self, logits: Logits) -> int:
         tokens, weights = candidates(logits, self.sampling)

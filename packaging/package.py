@@ -16,7 +16,7 @@ import notices
 from alone import alone
 from bundled import BUNDLE, check, freeze, strip
 from prepare import WEIGHTS_LOCK, install_qt_libraries, make_venv
-from products import SOURCE as PRODUCTS
+from products import SOURCES as PRODUCTS
 from products import compile_products
 from release import DIST, EPOCH
 from steps import ROOT, VENV, SetupError, install_locked, install_wheel, python, say
@@ -56,8 +56,8 @@ def package(bundle_only: bool) -> None:
 
 def environment() -> None:
     """build/venv with all that the bundle is made of and with."""
-    made_from = LOCK.read_bytes(), WEIGHTS_LOCK.read_bytes(), PRODUCTS.read_bytes(), VARIANTS.key().encode()
-    stamp = hashlib.sha256(b"".join(made_from)).hexdigest()
+    made_from = [path.read_bytes() for path in (LOCK, WEIGHTS_LOCK, *PRODUCTS)]
+    stamp = hashlib.sha256(b"".join(made_from) + VARIANTS.key().encode()).hexdigest()
     if READY.exists() and READY.read_text() == stamp:
         return
     make_venv()

@@ -20,7 +20,7 @@ import pytorch
 from alone import alone
 from compiled import Compiled, require_compiler
 from native import chosen, install_native, install_prebuilt, keep_native
-from products import SOURCE as PRODUCTS
+from products import SOURCES as PRODUCTS
 from products import compile_products
 from steps import PYTHON, ROOT, VENV, WHEELS_LOCK, SetupError, install_locked, install_wheel, run, say
 
@@ -127,7 +127,7 @@ def prepare() -> None:
 def fingerprint() -> str:
     """What the environment was made from: lock files, these files, the interpreter and the checkout's place."""
     digest = hashlib.sha256(f"{sys.version}{ROOT}{BUILD_OPTIONS}".encode())
-    for path in (WHEELS_LOCK, COMPILED_LOCK, WEIGHTS_LOCK, PRODUCTS, *sorted(Path(__file__).parent.glob("*.py"))):
+    for path in (WHEELS_LOCK, COMPILED_LOCK, WEIGHTS_LOCK, *PRODUCTS, *sorted(Path(__file__).parent.glob("*.py"))):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

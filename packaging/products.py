@@ -13,7 +13,9 @@ from pathlib import Path
 
 from steps import ROOT, VENV, say
 
-SOURCE = ROOT / "engine" / "ik" / "products.cpp"
+SOURCES = [
+    ROOT / "engine" / "ik" / name for name in ("products.cpp", "output_head.hpp", "lanes.hpp")
+]  # it includes these
 LIBRARY = VENV / "kernels" / "products.so"  # where engine/ik/products.py looks
 INSTRUCTIONS = ("avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vnni")
 
@@ -29,7 +31,7 @@ def compile_products(library: Path = LIBRARY) -> None:
     # No runtime of C++ is needed, and AVX-512's own headers warn.
     command += ["-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-nostdlib", "-w", "-s"]
     try:
-        done = subprocess.run([*command, "-o", made, SOURCE], capture_output=True, text=True)
+        done = subprocess.run([*command, "-o", made, SOURCES[0]], capture_output=True, text=True)
         failure = (done.stderr.strip() or f"{compiler} failed") if done.returncode else ""
     except OSError as error:
         failure = str(error)

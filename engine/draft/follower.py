@@ -129,7 +129,7 @@ class Follower:
         return 1
 
     def _likeliest(self) -> tuple[int, float]:
-        logits = self.session.target.logits(-1)[: self.n_vocab]
+        logits = self.session.target.best_logits(-1, 1)[: self.n_vocab]
         token = int(logits.argmax())
         return token, min(1.0, 1 / float(np.exp(logits - logits[token]).sum()))
 

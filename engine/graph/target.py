@@ -204,6 +204,9 @@ class GraphTarget:
         assert self._last, "no pass has run"
         return self._last.row(row)
 
+    def best_logits(self, row: int, _count: int) -> NDArray[np.float32]:
+        return self.logits(row)
+
     def drop_after(self, size: int) -> int:
         if size < self._size:
             self._ahead.forget()
@@ -211,7 +214,7 @@ class GraphTarget:
         return self._size
 
     def sampler(self, sampling: Sampling, history: Sequence[int]) -> RowSampler:
-        return RowSampler(self.logits, sampling, history)
+        return RowSampler(self.best_logits, sampling, history)
 
     def grow(self, n_ctx: int) -> None:
         assert n_ctx >= self._size, (n_ctx, self._size)

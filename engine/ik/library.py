@@ -82,6 +82,7 @@ lib = SimpleNamespace(
     llama_batch_free=api.llama_batch_free,
     llama_decode=api.llama_decode,
     llama_set_n_threads=function("llama_set_n_threads", None, c_void_p, c_uint32, c_uint32),
+    llama_get_logits=function("llama_get_logits", c_void_p, c_void_p),
     llama_get_logits_ith=function("llama_get_logits_ith", POINTER(c_float), c_void_p, c_int32),
     # KV cache
     llama_get_memory=lambda context: context,

@@ -6,18 +6,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from engine.capi.context import ContextOptions
-from engine.capi.model import CModel
 from engine.capi.target import CTarget
 from engine.ik.context import IkContext
-from engine.ik.model import largest_pass
+from engine.ik.library import lib
+from engine.ik.model import IkModel, largest_pass
 from engine.protocol import Sampling
 from engine.sampling import RowSampler
 from engine.stop import StopFlag
 
 
 class IkTarget(CTarget):
-    def __init__(self, model: CModel, options: ContextOptions, stop: StopFlag, folder: Path | None = None) -> None:
+    def __init__(self, model: IkModel, options: ContextOptions, stop: StopFlag, folder: Path | None = None) -> None:
+        self.head = model.head
         n_batch = min(options.n_batch, largest_pass(model.header))
         options = replace(options, n_batch=n_batch, max_rows=min(options.max_rows, n_batch))
         super().__init__(model, options, stop, folder)
@@ -25,8 +29,18 @@ class IkTarget(CTarget):
     def open_context(self, options: ContextOptions) -> IkContext:
         return IkContext(self.model, options, self.stop)
 
+    def logits(self, row: int) -> NDArray[np.float32]:
+        return self.best_logits(row, 0)
+
+    def best_logits(self, row: int, count: int) -> NDArray[np.float32]:
+        logits = super().logits(row)
+        if self.head:
+            address, first = logits.ctypes.data, lib.llama_get_logits(self.context.pointer)
+            self.head.finish((address - first) // logits.nbytes, address, count)
+        return logits
+
     def sampler(self, sampling: Sampling, history: Sequence[int]) -> RowSampler:
-        return RowSampler(self.logits, sampling, history)
+        return RowSampler(self.best_logits, sampling, history)
 
     def set_aside(self) -> Callable[[], None]:
         put_back = super().set_aside()

@@ -110,6 +110,9 @@ class FakeTarget:
         logits[self.rows[row]] = 1
         return logits
 
+    def best_logits(self, row: int, _count: int) -> NDArray[np.float32]:
+        return self.logits(row)
+
     def drop_after(self, size: int) -> int:
         if size < len(self.cache):
             del self.cache[size if self.can_drop else 0 :]

@@ -18,6 +18,8 @@ class Shape:
     """`biases` and `norms`: names of tensors that have one. The first layers are the same whatever `layers` is."""
 
     layers: int = LAYERS
+    width: int = WIDTH
+    vocabulary: int = VOCABULARY
     heads: int = 4
     kv_heads: int = 2
     head: int = 32
@@ -26,6 +28,7 @@ class Shape:
     norms: tuple[str, ...] = ()
     factors: bool = False
     type: gguf.GGMLQuantizationType = gguf.GGMLQuantizationType.Q8_0
+    output: np.ndarray | None = None  # bytes of the head's weights, of the type Q6_K
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -36,7 +39,9 @@ def write_tiny(path: Path, architecture: str, **shape: Any) -> Path:
     _add_metadata(writer, made)
     for name, sizes in _tensors(made):
         data = dice.normal(size=sizes, scale=sizes[-1] ** -0.5).astype(np.float32)
-        if len(sizes) == 1:
+        if name == "output.weight" and made.output is not None:
+            writer.add_tensor(name, made.output, raw_dtype=gguf.GGMLQuantizationType.Q6_K)
+        elif len(sizes) == 1:
             writer.add_tensor(name, (1 + data).astype(np.float32))
         else:
             writer.add_tensor(name, gguf.quants.quantize(data, made.type), raw_dtype=made.type)
@@ -49,15 +54,15 @@ def write_tiny(path: Path, architecture: str, **shape: Any) -> Path:
 
 def _add_metadata(writer: gguf.GGUFWriter, shape: Shape) -> None:
     writer.add_string("tokenizer.ggml.model", "no_vocab")
-    writer.add_vocab_size(VOCABULARY)
+    writer.add_vocab_size(shape.vocabulary)
     writer.add_context_length(2048)
-    writer.add_embedding_length(WIDTH)
+    writer.add_embedding_length(shape.width)
     writer.add_block_count(shape.layers)
     writer.add_feed_forward_length(FEED_FORWARD)
     writer.add_head_count(shape.heads)
     writer.add_head_count_kv(shape.kv_heads)
     writer.add_layer_norm_rms_eps(1e-6)
-    if shape.head * shape.heads != WIDTH:
+    if shape.head * shape.heads != shape.width:
         writer.add_key_length(shape.head)
         writer.add_value_length(shape.head)
         writer.add_rope_dimension_count(shape.head)
@@ -67,24 +72,24 @@ def _add_metadata(writer: gguf.GGUFWriter, shape: Shape) -> None:
 
 def _tensors(shape: Shape) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Names and sizes."""
-    yield "token_embd.weight", (VOCABULARY, WIDTH)
-    yield "output_norm.weight", (WIDTH,)
+    yield "token_embd.weight", (shape.vocabulary, shape.width)
+    yield "output_norm.weight", (shape.width,)
     if not shape.tied:
-        yield "output.weight", (VOCABULARY, WIDTH)
+        yield "output.weight", (shape.vocabulary, shape.width)
     if shape.factors:
         yield "rope_freqs.weight", (shape.head // 2,)
-    queries, keys = shape.head * shape.heads, shape.head * shape.kv_heads
+    width, queries, keys = shape.width, shape.head * shape.heads, shape.head * shape.kv_heads
     sizes = {
-        "attn_q": (queries, WIDTH), "attn_k": (keys, WIDTH), "attn_v": (keys, WIDTH),
-        "attn_output": (WIDTH, queries), "ffn_gate": (FEED_FORWARD, WIDTH), "ffn_up": (FEED_FORWARD, WIDTH),
-        "ffn_down": (WIDTH, FEED_FORWARD),
+        "attn_q": (queries, width), "attn_k": (keys, width), "attn_v": (keys, width),
+        "attn_output": (width, queries), "ffn_gate": (FEED_FORWARD, width), "ffn_up": (FEED_FORWARD, width),
+        "ffn_down": (width, FEED_FORWARD),
     }  # fmt: skip
     for layer in range(shape.layers):
         for name, size in sizes.items():
             yield f"blk.{layer}.{name}.weight", size
             if name in shape.biases:
                 yield f"blk.{layer}.{name}.bias", size[:1]
-        yield f"blk.{layer}.attn_norm.weight", (WIDTH,)
-        yield f"blk.{layer}.ffn_norm.weight", (WIDTH,)
+        yield f"blk.{layer}.attn_norm.weight", (width,)
+        yield f"blk.{layer}.ffn_norm.weight", (width,)
         for name in shape.norms:
             yield f"blk.{layer}.{name}.weight", (shape.head,)

@@ -27,7 +27,7 @@ def run_alone(*options: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["target", "tree", "unfilled", "products", "model", "dry", "answers", "drafts", "pair"]
+    "name", ["target", "tree", "unfilled", "products", "output_head", "model", "dry", "answers", "drafts", "pair"]
 )
 def test_alone(name):
     run_alone(str(ALONE / f"test_{name}.py"))
