@@ -17,22 +17,23 @@ from engine.protocol import Sampling
 
 Logits = NDArray[np.float32]
 Tokens = NDArray[np.intp]
+BestLogits = Callable[[int, int, Sequence[int]], Logits]  # see `engine.target.Target`
 
 IN_BLOCK = 64  # logits; see `most_likely`
 SORTED = (256, 8192)  # tokens that top-p sorts before it sorts all: they hold 95 % of nearly every row
 
 
 class RowSampler:
-    """Implements `engine.target.Sampler` on `logits`, a target's."""
+    """Implements `engine.target.Sampler` on a target's logits."""
 
-    def __init__(self, logits: Callable[[int, int], Logits], sampling: Sampling, history: Sequence[int]) -> None:
-        self.logits = logits
+    def __init__(self, best_logits: BestLogits, sampling: Sampling, history: Sequence[int]) -> None:
+        self.best_logits = best_logits
         self.sampling = sampling
         self.last = deque(history, maxlen=sampling.repeat_last_n) if penalised(sampling) else None
         self.numbers = Numbers(seed_of(sampling))
 
     def sample(self, row: int) -> int:
-        logits = self.logits(row, self._looked_at())
+        logits = self.best_logits(row, self._looked_at(), self.last or ())
         if self.last is not None:
             logits = penalise(logits, self.last, self.sampling.repeat_penalty)
         token = int(logits.argmax()) if self.sampling.temperature == 0 else self._choose(logits)
@@ -41,12 +42,10 @@ class RowSampler:
         return token
 
     def _looked_at(self) -> int:
-        """How many of the largest logits decide, 0 if all do. Those of penalised tokens become smaller, not larger."""
-        sampling = self.sampling
-        count = 1 if sampling.temperature == 0 else sampling.top_k
-        if self.last is None or not count:
-            return count
-        return count + len(self.last) if sampling.repeat_penalty > 1 else 0
+        """How many of the largest logits decide, besides those of penalised tokens, which become smaller; 0: all do."""
+        if self.last is not None and self.sampling.repeat_penalty < 1:  # they become larger
+            return 0
+        return self.sampling.top_k if self.sampling.temperature else 1
 
     def _choose(self, logits: Logits) -> int:
         tokens, weights = candidates(logits, self.sampling)

@@ -93,8 +93,9 @@ class Target(Protocol):
     def logits(self, row: int) -> NDArray[np.float32]:
         """Row `row` of the last pass (-1: its last row), shape [vocabulary size]; valid until the next pass."""
 
-    def best_logits(self, row: int, count: int, /) -> NDArray[np.float32]:
-        """As `logits`, but only the `count` largest (0: all) need be the model's; others may be rough, and smaller."""
+    def best_logits(self, row: int, count: int, apart: Sequence[int] = (), /) -> NDArray[np.float32]:
+        """As `logits`, but only the `count` largest (0: all) need be the model's, not counting those of the tokens
+        `apart`, and whatever is larger; all others may be rough, and are smaller than these."""
 
     def drop_after(self, size: int) -> int:
         """Forget all tokens from index `size` on; returns how many are left (fewer where a model cannot be cut)."""

@@ -123,7 +123,7 @@ class CTarget(ABC):
         pointer = self.context.lib.llama_get_logits_ith(self.context.pointer, row)
         return np.ctypeslib.as_array(pointer, (self.vocabulary.n_tokens,))
 
-    def best_logits(self, row: int, _count: int) -> NDArray[np.float32]:
+    def best_logits(self, row: int, _count: int, _apart: Sequence[int] = ()) -> NDArray[np.float32]:
         return self.logits(row)
 
     def drop_after(self, size: int) -> int:

@@ -204,7 +204,7 @@ class GraphTarget:
         assert self._last, "no pass has run"
         return self._last.row(row)
 
-    def best_logits(self, row: int, _count: int) -> NDArray[np.float32]:
+    def best_logits(self, row: int, _count: int, _apart: Sequence[int] = ()) -> NDArray[np.float32]:
         return self.logits(row)
 
     def drop_after(self, size: int) -> int:

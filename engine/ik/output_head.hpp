@@ -6,7 +6,6 @@
 // docs/output-head.md says how far off, how sure, and what that gives.
 #pragma once
 #include <cstring>
-#include <limits>
 
 #include "lanes.hpp"
 
@@ -20,6 +19,7 @@ constexpr int OF_BLOCK = 16;  // scales
 constexpr int LINE = 64;      // bytes
 constexpr int MOST_COMPARED = 1 << 13;  // logits
 constexpr float SURE = 6;     // standard deviations
+constexpr float INFINITE = __builtin_inff();
 
 // Of 16 rows and a block: bits 5 to 2 of each quant, two of them in a byte, and bits 1 and 0, four in a byte. Each 64
 // bytes hold four columns of every row.
@@ -167,7 +167,7 @@ struct OutputHead {
             row.largest = floats, floats += padded;
             row.deviations = floats, floats += padded;
             for (int i = groups; i < padded; ++i) {
-                row.largest[i] = -std::numeric_limits<float>::infinity();
+                row.largest[i] = -INFINITE;
                 row.deviations[i] = 0;
             }
         }
@@ -315,23 +315,35 @@ struct OutputHead {
         return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(units[group] * _mm512_reduce_add_ps(sum))));
     }
 
-    // If `count` logits are no less than a bound, neither are the `count` largest. The largest of groups give such a bound,
-    // and the logits that are exact then a better one. Returns of how many rows logits were computed.
-    int finish(int number, float * logits, int count) {
+    // Make exact what is no less than the `count`-th largest logit, not counting those of the tokens `apart`. If so many
+    // logits are no less than a bound, that one is not either. The largest of groups give such a bound, and the logits
+    // that are exact then a better one. Returns of how many rows logits were computed.
+    int finish(int number, float * logits, int count, const int32_t * apart, int apart_size) {
         if (number >= MOST_ROUGH || !rows[number].is_rough) return 0;
         auto & row = rows[number];
-        if (count > 0 && count < groups / 8 && count <= MOST_COMPARED / ROWS) {
-            int done = compute(row, logits, largest(row.largest, padded, count), 0), size = 0;
-            static float exact[MOST_COMPARED];
-            for (int group = 0; group < groups && size < MOST_COMPARED; ++group)
-                if (row.deviations[group] == 0) {
-                    memcpy(exact + size, logits + ROWS * group, ROWS * sizeof(float));
-                    size += ROWS;
-                }
-            return done + compute(row, logits, largest(exact, size, count), SURE);
+        if (count > 0 && count + apart_size < groups / 8 && count + apart_size <= MOST_COMPARED / ROWS) {
+            auto bound = largest(row.largest, padded, count);
+            int counted = count;  // groups, as some owe their place to a token that is not
+            for (int i = 0; i < apart_size; ++i) counted += !(logits[apart[i]] < bound);
+            int done = compute(row, logits, largest(row.largest, padded, counted), 0);
+            return done + compute(row, logits, largest_exact(row, logits, count, apart, apart_size), SURE);
         }
         row.is_rough = false;
-        return compute(row, logits, -std::numeric_limits<float>::infinity(), 0);
+        return compute(row, logits, -INFINITE, 0);
+    }
+
+    float largest_exact(const Row & row, float * logits, int count, const int32_t * apart, int apart_size) const {
+        static float exact[MOST_COMPARED], hidden[MOST_COMPARED];
+        for (int i = 0; i < apart_size; ++i) hidden[i] = logits[apart[i]];
+        for (int i = 0; i < apart_size; ++i) logits[apart[i]] = -INFINITE;
+        int size = 0;
+        for (int group = 0; group < groups && size < MOST_COMPARED; ++group)
+            if (row.deviations[group] == 0) {
+                memcpy(exact + size, logits + ROWS * group, ROWS * sizeof(float));
+                size += ROWS;
+            }
+        for (int i = 0; i < apart_size; ++i) logits[apart[i]] = hidden[i];
+        return largest(exact, size, count);
     }
 
     // Of groups in which there may be a logit of `bound` or more, but for those that are exact.

@@ -6,6 +6,7 @@ computed in full when somebody asks for them, and all of them when somebody asks
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from ctypes import CDLL, POINTER, c_bool, c_char_p, c_float, c_int, c_int64, c_size_t, c_void_p, create_string_buffer
 from typing import Self
 
@@ -28,7 +29,7 @@ def declare(products: CDLL) -> None:
     products.output_head_scratch.argtypes, products.output_head_scratch.restype = [c_int], c_size_t
     products.output_head_forget.argtypes = [c_int]
     products.output_head_rough.argtypes = [c_int, c_bool]
-    products.output_head_finish.argtypes = [c_int, c_int, c_void_p, c_int]
+    products.output_head_finish.argtypes = [c_int, c_int, c_void_p, c_int, c_void_p, c_int]
     products.output_head_deviations.argtypes = [c_int, c_int]
     products.output_head_deviations.restype = POINTER(c_float)
 
@@ -60,10 +61,12 @@ class OutputHead:
         number = own_products.output_head_split(data(found), n, rows, room.ctypes.data, scratch)
         return cls(own_products, number, rows, room) if number >= 0 else None
 
-    def finish(self, row: int, logits: int, count: int) -> int:
-        """Of the last pass's row `row`, whose logits are at the address `logits`: make the `count` largest exact, all
-        if that is 0. Returns of how many rows it took the weights."""
-        return int(self._products.output_head_finish(self._number, row, logits, count))
+    def finish(self, row: int, logits: int, count: int, apart: Sequence[int] = ()) -> int:
+        """Of the last pass's row `row`, whose logits are at the address `logits`: make the `count` largest exact, not
+        counting those of the tokens `apart`, and all that are larger; all there are if `count` is 0. Returns of how
+        many rows it took the weights."""
+        tokens = np.fromiter(apart, np.int32, len(apart))
+        return int(self._products.output_head_finish(self._number, row, logits, count, tokens.ctypes.data, len(tokens)))
 
     def deviations(self, row: int) -> np.ndarray:
         """Standard deviations of what the last pass's row `row` lacks, one for each 16 logits; 0 if they are exact.

@@ -225,10 +225,11 @@ extern "C" EXPORTED void output_head_forget(int number) { output_heads[number].w
 // Between passes: may passes be rough?
 extern "C" EXPORTED void output_head_rough(int number, bool on) { output_heads[number].may_be_rough = on; }
 
-// Of row `row` of the last pass, whose logits are there: make exact the `count` largest, and all if `count` is 0.
-// Returns of how many rows logits were computed again.
-extern "C" EXPORTED int output_head_finish(int number, int row, float * logits, int count) {
-    return output_heads[number].finish(row, logits, count);
+// Of row `row` of the last pass, whose logits are there: make exact the `count` largest, not counting tokens that stand in
+// `apart`, and what is larger; all if `count` is 0. Returns of how many rows logits were computed again.
+extern "C" EXPORTED int output_head_finish(int number, int row, float * logits, int count, const int32_t * apart,
+                                           int apart_size) {
+    return output_heads[number].finish(row, logits, count, apart, apart_size);
 }
 
 // Of what such a row lacks, for each 16 rows of weights; 0 where it is exact.

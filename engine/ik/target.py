@@ -32,11 +32,11 @@ class IkTarget(CTarget):
     def logits(self, row: int) -> NDArray[np.float32]:
         return self.best_logits(row, 0)
 
-    def best_logits(self, row: int, count: int) -> NDArray[np.float32]:
+    def best_logits(self, row: int, count: int, apart: Sequence[int] = ()) -> NDArray[np.float32]:
         logits = super().logits(row)
         if self.head:
             address, first = logits.ctypes.data, lib.llama_get_logits(self.context.pointer)
-            self.head.finish((address - first) // logits.nbytes, address, count)
+            self.head.finish((address - first) // logits.nbytes, address, count, apart)
         return logits
 
     def sampler(self, sampling: Sampling, history: Sequence[int]) -> RowSampler:

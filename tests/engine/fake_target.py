@@ -110,7 +110,7 @@ class FakeTarget:
         logits[self.rows[row]] = 1
         return logits
 
-    def best_logits(self, row: int, _count: int) -> NDArray[np.float32]:
+    def best_logits(self, row: int, _count: int, _apart: Sequence[int] = ()) -> NDArray[np.float32]:
         return self.logits(row)
 
     def drop_after(self, size: int) -> int:

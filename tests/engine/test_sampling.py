@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 from engine.llama.library import lib
 from engine.llama.sampler import chain_parts
 from engine.protocol import Sampling
-from engine.sampling import RowSampler, candidates, most_likely, penalise, penalised
+from engine.sampling import BestLogits, RowSampler, candidates, most_likely, penalise, penalised
 from tests.engine.asking import QUESTION
 
 TRUNCATIONS: list[dict[str, Any]] = [
@@ -69,13 +69,13 @@ def assert_alike(row: np.ndarray, sampling: Sampling, history=()) -> None:
     assert all(abs(found.get(token, 0) - p) < 1e-5 for token, p in expected.items())
 
 
-def best_of(rows: np.ndarray) -> Callable[[int, int], np.ndarray]:
+def best_of(rows: np.ndarray) -> BestLogits:
     """As a target gives them whose other logits are rough."""
 
-    def best_logits(row: int, count: int) -> np.ndarray:
+    def best_logits(row: int, count: int, apart: Sequence[int]) -> np.ndarray:
         logits: np.ndarray = rows[row].copy()
-        if count:
-            bound = np.sort(logits)[-count]
+        if 0 < count < len(logits) - len(apart):
+            bound = np.sort(np.delete(logits, list(apart)))[-count]
             logits[logits < bound] = bound - 1e-3
         return logits
 
@@ -106,7 +106,7 @@ def test_repeat_penalty(rows, penalty, last_n):
         {"top_k": 0, "top_p": 1},
         {"top_k": 0},
         {"min_p": 0, "temperature": 2.5},
-        {"repeat_penalty": 3, "top_p": 1, "min_p": 0},
+        {"repeat_penalty": 1.5, "top_k": 3, "min_p": 0},
         {"repeat_penalty": 0.5, "top_p": 1, "min_p": 0},
     ],
 )

@@ -42,7 +42,7 @@ class Small(FakeTarget):
 
     probability = 0.9
 
-    def best_logits(self, row, _count):
+    def best_logits(self, row, _count, _apart=()):
         logits = super().logits(row)
         others = (1 - self.probability) / (len(logits) - 1)
         return math.log(self.probability / others) * logits

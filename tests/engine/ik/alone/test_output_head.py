@@ -119,6 +119,24 @@ def test_the_largest_are_exact_and_the_others_are_smaller(targets, order):
         assert np.array_equal(split.best_logits(-1, 0), exact)
 
 
+@pytest.mark.parametrize("penalised", [1, 5, 64])
+def test_tokens_that_are_penalised_do_not_count(targets, penalised):
+    """Whether they are the largest or any."""
+    plain, split = targets
+    for tokens in range(1, 12):
+        for of_largest in (True, False):
+            for target in targets:
+                run(target, tokens, 1)
+            exact = plain.logits(-1)
+            order = np.argsort(-exact, kind="stable")
+            apart = (order[::2] if of_largest else order[::-500])[:penalised].tolist()
+            for count in (1, 40):
+                bound = np.sort(np.delete(exact, apart))[-count]
+                found = split.best_logits(-1, count, [*apart, apart[0]])
+                assert np.array_equal(found >= bound, exact >= bound)
+                assert np.array_equal(found[exact >= bound], exact[exact >= bound])
+
+
 def test_few_rows_of_weights_are_read_again(targets):
     _plain, split = targets
     run(split, 1, 1)
