@@ -10,7 +10,7 @@ worked out:
   The library shares memory between the two, so this is up to 5 MiB too much (512 tokens, 8,192 cells: 17.1 MiB for
   13.3 with SmolLM2-135M, 36.1 for 31.5 with Qwen2.5-1.5B), never too little. Without flash attention a layer's
   scores, 4 bytes for each cell, token and head, their mask, and two of a pass's vectors take the place of the rest once
-  they are larger.
+  they are larger. Beside them what an output head takes that is read in two parts (3 MB with Qwen2.5-1.5B).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from engine.flash_attention import goes_with
 from engine.ik.context import context_params
 from engine.ik.library import lib, log
 from engine.ik.model import IkModel, largest_pass
+from engine.ik.output_head import room_bytes
 from engine.kv.ladder import SMALLEST, STEP
 from engine.protocol import FlashAttention
 from engine.sizes import ContextSizes, KVType, WeightSizes
@@ -60,7 +61,7 @@ class IkDryModel(CDryModel):
         kv = more[0] + (more[0] - less[0]) * (cells - SMALLEST) // (SMALLEST - STEP)
         mask = max(0, cells - SMALLEST) * n_batch * MASK
         compute = max(more[1] + mask, self._scores(cells, n_batch))
-        return ContextSizes(kv, compute + GRAPH, self.n_vocab * 4)
+        return ContextSizes(kv, compute + GRAPH + room_bytes(self.header), self.n_vocab * 4)
 
     def _scores(self, cells: int, n_batch: int) -> int:
         """Bytes of a compute buffer that attention without flash attention fills; with it there is none."""

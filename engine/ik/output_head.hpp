@@ -14,11 +14,11 @@ namespace {
 constexpr int MOST_TOKENS = 8;  // that a product takes at once
 constexpr int MOST_ROUGH = 4;   // tokens of a pass that is rough; with more the processor is what is waited for
 constexpr int CHUNK = 64;       // groups of 16 rows whose upper bits lie together
+constexpr int OF_BLOCK = 16;    // scales
+constexpr int LINE = 64;        // bytes
+constexpr float SURE = 6;       // standard deviations
 constexpr int MOST_BLOCKS = 64, MOST_GROUPS = 1 << 15;
-constexpr int OF_BLOCK = 16;  // scales
-constexpr int LINE = 64;      // bytes
 constexpr int MOST_COMPARED = 1 << 13;  // logits
-constexpr float SURE = 6;     // standard deviations
 constexpr float INFINITE = __builtin_inff();
 
 // Of 16 rows and a block: bits 5 to 2 of each quant, two of them in a byte, and bits 1 and 0, four in a byte. Each 64
@@ -138,14 +138,16 @@ struct OutputHead {
     char * weights = nullptr;
     int blocks, groups, padded;  // of 256 weights; of 16 rows, and a multiple of 16
     bool may_be_rough;
-    // In the caller's memory. Largest squares of 16 rows' scales, and the standard deviations they make: see `measure`.
+    // Beside the weights, in the caller's memory. Of each 16 rows the scales' largest squares, and units: see `measure`.
     Shared * shared;    // [groups][blocks]
     uint8_t * squares;  // [groups][blocks][OF_BLOCK]
     float * units;      // [groups]
-    struct Row {        // of the last pass
+    // Of the last pass. Of each 16 logits the largest, and the standard deviation of what the lower bits add to them, 0
+    // once that is done.
+    struct Row {
         bool is_rough;
-        Token token[MOST_BLOCKS];                   // what it was made of
-        float *largest, *deviations;  // [padded], of the logits; of what the lower bits add, 0 once that is done
+        Token token[MOST_BLOCKS];  // what it was made of
+        float *largest, *deviations;  // [padded], there too
     } rows[MOST_ROUGH];
 
     static OutputHead * of(const void * weights);
@@ -321,6 +323,8 @@ struct OutputHead {
     int finish(int number, float * logits, int count, const int32_t * apart, int apart_size) {
         if (number >= MOST_ROUGH || !rows[number].is_rough) return 0;
         auto & row = rows[number];
+        for (int i = 0; i < apart_size; ++i)
+            if (apart[i] < 0 || apart[i] >= ROWS * groups) count = 0;
         if (count > 0 && count + apart_size < groups / 8 && count + apart_size <= MOST_COMPARED / ROWS) {
             auto bound = largest(row.largest, padded, count);
             int counted = count;  // groups, as some owe their place to a token that is not

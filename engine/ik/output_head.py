@@ -13,9 +13,10 @@ from typing import Self
 import numpy as np
 
 from engine.ik.library import function, own_products
+from models.header import Header
 
 HEAD = b"output.weight"  # a model that has none takes the embeddings' weights, which are not repacked
-Q6_K_R4 = 214  # ggml_type
+Q6_K, Q6_K_R4 = 14, 214  # ggml_type, before it is repacked and after
 GROUP = 16  # rows of weights that are computed together
 SIZES = 16  # bytes before a ggml_tensor's sizes; its type comes first
 
@@ -38,6 +39,12 @@ if own_products:
     declare(own_products)
 
 
+def room_bytes(header: Header) -> int:
+    """What such a head of a repacked model takes beside its weights."""
+    head = next((tensor for tensor in header.tensors if tensor.name.encode() == HEAD and tensor.type == Q6_K), None)
+    return own_products.output_head_room(*head.shape) if own_products and head else 0
+
+
 class OutputHead:
     """Of the model at `pointer`, whose weights are rearranged in place; it is forgotten before they are freed."""
 
@@ -45,6 +52,7 @@ class OutputHead:
         self._products, self._number = products, number
         self._groups = rows // GROUP
         self._room = room  # the products write there
+        self._may_be_rough = True
 
     @classmethod
     def of(cls, pointer: int, n_tokens: int) -> Self | None:
@@ -64,7 +72,10 @@ class OutputHead:
     def finish(self, row: int, logits: int, count: int, apart: Sequence[int] = ()) -> int:
         """Of the last pass's row `row`, whose logits are at the address `logits`: make the `count` largest exact, not
         counting those of the tokens `apart`, and all that are larger; all there are if `count` is 0. Returns of how
-        many rows it took the weights."""
+        many rows it took the weights. Later passes are rough if few are wanted now: to compute all again would take
+        longer than it spares."""
+        if (count > 0) != self._may_be_rough:
+            self.may_be_rough(count > 0)
         tokens = np.fromiter(apart, np.int32, len(apart))
         return int(self._products.output_head_finish(self._number, row, logits, count, tokens.ctypes.data, len(tokens)))
 
@@ -75,7 +86,8 @@ class OutputHead:
         return np.ctypeslib.as_array(self._products.output_head_deviations(self._number, row), (self._groups,))
 
     def may_be_rough(self, on: bool) -> None:
-        """For comparisons: between passes."""
+        """Between passes."""
+        self._may_be_rough = on
         self._products.output_head_rough(self._number, on)
 
     def close(self) -> None:

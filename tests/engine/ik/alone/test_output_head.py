@@ -12,7 +12,7 @@ import pytest
 from engine.capi.context import ContextOptions
 from engine.capi.target import CTarget
 from engine.ik.model import IkModel
-from engine.ik.output_head import GROUP, OutputHead
+from engine.ik.output_head import GROUP, OutputHead, room_bytes
 from engine.ik.target import IkTarget
 from engine.protocol import Sampling
 from engine.stop import StopFlag
@@ -65,6 +65,9 @@ def targets(models) -> Iterator[tuple[IkTarget, IkTarget]]:
 
 
 def run(target: IkTarget, count: int, rows: int) -> None:
+    """As if a few of the largest logits had been asked for before."""
+    if target.head:
+        target.head.may_be_rough(True)
     target.drop_after(0)
     list(target.prefill(TOKENS[:16]))
     target.run(TOKENS[16 : 16 + count], rows)
@@ -97,11 +100,6 @@ def test_few_tokens_read_the_upper_bits_only(targets, rows):
     exact, found = plain.logits(-1), rough(split, -1)
     assert not np.array_equal(found, exact)
     assert np.corrcoef(found, exact)[0, 1] > 0.99
-    assert split.head is not None
-    split.head.may_be_rough(False)
-    run(split, 4, rows)
-    split.head.may_be_rough(True)
-    assert np.array_equal(rough(split, -1), exact)
 
 
 @pytest.mark.parametrize("order", [COUNTS, COUNTS[::-1]])
@@ -135,6 +133,25 @@ def test_tokens_that_are_penalised_do_not_count(targets, penalised):
                 found = split.best_logits(-1, count, [*apart, apart[0]])
                 assert np.array_equal(found >= bound, exact >= bound)
                 assert np.array_equal(found[exact >= bound], exact[exact >= bound])
+
+
+def test_who_asks_for_all_logits_gets_whole_passes(targets):
+    """To compute them again takes longer than to read all of the head at once."""
+    plain, split = targets
+    for target in targets:
+        run(target, 1, 1)
+    for ask, whole in ((split.logits, True), (lambda row: split.best_logits(row, 1), False)):
+        ask(-1)
+        for target in targets:
+            target.run(TOKENS[:1])
+        assert np.array_equal(rough(split, -1), plain.logits(-1)) == whole
+
+
+def test_tokens_that_do_not_exist_do_no_harm(targets):
+    plain, split = targets
+    for target in targets:
+        run(target, 1, 1)
+    assert np.array_equal(split.best_logits(-1, 1, [-1, VOCABULARY]), plain.logits(-1))
 
 
 def test_few_rows_of_weights_are_read_again(targets):
@@ -229,6 +246,12 @@ def test_a_head_without_room_is_left_as_it_is(models, path):
         assert np.array_equal(last.logits(-1), plain.logits(-1))
     with closing(IkModel(path)) as again:
         assert again.head is not None
+
+
+def test_the_plan_knows_its_room(models, model):
+    assert models[1].head
+    assert room_bytes(models[1].header) == models[1].head._room.size > VOCABULARY
+    assert room_bytes(model.header) == 0
 
 
 def test_the_default_model_has_no_such_head(model):
