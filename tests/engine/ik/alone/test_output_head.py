@@ -127,7 +127,7 @@ def test_tokens_that_are_penalised_do_not_count(targets, penalised):
                 run(target, tokens, 1)
             exact = plain.logits(-1)
             order = np.argsort(-exact, kind="stable")
-            apart = (order[::2] if of_largest else order[::-500])[:penalised].tolist()
+            apart = (order if of_largest else order[::-500])[:penalised].tolist()
             for count in (1, 40):
                 bound = np.sort(np.delete(exact, apart))[-count]
                 found = split.best_logits(-1, count, [*apart, apart[0]])
@@ -166,7 +166,8 @@ def test_few_rows_of_weights_are_read_again(targets):
 
 
 def test_how_far_off_is_known(targets):
-    """The lower bits are as random as a fair die, so their sum keeps to its standard deviation."""
+    """The lower bits are as random as a fair die. Of 16 rows, one of which is up to four times as large as another, the
+    largest deviation is twice the usual one."""
     plain, split = targets
     worst, squares = 0.0, []
     for tokens in range(1, 20):
@@ -179,7 +180,7 @@ def test_how_far_off_is_known(targets):
         worst = max(worst, float(np.abs(errors).max()))
         squares.append(float(np.square(errors).mean()))
     assert worst < 5.5
-    assert 0.1 < np.mean(squares) <= 1
+    assert 0.22 < np.mean(squares) < 0.28
 
 
 @pytest.mark.parametrize(
