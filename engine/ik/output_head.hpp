@@ -319,8 +319,10 @@ struct OutputHead {
 
     // Make exact what is no less than the `count`-th largest logit, not counting those of the tokens `apart`. If so many
     // logits are no less than a bound, that one is not either. The largest of groups give such a bound, and the logits
-    // that are exact then a better one. Returns of how many rows logits were computed.
+    // that are exact then a better one. Returns of how many rows logits were computed. Later passes are rough if few are
+    // wanted now: to compute all again takes longer than it spares.
     int finish(int number, float * logits, int count, const int32_t * apart, int apart_size) {
+        may_be_rough = count > 0;
         if (number >= MOST_ROUGH || !rows[number].is_rough) return 0;
         auto & row = rows[number];
         for (int i = 0; i < apart_size; ++i)

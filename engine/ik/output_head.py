@@ -52,7 +52,6 @@ class OutputHead:
         self._products, self._number = products, number
         self._groups = rows // GROUP
         self._room = room  # the products write there
-        self._may_be_rough = True
 
     @classmethod
     def of(cls, pointer: int, n_tokens: int) -> Self | None:
@@ -72,10 +71,7 @@ class OutputHead:
     def finish(self, row: int, logits: int, count: int, apart: Sequence[int] = ()) -> int:
         """Of the last pass's row `row`, whose logits are at the address `logits`: make the `count` largest exact, not
         counting those of the tokens `apart`, and all that are larger; all there are if `count` is 0. Returns of how
-        many rows it took the weights. Later passes are rough if few are wanted now: to compute all again would take
-        longer than it spares."""
-        if (count > 0) != self._may_be_rough:
-            self.may_be_rough(count > 0)
+        many rows it took the weights. Later passes are rough if few are wanted now."""
         tokens = np.fromiter(apart, np.int32, len(apart))
         return int(self._products.output_head_finish(self._number, row, logits, count, tokens.ctypes.data, len(tokens)))
 
@@ -87,7 +83,6 @@ class OutputHead:
 
     def may_be_rough(self, on: bool) -> None:
         """Between passes."""
-        self._may_be_rough = on
         self._products.output_head_rough(self._number, on)
 
     def close(self) -> None:

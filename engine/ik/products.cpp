@@ -14,8 +14,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "output_head.hpp"
 #include "lanes.hpp"
+#include "output_head.hpp"
 
 // Of `rows` rows of `n` weights, `stride` bytes each. How many tokens there are is known to each function of the table.
 using Product = void (*)(int n, const void * weights, size_t stride, const DataInfo & info, int rows);
