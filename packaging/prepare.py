@@ -28,9 +28,11 @@ READY = VENV / "ready"
 COMPILED_LOCK = ROOT / "packaging" / "compiled.lock"
 WEIGHTS_LOCK = ROOT / "packaging" / "weights.lock"
 
-# Install folders: without them every library is packed three times. LLAVA (images) is not used yet.
+# Install folders: without them every library is packed three times. LLAVA (images) is not used yet. Without AMX, which
+# no laptop has: GCC 12's _tile_loadconfig tells the compiler of 8 of the 64 bytes that it reads, so the others are
+# never written, and the first product on a processor with AMX is a general protection fault.
 BUILD_OPTIONS = (
-    "-DLLAVA_BUILD=OFF -DCMAKE_INSTALL_BINDIR=llama_cpp/lib -DCMAKE_INSTALL_LIBDIR=llama_cpp/lib"
+    "-DCMAKE_CXX_FLAGS=-U__AMX_INT8__ -DLLAVA_BUILD=OFF -DCMAKE_INSTALL_BINDIR=llama_cpp/lib -DCMAKE_INSTALL_LIBDIR=llama_cpp/lib"
     " -DCMAKE_INSTALL_INCLUDEDIR=llama_cpp/include"
 )
 
