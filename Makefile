@@ -8,7 +8,7 @@ NATIVE ?=
 # `make setup TRAINING=1` also brings PyTorch, for training/ alone (docs/midlayer.md); later set-ups keep it, TRAINING=0 removes it.
 TRAINING ?=
 
-.PHONY: setup run chat test bench translations screenshots package test-package clean
+.PHONY: setup run chat test bench translations screenshots package test-package test-processors clean
 setup:
 	@$(PYTHON) packaging/prepare.py $(if $(NATIVE),--native $(NATIVE)) $(if $(TRAINING),--training $(TRAINING))
 
@@ -43,6 +43,10 @@ package:
 test-package:
 	@packaging/test_deb.sh
 	@packaging/test_archive.sh
+
+# The tests with the kernels of processors without AVX-512, and without AVX: ARGS="--only haswell -- tests/engine".
+test-processors:
+	@CHICKADEE_VENV="$(CURDIR)/build/processors" $(PYTHON) packaging/processors.py $(ARGS)
 
 clean:
 	rm -rf .venv .venv.lock build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -32,8 +32,8 @@ WEIGHTS_LOCK = ROOT / "packaging" / "weights.lock"
 # no laptop has: GCC 12's _tile_loadconfig tells the compiler of 8 of the 64 bytes that it reads, so the others are
 # never written, and the first product on a processor with AMX is a general protection fault.
 BUILD_OPTIONS = (
-    "-DCMAKE_CXX_FLAGS=-U__AMX_INT8__ -DLLAVA_BUILD=OFF -DCMAKE_INSTALL_BINDIR=llama_cpp/lib -DCMAKE_INSTALL_LIBDIR=llama_cpp/lib"
-    " -DCMAKE_INSTALL_INCLUDEDIR=llama_cpp/include"
+    "-DCMAKE_CXX_FLAGS=-U__AMX_INT8__ -DLLAVA_BUILD=OFF -DCMAKE_INSTALL_BINDIR=llama_cpp/lib"
+    " -DCMAKE_INSTALL_LIBDIR=llama_cpp/lib -DCMAKE_INSTALL_INCLUDEDIR=llama_cpp/include"
 )
 
 LLAMA = Compiled("llama-cpp-python", "llama.cpp", COMPILED_LOCK, 4, 1_000_000_000, BUILD_OPTIONS)

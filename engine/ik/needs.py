@@ -9,7 +9,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from engine.measured.machine import CPU_INFO
+from engine.measured.machine import CPU_INFO, processor_features
 from models.header import Header
 
 LIBRARIES = {"win32": "llama.dll", "darwin": "libllama.dylib"}
@@ -62,17 +62,8 @@ def missing_features() -> list[str]:
         return [] if has_avx2 else ["avx2"]
     if not CPU_INFO.exists():
         return []
-    flags = features(CPU_INFO.read_text(errors="replace"))
-    return [feature for feature in needed if feature not in flags]
-
-
-def features(cpu_info: str) -> set[str]:
-    """Flags of the first processor that /proc/cpuinfo lists."""
-    for line in cpu_info.splitlines():
-        name, _, value = line.partition(":")
-        if name.strip() in ("flags", "Features"):
-            return set(value.split())
-    return set()
+    features = processor_features()
+    return [feature for feature in needed if feature not in features]
 
 
 def knows(library: Path, architecture: str) -> bool:

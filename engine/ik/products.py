@@ -11,8 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from engine.ik.needs import features
-from engine.measured.machine import CPU_INFO, library_version
+from engine.measured.machine import library_version, processor_features
 
 log = logging.getLogger("engine.ik")
 
@@ -52,7 +51,7 @@ def are_for_here() -> bool:
     """Do they exist, for this processor and this version of the library?"""
     if not FILE.exists() or library_version("ik-llama-cpp-python") not in KNOWN:
         return False
-    return features(CPU_INFO.read_text(errors="replace")) >= NEEDED
+    return processor_features() >= NEEDED
 
 
 def checksum_of_products() -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from engine.measured.machine import PRETENDED, pretended_processor
 from models.failures import Failure
 
 VARIANT = re.compile(r"(?:lib)?ggml-cpu-(\w+)\.(?:so|dll|dylib)$")
@@ -30,13 +31,17 @@ def load_kernels(llama: Any) -> Kernels:
     Before the first model. Raises Failure if the processor can run none of them."""
     folder = Path(llama._name).parent
     variants = {found[1]: path for path in sorted(folder.iterdir()) if (found := VARIANT.match(path.name))}
+    pretended = pretended_processor()
+    if pretended and pretended not in variants:
+        sentence = f"This llama.cpp has no kernels of its own for {pretended}: {PRETENDED} is for the packaged one."
+        raise Failure("no_kernels", sentence)
     if not variants:
         return Kernels(COMPILED_IN, None)
     # From the copy of ggml that llama.cpp uses: another one would have an empty registry. 9 ms.
     ggml = ctypes.CDLL(str(folder / "ggml.dll")) if sys.platform == "win32" else llama
-    load = ggml.ggml_backend_load_all_from_path
-    load.restype, load.argtypes = None, [ctypes.c_char_p]
-    load(os.fsencode(folder))
+    load = ggml.ggml_backend_load if pretended else ggml.ggml_backend_load_all_from_path
+    load.restype, load.argtypes = ctypes.c_void_p if pretended else None, [ctypes.c_char_p]
+    load(os.fsencode(variants[pretended] if pretended else folder))
     loaded = [Kernels(name, path) for name, path in variants.items() if is_loaded(path)]
     if not loaded:
         sentence = "The engine's files are damaged: none of its kernels can be loaded. Install Chickadee again."

@@ -12,11 +12,17 @@ from pathlib import Path
 
 import psutil
 
+from models.failures import Failure
+
 PERFORMANCE_CORES = Path("/sys/devices/cpu_core/cpus")  # Linux lists them here on processors with two kinds of cores
 CPU_INFO = Path("/proc/cpuinfo")
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 CGROUPS, OWN_CGROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 USUAL_CACHE = 32 << 20  # bytes: last-level cache where the system does not tell; larger than most laptops have
+# `CHICKADEE_PROCESSOR=haswell`: compute as such an older processor would, with its kernels of llama.cpp. For tests.
+PRETENDED = "CHICKADEE_PROCESSOR"
+SSE42 = frozenset(("sse4_1", "sse4_2", "ssse3", "popcnt"))
+OLDER = {"sse42": SSE42, "haswell": SSE42 | {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma"}}  # what each of them has
 STEP = 64 << 20  # bytes: total memory differs by a little from boot to boot; the fingerprint must not
 
 
@@ -95,6 +101,25 @@ def cpu_model() -> str:
         if found:
             return found.group(1).strip()
     return platform.processor() or platform.machine()
+
+
+def pretended_processor() -> str:
+    """Name of the older processor that this one computes as; empty where it computes as what it is."""
+    name = os.environ.get(PRETENDED, "")
+    if name and name not in OLDER:
+        raise Failure("bad_option", f"{PRETENDED}={name} is not known: choose one of {', '.join(OLDER)}.")
+    return name
+
+
+def processor_features() -> frozenset[str]:
+    """Instructions of the first processor, by Linux' names for them; empty where the system does not list them."""
+    if not CPU_INFO.exists():
+        return frozenset()
+    for line in CPU_INFO.read_text(errors="replace").splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() in ("flags", "Features"):
+            return frozenset(value.split()) & OLDER.get(pretended_processor(), frozenset(value.split()))
+    return frozenset()
 
 
 def last_level_cache() -> int:

@@ -18,6 +18,7 @@ from engine.choice import CRASHED, NOT_TIMED, SLOWER, choose, crash_mark, is_fas
 from engine.costs import Timings
 from engine.crash_mark import CrashMark, CrashWatch
 from engine.ik import needs
+from engine.measured import machine as this_machine
 from engine.measured.machine import fingerprint, library_version
 from engine.protocol import BackendName, BackendWish
 from models.default import default_model
@@ -127,7 +128,9 @@ def test_architectures_that_the_library_knows():
 
 
 def test_features_of_the_processor(monkeypatch, tmp_path):
-    monkeypatch.setattr(needs, "CPU_INFO", tmp_path / "cpuinfo")
+    monkeypatch.delenv(this_machine.PRETENDED, raising=False)
+    for module in (needs, this_machine):
+        monkeypatch.setattr(module, "CPU_INFO", tmp_path / "cpuinfo")
     monkeypatch.setattr(sys, "platform", "linux")
     for machine, flags, missing in (
         ("x86_64", "flags\t\t: fpu sse4_2 popcnt avx f16c", ["avx2", "fma"]),

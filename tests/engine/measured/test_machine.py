@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import psutil
 import pytest
 
 from engine.measured import machine
+from models.failures import Failure
 
 
 @pytest.mark.parametrize(
@@ -30,3 +33,29 @@ def test_performance_cores_only(monkeypatch, tmp_path):
     monkeypatch.setattr(os, "cpu_count", lambda: 10)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(10)), raising=False)
     assert machine.default_threads() == 4
+
+
+def test_a_processor_can_be_taken_for_an_older_one(monkeypatch, tmp_path):
+    (tmp_path / "cpuinfo").write_text("processor\t: 0\nflags\t\t: fpu sse4_2 popcnt avx2 fma avx512f\n")
+    monkeypatch.setattr(machine, "CPU_INFO", tmp_path / "cpuinfo")
+    for name, expected in (
+        ("", {"fpu", "sse4_2", "popcnt", "avx2", "fma", "avx512f"}),
+        ("haswell", {"sse4_2", "popcnt", "avx2", "fma"}),
+        ("sse42", {"sse4_2", "popcnt"}),
+    ):
+        monkeypatch.setenv(machine.PRETENDED, name)
+        assert machine.processor_features() == expected
+    monkeypatch.setenv(machine.PRETENDED, "abacus")
+    with pytest.raises(Failure, match=r"abacus is not known: choose one of sse42, haswell"):
+        machine.processor_features()
+
+
+def test_older_kernels_are_the_packaged_llama_cpps():
+    """The one that set-up compiles has a single kind, for the very processor; the packaged one has those of each."""
+    found = subprocess.run(
+        [sys.executable, "-c", "from engine.llama.library import kernels; print(kernels)"],
+        env={**os.environ, machine.PRETENDED: "haswell"},
+        capture_output=True,
+        text=True,
+    )
+    assert found.stdout.strip() == "haswell" or "no kernels of its own for haswell" in found.stderr

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from engine.ik.library import api, build, kernels, own_products
-from engine.ik.needs import features
 from engine.ik.products import FILE, NEEDED, binding
-from engine.measured.machine import CPU_INFO
+from engine.measured.machine import processor_features
 
 BLOCK = 256
 WEIGHTS = {
@@ -24,7 +23,7 @@ WEIGHTS = {
 Q8_K32 = (148, "quantize_row_q8_K32")
 TOKENS = {212: Q8_K32, 213: Q8_K32, 214: (15, "iqk_quantize_row_q8_K")}
 TOKEN_BYTES = 296
-runs_here = CPU_INFO.exists() and features(CPU_INFO.read_text(errors="replace")) >= NEEDED
+runs_here = processor_features() >= NEEDED
 needs_products = pytest.mark.skipif(not FILE.exists() or not runs_here, reason="no products for this computer")
 
 
