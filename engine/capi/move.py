@@ -46,9 +46,15 @@ class FileState:
                 context.pointer, os.fsencode(self.path), SEQUENCE, self.tokens, 1, ctypes.byref(count)
             )
         finally:
-            self.path.unlink()
+            self.discard()
         if read <= 0 or context.lib.llama_memory_seq_pos_max(context.memory, SEQUENCE) < 0:
             raise RuntimeError(f"llama.cpp did not take its own state from {self.path}")
+
+    def discard(self) -> None:
+        self.path.unlink(missing_ok=True)
+
+
+Moved = State | FileState
 
 
 def delete_left(folder: Path) -> None:
@@ -59,7 +65,7 @@ def delete_left(folder: Path) -> None:
             file.unlink(missing_ok=True)
 
 
-def take(context: CContext, folder: Path | None) -> State | FileState:
+def take(context: CContext, folder: Path | None) -> Moved:
     """The context's sequence, to be put into another one; in RAM if it is small or there is no folder for it."""
     if folder is not None and size_bytes(context) > MOST_IN_RAM:
         try:
