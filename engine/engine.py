@@ -236,8 +236,9 @@ class Engine:
         self.pulses.on = on
 
     def pulse(self) -> Pulse | None:
-        """How things stand, if somebody watches. May be called from any thread: it only reads."""
-        return self.pulses.of(self._chat) if self.pulses.on else None
+        """How things stand, if somebody watches; noted also for who will watch later."""
+        pulse = self.pulses.of(self._chat)
+        return pulse if self.pulses.on else None
 
     def idle(self) -> bool:
         """Do what is useful while nobody waits; False when nothing is left. Raises Failure and Stopped."""
