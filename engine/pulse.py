@@ -42,10 +42,9 @@ class Pulses:
 
     def last(self) -> Pulse:
         """How things stood when that was gathered last, with the memory of now. May be called from any thread."""
-        computer = memory()
-        now = {"rss_bytes": resident_bytes(), "free_bytes": computer.available, "total_bytes": computer.total}
-        last = self._last
-        return replace(last, **now) if last else Pulse(0, **now)
+        now = memory()
+        last = self._last or Pulse(0, 0, 0, 0)
+        return replace(last, rss_bytes=resident_bytes(), free_bytes=now.available, total_bytes=now.total)
 
     def of(self, chat: LoadedModel | None) -> Pulse:
         """How things stand. To be called by the thread alone that works with `chat`."""

@@ -13,11 +13,10 @@ import os
 import tempfile
 from pathlib import Path
 
-import psutil
-
 from engine.capi.batch import SEQUENCE
 from engine.capi.context import CContext
 from engine.capi.state import State, size_bytes
+from engine.folders import writer_lives
 from models.files import make_private_folder
 
 log = logging.getLogger("engine.capi")
@@ -61,7 +60,7 @@ def delete_left(folder: Path) -> None:
     """Delete what engines that crashed in the middle of a move have left."""
     for file in folder.glob("moving-*-*"):
         owner = file.name.split("-")[1]
-        if owner.isdigit() and not psutil.pid_exists(int(owner)):
+        if owner.isdigit() and not writer_lives(int(owner), file):
             file.unlink(missing_ok=True)
 
 
