@@ -98,7 +98,11 @@ def step(
     started = time.perf_counter()
     session.verify(inputs, tree)
     seconds = time.perf_counter() - started
-    came, path = agreed(sampler, len(inputs) - 1, tree, target.vocabulary.is_end)
+    try:
+        came, path = agreed(sampler, len(inputs) - 1, tree, target.vocabulary.is_end)
+    except BaseException:
+        session.reject()
+        raise
     decision = kv.settle((*inputs, *came[:-1]), len(inputs), depth)
     if decision.keep:
         session.accept(inputs, tree, path)

@@ -236,11 +236,12 @@ class Engine:
         self.pulses.on = on
 
     def pulse(self) -> Pulse | None:
-        """How things stand, if somebody watches. May be called from any thread: it only reads."""
-        return self.pulses.of(self._chat) if self.pulses.on else None
+        """How things stand, if somebody watches; noted also for who will watch later."""
+        pulse = self.pulses.of(self._chat)
+        return pulse if self.pulses.on else None
 
     def idle(self) -> bool:
-        """Do what is useful while nobody waits; False when nothing is left. Raises Failure and Stopped."""
+        """Do what is useful while nobody waits; False when nothing is left, also not later. Raises Failure, Stopped."""
         chat = self._chat
         if chat and chat.session.tokens:  # the first answer comes before everything
             chat.memory.save(chat.judge.disk_bytes_per_s)
@@ -255,7 +256,7 @@ class Engine:
             for _ in chat.rival.measure() if chat.rival else ():
                 if self.stop.is_set():
                     raise Stopped
-        return False
+        return bool(chat and chat.session.tokens and chat.judge.awaits_quiet)
 
     @property
     def calibrated(self) -> bool:

@@ -22,6 +22,7 @@ from engine.draft.history_published import PublishedHistory
 from engine.draft.kept import keep_chances, kept_chances
 from engine.kv.policy import Always, Measured, Policy, Published
 from engine.measured.profile import Profile, kept_profile, machine_profile
+from engine.measured.quiet import QuietMinute
 from engine.protocol import DraftMode, Generate, KVPolicy
 from engine.target import Target
 from models.failures import Failure
@@ -52,6 +53,7 @@ class Judge:
         self._drafted = f"{key.model} {draft}" if draft else key.model
         self.chooser = Chooser(kept_chances(self._drafted))
         self._attempts = 0  # calibrations that came to nothing
+        self.quiet = QuietMinute()
 
     @property
     def disk_bytes_per_s(self) -> float:
@@ -117,12 +119,17 @@ class Judge:
         self._passes.clear()
 
     def measure(self, target: Target) -> Iterator[None]:
-        """Measure what is not known yet, in idle time; the target's cache is as before afterwards. Raises Stopped."""
-        if self.profile is None:
+        """Measure what is not known yet, in idle time; the target's cache is as before afterwards. Raises Stopped.
+
+        What other programs disturbed is measured again when they have been quiet for a minute."""
+        again = self.awaits_quiet and self.quiet.came()
+        if self.profile is None or (self.profile.provisional and again):
             for _ in measured_apart():
                 yield
             self.profile = kept_profile()
-        if self.table is None and self._attempts < MOST_ATTEMPTS and target.state_bytes <= MOST_SET_ASIDE:
+            self.quiet.begin()
+        if self.table is None and self._may_calibrate(again) and target.state_bytes <= MOST_SET_ASIDE:
+            self.quiet.begin()
             try:
                 yield from self._calibrate(target)
             except Failure as failure:
@@ -132,6 +139,15 @@ class Judge:
             self._observed = 0
             keep(self.key, self.table.refreshed())
             keep_chances(self._drafted, self.chooser.state())
+
+    @property
+    def awaits_quiet(self) -> bool:
+        """Is there something to measure again when other programs are quiet? `measure` is to be called until then."""
+        disturbed = self.table is None and 0 < self._attempts < MOST_ATTEMPTS
+        return disturbed or (self.profile is not None and self.profile.provisional)
+
+    def _may_calibrate(self, again: bool) -> bool:
+        return self._attempts == 0 or (again and self._attempts < MOST_ATTEMPTS)
 
     def calibrate(self, target: Target) -> None:
         """Time the model's passes now. Raises Failure where that cannot be done, and Stopped."""
@@ -162,4 +178,4 @@ class Judge:
 
 def measured_apart() -> Iterator[int | None]:
     """Measure and keep the machine's profile in a process of its own, whose large arrays no plan lists."""
-    return run_apart("profile", "--json")
+    return run_apart("profile", "--json", "--fresh")

@@ -1,12 +1,14 @@
 """What the engine tells of its work while somebody looks: gathered a few times a second, and nothing otherwise.
 
-Knows how the parts of a loaded model are read, and changes none of them.
+Knows how the parts of a loaded model are read, and changes none of them. Only the thread that changes these parts
+gathers; any other one gets what was gathered last.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.measured.machine import memory, resident_bytes
@@ -28,6 +30,7 @@ class Pulses:
         self._clock = clock
         self._told = -EVERY_SECONDS
         self._answer: Answer | None = None  # the last one, whose numbers stay on show
+        self._last: Pulse | None = None
 
     def due(self, last: bool = False) -> bool:
         """Is it time for another one? In any case for the `last` one of an answer."""
@@ -37,8 +40,18 @@ class Pulses:
         """It is under way, or was the last one: kept also while nobody looks, for who looks afterwards."""
         self._answer = answer
 
+    def last(self) -> Pulse:
+        """How things stood when that was gathered last, with the memory of now. May be called from any thread."""
+        now = memory()
+        last = self._last or Pulse(0, 0, 0, 0)
+        return replace(last, rss_bytes=resident_bytes(), free_bytes=now.available, total_bytes=now.total)
+
     def of(self, chat: LoadedModel | None) -> Pulse:
-        """How things stand."""
+        """How things stand. To be called by the thread alone that works with `chat`."""
+        self._last = pulse = self._gather(chat)
+        return pulse
+
+    def _gather(self, chat: LoadedModel | None) -> Pulse:
         self._told = self._clock()
         if self._answer and (chat is None or self._answer.session is not chat.session):
             self._answer = None  # of a model that is no longer loaded

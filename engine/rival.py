@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import math
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from models.shapes import KVType
 
 log = logging.getLogger("engine.rival")
 
+RETRY_AFTER = 60.0  # seconds
 MOST_ATTEMPTS = 3  # on a machine that is always busy, or has no room for the model twice
 
 
@@ -22,11 +25,13 @@ class Rival:
         self._command = ["calibrate", "--spare", "--backend", name, "--model", str(path)]
         self._command += ["--threads", str(threads), "--kv-type", kv_type]
         self._attempts = MOST_ATTEMPTS
+        self._not_before = -math.inf
 
     def measure(self) -> Iterator[None]:
         """Time it now, in a process that ends with this iterator."""
-        if not self._attempts:
+        if not self._attempts or time.monotonic() < self._not_before:
             return
+        self._not_before = time.monotonic() + RETRY_AFTER
         for code in run_apart(*self._command):
             if code is None:
                 yield

@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
 import psutil
@@ -34,6 +35,7 @@ from engine.protocol import (
     Notice,
     Prepare,
     ProtocolError,
+    Pulse,
     Request,
     Restart,
     Shutdown,
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("engine.serve")
 NICE = 5  # beside an engine that reads, 3 to 10 of 700 steps of the wheel came too late for a frame, with this none
 IDLE_AFTER = 1.0  # seconds without a request
+INTERNAL = "Something went wrong inside the engine; the log has the details. Please try again."
 MAX_LINE = 64 << 20  # bytes; a longer line is no message of ours
 
 
@@ -111,13 +114,27 @@ class Server:
         worker.start()
         self._counter = Counter(self._count)
         try:
-            while (line := self.input.readline(MAX_LINE)) and not isinstance(self._receive(line), Shutdown):
-                pass
+            for line in self._lines():
+                if isinstance(self._receive(line), Shutdown):
+                    break
         finally:
             self.jobs.cancel_all()
             self.jobs.put(Shutdown(0))
             self._counter.close()
             worker.join()
+
+    def _lines(self) -> Iterator[bytes]:
+        """Whole lines of the input. One that is too long is dropped, all of it, and answered; so is what comes of one
+        that the input ended in."""
+        while line := self.input.readline(MAX_LINE):
+            if line.endswith(b"\n"):
+                yield line
+            elif len(line) == MAX_LINE:
+                while line and not line.endswith(b"\n"):
+                    line = self.input.readline(MAX_LINE)
+                log.warning("a message of more than %d bytes is dropped", MAX_LINE)
+                sentence = f"The engine takes messages of up to {MAX_LINE >> 20} MB, and this one is longer."
+                self.send(Failed(0, "bad_request", sentence))
 
     def _work(self) -> None:
         with contextlib.suppress(BrokenPipeError):  # the window is gone, and so will be our input
@@ -128,7 +145,8 @@ class Server:
                     patience = IDLE_AFTER
                 elif not self._idle():
                     patience = None
-                self._pulse()
+                if pulse := self._pulse():
+                    self.send(pulse)
 
     def _idle(self) -> bool:
         """Use idle time; False when nothing is left to do in it."""
@@ -142,8 +160,18 @@ class Server:
             return False
         except Exception:
             log.exception("bug in idle time")
-            self.engine.forget()
+            self._begin_anew()
             return False
+
+    def _begin_anew(self) -> None:
+        """After a bug that may have left the cache in an unknown state. If not even that can be mended, the model goes.
+        Raises nothing: without this thread no request would ever be answered again."""
+        for mend in (self.engine.forget, self.engine.unload):
+            try:
+                mend()
+                return
+            except Exception:
+                log.exception("the engine cannot %s", mend.__name__)
 
     def send(self, event: Event) -> None:
         if isinstance(event, ENDS):
@@ -152,9 +180,12 @@ class Server:
             self.output.write(encode(event))
             self.output.flush()
 
-    def _pulse(self) -> None:
-        if pulse := self.engine.pulse():
-            self.send(pulse)
+    def _pulse(self) -> Pulse | None:
+        try:
+            return self.engine.pulse()
+        except Exception:  # no work is worth less for that
+            log.exception("bug while telling how things stand")
+            return None
 
     def _receive(self, line: bytes) -> Request | None:
         try:
@@ -163,6 +194,17 @@ class Server:
             log.warning("bad request: %s: %.200r", error, line)
             self.send(Failed(error.id, "bad_request", f"The engine did not understand a message: {error}."))
             return None
+        try:
+            self._take(request)
+        except BrokenPipeError:
+            raise
+        except Exception as error:  # this thread is the engine's ears: it must not end
+            log.exception("bug while taking %s", type(request).__name__)
+            self.send(Failed(request.id, "internal", INTERNAL, repr(error)))
+        return request
+
+    def _take(self, request: Request) -> None:
+        """Answer at once what need not wait for other requests, and queue the others."""
         if isinstance(request, Cancel):
             self.send(Cancelled(request.id, found=self.jobs.cancel(request.request)))
         elif isinstance(request, Status):
@@ -172,10 +214,10 @@ class Server:
         elif isinstance(request, Watch):
             self.engine.watch(request.on)
             self.send(Watching(request.id, request.on))
-            self._pulse()
+            if request.on:
+                self.send(self.engine.pulses.last())
         elif not isinstance(request, Shutdown):
             self.jobs.put(request)
-        return request
 
     def _do(self, request: Request) -> None:
         try:
@@ -193,9 +235,8 @@ class Server:
             self.send(Failed(request.id, "out_of_memory", sentence, str(error)))
         except Exception as error:
             log.exception("bug while doing %s", type(request).__name__)
-            self.engine.forget()
-            sentence = "Something went wrong inside the engine; the log has the details. Please try again."
-            self.send(Failed(request.id, "internal", sentence, repr(error)))
+            self._begin_anew()
+            self.send(Failed(request.id, "internal", INTERNAL, repr(error)))
 
     def _dispatch(self, request: Request) -> None:
         match request:

@@ -49,7 +49,7 @@ def kinds(folders: Folders, cache: Path) -> tuple[Kind, ...]:
             mark("Saved reading"),
             mark("What models have read of your chats, so that these open fast."),
             cache,
-            ("chats",),
+            ("chats", "moving-*"),
             mark("Delete all of it? Chats will be read anew."),
         ),
         Kind(

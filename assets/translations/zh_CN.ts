@@ -3898,6 +3898,11 @@
   </message>
   <message>
     <location filename="../../engine/serve.py"/>
+    <source>The engine takes messages of up to {1} MB, and this one is longer.</source>
+    <translation>引擎接收的消息最大为 {1} MB，而这一条更长。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/serve.py"/>
     <source>The tokens could not be counted.</source>
     <translation>无法统计 token 数。</translation>
   </message>

@@ -60,4 +60,6 @@ class Batch:
             raw.seq_id[i][j] = sequence
 
     def close(self) -> None:
-        self.lib.llama_batch_free(self.raw)
+        if self.raw is not None:
+            self.lib.llama_batch_free(self.raw)
+            self.raw = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from engine.capi.batch import Batch
+from engine.capi.batch import SEQUENCE, Batch
 from engine.capi.log import LibraryLog
 from engine.capi.model import CModel
 from engine.kv_mode import EXACT, KVMode
@@ -16,7 +16,7 @@ from engine.stop import StopFlag, Stopped
 from models.failures import Failure
 
 GGML_TYPES: dict[KVType, int] = {"f16": 1, "q4_0": 2, "q8_0": 8}
-ABORTED = 2  # llama_decode's result
+ABORTED, NO_MEMORY = 2, -2  # llama_decode's results
 MOST_ROWS = 64
 
 
@@ -75,8 +75,19 @@ class CContext:
         result = self.lib.llama_decode(self.pointer, batch.raw)
         if result == ABORTED:
             raise Stopped
+        if result == NO_MEMORY:
+            raise MemoryError(f"llama_decode returned {result} for {batch.raw.n_tokens} tokens")
         if result != 0:
             raise RuntimeError(f"llama_decode returned {result} for {batch.raw.n_tokens} tokens")
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self.pointer)
+
+    @property
+    def held(self) -> int:
+        """How many tokens of the chat the library says it holds."""
+        return int(self.lib.llama_memory_seq_pos_max(self.memory, SEQUENCE)) + 1
 
     def _use_threads(self, threads: int) -> None:
         if threads != self.threads:
@@ -86,4 +97,4 @@ class CContext:
     def close(self) -> None:
         if self.pointer:
             self.lib.llama_free(self.pointer)
-            self.pointer = None
+            self.pointer = self.memory = None

@@ -13,11 +13,10 @@ import os
 import tempfile
 from pathlib import Path
 
-import psutil
-
 from engine.capi.batch import SEQUENCE
 from engine.capi.context import CContext
 from engine.capi.state import State, size_bytes
+from engine.folders import writer_lives
 from models.files import make_private_folder
 
 log = logging.getLogger("engine.capi")
@@ -46,20 +45,26 @@ class FileState:
                 context.pointer, os.fsencode(self.path), SEQUENCE, self.tokens, 1, ctypes.byref(count)
             )
         finally:
-            self.path.unlink()
+            self.discard()
         if read <= 0 or context.lib.llama_memory_seq_pos_max(context.memory, SEQUENCE) < 0:
             raise RuntimeError(f"llama.cpp did not take its own state from {self.path}")
+
+    def discard(self) -> None:
+        self.path.unlink(missing_ok=True)
+
+
+Moved = State | FileState
 
 
 def delete_left(folder: Path) -> None:
     """Delete what engines that crashed in the middle of a move have left."""
     for file in folder.glob("moving-*-*"):
         owner = file.name.split("-")[1]
-        if owner.isdigit() and not psutil.pid_exists(int(owner)):
+        if owner.isdigit() and not writer_lives(int(owner), file):
             file.unlink(missing_ok=True)
 
 
-def take(context: CContext, folder: Path | None) -> State | FileState:
+def take(context: CContext, folder: Path | None) -> Moved:
     """The context's sequence, to be put into another one; in RAM if it is small or there is no folder for it."""
     if folder is not None and size_bytes(context) > MOST_IN_RAM:
         try:

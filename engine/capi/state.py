@@ -28,12 +28,16 @@ class State:
         size = size_bytes(context, sequence)
         self.data = (ctypes.c_uint8 * size)()
         written = context.lib.llama_state_seq_get_data(context.pointer, self.data, size, sequence)
-        assert written == size, (written, size)
+        if written != size:
+            raise RuntimeError(f"llama.cpp wrote {written} of {size} bytes of state")
 
     def put(self, context: CContext) -> None:
         read = context.lib.llama_state_seq_set_data(context.pointer, self.data, len(self.data), self.sequence)
         if read != len(self.data):
             raise RuntimeError(f"llama.cpp took {read} of {len(self.data)} bytes of state")
+
+    def discard(self) -> None:
+        """Nothing is left behind."""
 
 
 def save_file(context: CContext, path: Path, tokens: Sequence[int]) -> None:

@@ -88,6 +88,7 @@ class CTarget(ABC):
 
     def run(self, tokens: Sequence[int], rows: int = 1) -> None:
         self.batch.fill(tokens, self._size, rows)
+        self._be_open()
         self._pass(len(tokens))
 
     def _pass(self, count: int) -> None:
@@ -95,18 +96,42 @@ class CTarget(ABC):
         try:
             self.context.decode(self.batch)
         except BaseException:
-            # A pass that was stopped may leave the cells of finished parts behind.
-            self.sequences.drop_after(self._size)
+            self._take_back()
             raise
         self._size += count
+
+    def _take_back(self) -> None:
+        """After a pass that was stopped or failed, which may leave the cells of finished parts behind.
+
+        A model that keeps one state for all tokens has changed it by then, unless the pass did not even begin."""
+        if self.can_drop or self.context.held != self._size:
+            self._cut(self._size)
+
+    def _cut(self, size: int) -> None:
+        """Let the library hold the chat's first `size` tokens; none where nothing can be cut off, only forgotten."""
+        if size and self.can_drop and self.sequences.drop_after(size):
+            self._size = size
+        else:
+            self._forget()
+
+    def _forget(self) -> None:
+        self._size = 0
+        if self.context.is_open:
+            self.sequences.clear()
+
+    def _be_open(self) -> None:
+        """A move may have left no context, because there was memory for none: try again. Raises Failure."""
+        if not self.context.is_open:
+            self._use(self.open_context(self.context.options))
 
     def run_tree(self, inputs: Sequence[int], tree: Tree) -> None:
         self._tree, self._inputs_at = tree, self._size
         if tree.is_line:  # no more than a longer pass
             self.run([*inputs, *tree.tokens], rows=1 + tree.size)
             return
-        self.sequences.share(len(tree.branches), self._size)
         self.batch.fill_tree(inputs, tree, self._size)
+        self._be_open()
+        self.sequences.share(len(tree.branches), self._size)
         self._pass(len(inputs) + tree.size)
 
     def keep(self, count: int, path: Sequence[int] = ()) -> None:
@@ -115,9 +140,13 @@ class CTarget(ABC):
             self.drop_after(base + len(path))
             return
         branch = next(i for i, nodes in enumerate(self._tree.branches) if nodes[: len(path)] == tuple(path))
-        self._size = base + len(path)
         in_order = list(path) == list(range(len(path)))
-        self.sequences.keep(branch, base, self._size, in_order)
+        try:
+            self.sequences.keep(branch, base, base + len(path), in_order)
+        except BaseException:
+            self._forget()
+            raise
+        self._size = base + len(path)
 
     def logits(self, row: int) -> NDArray[np.float32]:
         pointer = self.context.lib.llama_get_logits_ith(self.context.pointer, row)
@@ -127,43 +156,53 @@ class CTarget(ABC):
         return self.logits(row)
 
     def drop_after(self, size: int) -> int:
-        if size < self._size:
-            if self.sequences.drop_after(size):
-                self._size = size
-            else:  # recurrent models keep one state for all tokens: nothing can be cut off, only forgotten
-                self.sequences.clear()
-                self._size = 0
+        if size < self._size or not size:  # who wants to begin anew gets that, whatever the size was believed to be
+            self._cut(size)
         return self._size
 
     def grow(self, n_ctx: int) -> None:
+        """Raises Failure where memory is short; the cache is then as it was, or empty if there is none for that."""
         assert n_ctx >= self._size, (n_ctx, self._size)
-        saved = move.take(self.context, self.folder) if self._size else None
+        size, saved = self._size, move.take(self.context, self.folder) if self._size else None
         before = self.context.options
         self.context.close()  # before the new one is made: never both at once in memory
+        self._size = 0
         try:
-            self._use(self.open_context(replace(before, n_ctx=n_ctx)))
-        except Failure:
-            self._use(self.open_context(before))
-            raise
+            try:
+                self._use(self.open_context(replace(before, n_ctx=n_ctx)))
+            except Failure:
+                self._use(self.open_context(before))
+                raise
+            finally:
+                if self.context.is_open:
+                    self._put(saved, size)
         finally:
             if saved:
-                saved.put(self.context)
+                saved.discard()
 
     def set_aside(self) -> Callable[[], None]:
-        size = self._size
-        saved = move.take(self.context, self.folder) if size else None
+        size, saved = self._size, move.take(self.context, self.folder) if self._size else None
 
         def put_back() -> None:
-            self.sequences.clear()
-            if saved:
-                saved.put(self.context)
-            self._size = size
+            self._be_open()
+            self._put(saved, size)
 
         return put_back
 
+    def _put(self, saved: move.Moved | None, size: int) -> None:
+        """Replace the content by what was taken out, which are `size` tokens."""
+        self._forget()
+        if saved:
+            try:
+                saved.put(self.context)
+            except BaseException:
+                self._forget()
+                raise
+            self._size = size
+
     @property
     def state_bytes(self) -> int:
-        return state.size_bytes(self.context)
+        return state.size_bytes(self.context) if self.context.is_open else 0
 
     @property
     def head_groups(self) -> tuple[HeadGroup, ...]:
@@ -174,9 +213,13 @@ class CTarget(ABC):
         state.save_file(self.context, path, tokens)
 
     def restore(self, path: Path) -> list[int]:
-        self.sequences.clear()
-        self._size = 0
-        tokens = state.load_file(self.context, path)
+        self._be_open()
+        self._forget()
+        try:
+            tokens = state.load_file(self.context, path)
+        except BaseException:
+            self._forget()  # the library may have taken some of it
+            raise
         self._size = len(tokens)
         return tokens
 

@@ -39,6 +39,5 @@ def run(options: argparse.Namespace) -> int:
         return 0
     for row in rows:
         print("{saved_at}  {tokens:7,} tokens  {bytes:13,} bytes  saves {saved_seconds:6.1f} s  {file}".format(**row))
-    total = sum(record.kv_bytes for _, record in saved.records())
-    print(f"{len(rows)} chats, {total / 2**20:,.0f} of {saved.quota / 2**20:,.0f} MiB")
+    print(f"{len(rows)} chats, {saved.used_bytes / 2**20:,.0f} of {saved.quota / 2**20:,.0f} MiB")
     return 0

@@ -42,6 +42,8 @@ def table(profile: Profile, kernels: str) -> str:
         "disk writing": speed(profile.disk_write_bytes_per_s),
         "measured": f"{profile.measured_at}, in {profile.measuring_seconds:.1f} s",
     }
+    if profile.provisional:
+        rows["provisional"] = "other programs were busy, so speeds may be too low; --fresh measures again"
     return "\n".join(f"{name:15} {value}" for name, value in rows.items())
 
 

@@ -1,7 +1,8 @@
 """Chats' keys and values on disk, so that a chat opens without being read again. Knows no model and no messages.
 
 A chat has two files, named by a digest of its id: `.kv`, the target's own, and `.json`, the record that says what it is
-and is written last. A file that does not match its record exactly is as good as none.
+and is written last. A file that does not match its record exactly is as good as none. All that lies in the folder
+counts against the quota; what is of no use, as killed engines leave it, goes first.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import msgspec
 
+from engine.folders import writer_lives
 from engine.kv.sealed import is_whole, seal
 from engine.target import Target
 from models.failures import Failure
@@ -29,6 +31,7 @@ SPARE_DISK = 512 << 20  # bytes of free disk that are never used for a cache
 CHEAPER_BY = 4  # loading must be so much faster than reading the chat again
 SHORTEST = 256  # tokens; less is read again in a moment
 DAY = 86_400
+WRITTEN_IN = 60  # seconds: what is not done by then was given up
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +75,14 @@ class SavedChats:
         self.quota = quota
 
     def limit(self, quota: int | None) -> None:
-        """Keep to `quota` bytes from the next save on, None: to the default. With 0 what is there is deleted now."""
+        """Keep to `quota` bytes from the next save on, None: to the default. With 0 what is there is deleted now, else
+        what is plainly of no use."""
         self.quota = DEFAULT_QUOTA if quota is None else quota
         if not self.quota:
             self.clear()
+        for path in self._files():
+            if is_left(path):
+                discard(path)
 
     def find(self, chat: str, guard: Guard) -> Record | None:
         """The chat's record, if it was saved under the same circumstances and its file is there."""
@@ -90,18 +97,19 @@ class SavedChats:
     def save(self, chat: str, guard: Guard, target: Target, tokens: Sequence[int], saved_seconds: float) -> Record:
         """Write the target's KV cache, which holds `tokens`, in place of what the chat had."""
         path = self._path(chat, ".kv")
-        partial = path.with_suffix(".part")
+        partial = path.with_suffix(f".{os.getpid()}.part")
         try:
             make_private_folder(self.folder)
             partial.unlink(missing_ok=True)
             target.save(partial, tokens)
             seal(partial)
             size = partial.stat().st_size
-            self._make_room(size, keep=path.stem)
+            record = Record(RECORD_VERSION, guard, list(tokens), size, saved_seconds, time.time())
+            encoded = msgspec.json.encode(record)
+            self._make_room(size + len(encoded), keep=path.stem)
             os.replace(partial, path)
             sync_folder(self.folder)
-            record = Record(RECORD_VERSION, guard, list(tokens), size, saved_seconds, time.time())
-            write_atomically(path.with_suffix(".json"), msgspec.json.encode(record))
+            write_atomically(path.with_suffix(".json"), encoded)
         except OSError as error:
             sentence = f"Chats cannot be saved for fast opening: {self.folder} cannot be written ({error.strerror})."
             raise Failure("cache_unwritable", sentence) from error
@@ -132,16 +140,21 @@ class SavedChats:
             raise
 
     def delete(self, chat: str) -> None:
-        for ending in (".json", ".kv"):
-            discard(self._path(chat, ending))
+        for path in self._files():
+            if stem_of(path) == self._path(chat, "").name:
+                discard(path)
 
     def clear(self) -> int:
         """Delete all; returns how many bytes that freed."""
-        freed = 0
+        before = self.used_bytes
         for path in self._files():
-            freed += path.stat().st_size
             discard(path)
-        return freed
+        return before - self.used_bytes
+
+    @property
+    def used_bytes(self) -> int:
+        """What all files in the folder take together."""
+        return sum(map(bytes_of, self._files()))
 
     def tokens_of_last(self, guard: Guard) -> int:
         """How long the chat is that was saved last under these circumstances: the one likeliest to be opened next.
@@ -159,26 +172,37 @@ class SavedChats:
                 yield path, record
 
     def _make_room(self, size: int, keep: str) -> None:
-        """Delete the least worthy chats until `size` more bytes keep to the quota and leave the disk some room."""
+        """Delete what is of no use, then the least worthy chats, until `size` more bytes beside all other files than
+        those of `keep` keep to the quota and leave the disk some room."""
         if size > self.quota:
             raise Failure("cache_full", f"This chat's {size >> 20:,} MiB exceed the quota of saved chats.")
-        now = time.time()
-        others = [(record.worth(now), path) for path, record in self.records() if path.stem != keep]
-        used = sum(path.with_suffix(".kv").stat().st_size for _, path in others if path.with_suffix(".kv").exists())
-        free = shutil.disk_usage(self.folder).free
-        for _, path in sorted(others):
+        worth = self._worth()
+        for path in self._files():
+            useless = path.suffix in (".kv", ".json") and stem_of(path) not in {keep, *worth}
+            if is_left(path) or (useless and not is_new(path)):
+                discard(path)
+        others = [path for path in self._files() if stem_of(path) != keep]
+        used, free = sum(map(bytes_of, others)), shutil.disk_usage(self.folder).free
+        for stem in sorted(worth.keys() - {keep}, key=worth.__getitem__):
             if used + size <= self.quota and free >= SPARE_DISK:
                 break
-            freed = path.with_suffix(".kv").stat().st_size if path.with_suffix(".kv").exists() else 0
-            used, free = used - freed, free + freed
-            discard(path)
-            discard(path.with_suffix(".kv"))
+            for path in (self.folder / f"{stem}.json", self.folder / f"{stem}.kv"):
+                freed = bytes_of(path)
+                used, free = used - freed, free + freed
+                discard(path)
         if free < SPARE_DISK:
             raise Failure("cache_full", "The disk is nearly full: chats are no longer saved for fast opening.")
+        if used + size > self.quota:  # another engine is writing
+            raise Failure("cache_full", f"This chat's {size >> 20:,} MiB exceed the quota of saved chats.")
+
+    def _worth(self) -> dict[str, float]:
+        """Of the chats that are of use, by the stem of their files."""
+        now = time.time()
+        return {path.stem: record.worth(now) for path, record in self.records() if path.with_suffix(".kv").exists()}
 
     def _files(self) -> list[Path]:
-        endings = (".json", ".kv", ".part")
-        return [path for path in self.folder.iterdir() if path.suffix in endings] if self.folder.is_dir() else []
+        """Also what killed engines left."""
+        return [path for path in self.folder.iterdir() if path.is_file()] if self.folder.is_dir() else []
 
     def _path(self, chat: str, ending: str) -> Path:
         return self.folder / (hashlib.sha256(chat.encode()).hexdigest()[:32] + ending)
@@ -192,6 +216,36 @@ class SavedChats:
             log.warning("the record %s cannot be used: %s", path.name, error)
             return None
         return record if record.version == RECORD_VERSION else None
+
+
+def stem_of(path: Path) -> str:
+    """Of a chat's file, also of one that was being written: `.NAME.json.x7k` and `NAME.1234.part`."""
+    return path.name.lstrip(".").partition(".")[0]
+
+
+def is_left(path: Path) -> bool:
+    """Is it a file that was being written when its engine was killed?"""
+    if path.suffix == ".part":
+        owner = path.name.split(".")[-2]
+        return not (owner.isdigit() and writer_lives(int(owner), path))
+    without_record = path.suffix == ".kv" and not path.with_suffix(".json").exists()
+    return (without_record or path.name.startswith(".")) and not is_new(path)
+
+
+def is_new(path: Path) -> bool:
+    """May another engine be about to write what belongs to it?"""
+    try:
+        return abs(time.time() - path.stat().st_mtime) < WRITTEN_IN
+    except OSError:
+        return False
+
+
+def bytes_of(path: Path) -> int:
+    """0 if it is gone."""
+    try:
+        return path.lstat().st_size
+    except OSError:
+        return 0
 
 
 def discard(path: Path) -> None:

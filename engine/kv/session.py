@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from engine.kv.ladder import ANSWER_ROOM, size_class
-from engine.stop import Stopped
 from engine.target import Target
 from engine.tokens import common_prefix
 from engine.tree import Tree
@@ -25,7 +24,8 @@ class Progress:
 
 
 class Session:
-    """`tokens` is at any time exactly what the target's KV cache holds; it never holds more than `limit`."""
+    """`tokens` is exactly what the target's KV cache holds, also after whatever was stopped or failed; it never holds
+    more than `limit`."""
 
     def __init__(self, target: Target, limit: int | None = None) -> None:
         self.target = target
@@ -41,12 +41,12 @@ class Session:
         reused = self.target.drop_after(min(common_prefix(self.tokens, prompt), len(prompt) - 1))
         self.tokens = list(prompt[:reused])
         yield Progress(reused, reused)
-        self._fit(len(prompt))
         try:
+            self._fit(len(prompt))
             for done in self.target.prefill(prompt[reused:]):
                 self.tokens = list(prompt[: reused + done])
                 yield Progress(reused + done, reused)
-        except Stopped:
+        except BaseException:
             self.tokens = list(prompt[: self.target.size])
             raise
 
@@ -81,35 +81,55 @@ class Session:
             return False
         try:
             self.target.grow(size_class(needed, self.limit))
-        except Failure as failure:
+        except (Failure, MemoryError) as failure:
             log.warning("the KV cache stays at %d tokens: %s", self.target.n_ctx, failure)
             self.limit = self.target.n_ctx
             return False
+        finally:
+            self._agree()
         return True
 
     def run(self, tokens: Sequence[int]) -> None:
         """Run tokens in one pass for the logits of the last; `keep` must follow, if not at once. Raises Stopped."""
-        self.target.run(tokens)
+        try:
+            self.target.run(tokens)
+        except BaseException:
+            self._agree()
+            raise
 
     def keep(self, tokens: Sequence[int], count: int) -> None:
         """Of the tokens that were run, keep the first `count` in the cache and forget the others."""
         if count < len(tokens):
             self.target.drop_after(len(self.tokens) + count)
         self.tokens.extend(tokens[:count])
+        self._agree()
 
     def verify(self, inputs: Sequence[int], draft: Tree) -> None:
         """Run inputs and a draft behind them in one pass (`Target.run_tree`); `accept` must follow. Raises Stopped."""
-        self.target.run_tree(inputs, draft)
+        try:
+            self.target.run_tree(inputs, draft)
+        except BaseException:
+            self._agree()
+            raise
 
     def accept(self, inputs: Sequence[int], draft: Tree, path: Sequence[int]) -> None:
         """Keep the inputs that were just run and the draft's tokens on `path`, and forget all others."""
-        self.target.keep(len(inputs), path)
+        try:
+            self.target.keep(len(inputs), path)
+        except BaseException:
+            self._agree()
+            raise
         self.tokens.extend(inputs)
         self.tokens.extend(draft.tokens[i] for i in path)
 
     def reject(self) -> None:
         """Forget all that was just run, the inputs too."""
         self.target.keep(0)
+        self._agree()
+
+    def _agree(self) -> None:
+        """What failed may have cost more than was new: a model that keeps one state for all tokens loses all."""
+        del self.tokens[self.target.size :]
 
     def forget(self) -> None:
         self.tokens = []

@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 
 from engine.folders import cache_folder
-from engine.measured import machine, speeds
+from engine.measured import machine, quiet, speeds
 from models.files import make_private_folder, write_atomically
 
 log = logging.getLogger("engine.measured.profile")
 
-VERSION = 1
+VERSION = 2  # 1 did not say how quiet it was
 RAM_SECONDS, FLOPS_SECONDS, DISK_SECONDS = 0.8, 0.6, 0.8
 ROUNDS = 2  # spread out in time: another program's moment of work spoils one at most
 
@@ -27,7 +27,8 @@ ROUNDS = 2  # spread out in time: another program's moment of work spoils one at
 class Profile:
     """Bytes, bytes per second, operations per second, counts. Disk speeds are None where nothing could be written.
 
-    `ram_available_bytes` is of the moment when the profile was asked for; everything else is as of `measured_at`."""
+    `ram_available_bytes` is of the moment when the profile was asked for; everything else is as of `measured_at`.
+    `provisional`: other programs computed meanwhile, so that speeds may be too low by any amount."""
 
     ram_total_bytes: int
     ram_available_bytes: int
@@ -44,6 +45,7 @@ class Profile:
     read_bandwidth_by_threads: dict[int, float]
     measured_at: str
     measuring_seconds: float
+    provisional: bool = False
 
     def __post_init__(self) -> None:
         disk = (rate for rate in (self.disk_read_bytes_per_s, self.disk_write_bytes_per_s) if rate is not None)
@@ -64,12 +66,19 @@ class _Stored(msgspec.Struct):
 
 
 def machine_profile(fresh: bool = False) -> Profile:
-    """The kept profile, or a new one (2 s) if there is none of this machine or `fresh` is wished; never fails."""
+    """The kept profile, or a new one (2 s) if there is none of this machine or `fresh` is wished; never fails.
+
+    What was measured beside other programs never replaces what was measured in quiet."""
     path = cache_folder() / "profile.json"
-    kept = None if fresh else kept_profile()
-    if kept:
+    kept = kept_profile()
+    if kept and not fresh:
         return kept
     profile = measure(cache_folder())
+    if kept and profile.provisional:
+        if not kept.provisional:
+            log.warning("Other programs were busy: what was measured of this machine before stays.")
+            return kept
+        profile = best_of(kept, profile)
     try:
         write_atomically(path, msgspec.json.encode(_Stored(VERSION, machine.fingerprint(), profile)))
     except OSError as error:
@@ -107,10 +116,12 @@ def measure(folder: Path) -> Profile:
     counts = speeds.thread_counts(min(cores, machine.usable_cores()))
     size = speeds.array_bytes(cache, memory.available)
     bandwidth, flops = dict.fromkeys(counts, 0.0), 0.0
+    before = quiet.reading()
     for _ in range(ROUNDS):
         found = speeds.read_bandwidth(counts, size, RAM_SECONDS / ROUNDS)
         bandwidth = {count: max(bandwidth[count], found[count]) for count in counts}
         flops = max(flops, speeds.flops_f32(cores, FLOPS_SECONDS / ROUNDS))
+    provisional = not quiet.is_quiet(before, quiet.reading(), computing=True)
     disk_read, disk_write = _disk(folder)
     return Profile(
         ram_total_bytes=memory.total,
@@ -128,6 +139,23 @@ def measure(folder: Path) -> Profile:
         read_bandwidth_by_threads=bandwidth,
         measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
         measuring_seconds=round(time.perf_counter() - started, 3),
+        provisional=provisional,
+    )
+
+
+def best_of(older: Profile, newer: Profile) -> Profile:
+    """Of two provisional ones of the same machine: other programs only ever make a speed lower."""
+    bandwidth = {
+        count: max(speed, older.read_bandwidth_by_threads.get(count, 0.0))
+        for count, speed in newer.read_bandwidth_by_threads.items()
+    }
+    return replace(
+        newer,
+        read_bandwidth_by_threads=bandwidth,
+        read_bandwidth_bytes_per_s=max(bandwidth.values()),
+        flops_f32_per_s=max(older.flops_f32_per_s, newer.flops_f32_per_s),
+        disk_read_bytes_per_s=max(older.disk_read_bytes_per_s or 0, newer.disk_read_bytes_per_s or 0) or None,
+        disk_write_bytes_per_s=max(older.disk_write_bytes_per_s or 0, newer.disk_write_bytes_per_s or 0) or None,
     )
 
 

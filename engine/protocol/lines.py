@@ -55,12 +55,14 @@ def _decode(line: bytes, types: dict[str, type[T]]) -> T:
     if not isinstance(fields, dict):
         raise ProtocolError("a message must be a JSON object")
     id = fields.get("id")
-    id = id if isinstance(id, int) else 0
+    id = id if type(id) is int else 0  # not True, which is one too
     if fields.get("v") != VERSION:
-        raise ProtocolError(f"this engine speaks protocol version {VERSION}, the message says {fields.get('v')!r}", id)
+        raise ProtocolError(
+            f"this engine speaks protocol version {VERSION}, the message says {fields.get('v')!r:.80}", id
+        )
     cls = types.get(fields["type"]) if isinstance(fields.get("type"), str) else None
     if cls is None:
-        raise ProtocolError(f"there is no message of type {fields.get('type')!r}", id)
+        raise ProtocolError(f"there is no message of type {fields.get('type')!r:.80}", id)
     try:
         return msgspec.convert(fields, cls)
     except msgspec.ValidationError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from engine.jobs import Jobs
-from engine.protocol import Generate, Message, Prepare, Unload
+from engine.protocol import Generate, Message, Prepare, Shutdown, Unload
 from engine.stop import StopFlag
 
 
@@ -71,6 +71,28 @@ def test_prepare_gives_way_to_anything():
     queue.take()
     assert not stop.is_set()
     queue.put(Generate(3, MESSAGES))
+    assert stop.is_set()
+
+
+def test_shutdown_ends_idle_work():
+    queue, stop = jobs()
+    assert queue.take(patience=0.01) is None
+    queue.cancel_all()
+    queue.put(Shutdown(0))
+    assert stop.is_set()
+
+
+def test_cancelled_twice_and_after_its_end():
+    queue, stop = jobs()
+    queue.put(Generate(1, MESSAGES))
+    queue.put(Unload(2))
+    assert queue.cancel(2)
+    assert queue.cancel(2)
+    assert taken_id(queue) == 1
+    queue.finish(1)
+    assert not queue.cancel(1)
+    assert not stop.is_set()
+    assert taken_id(queue) == 2
     assert stop.is_set()
 
 

@@ -29,8 +29,15 @@ def test_it_ends_with_its_iterator():
     assert len(children()) == before
 
 
-def test_a_model_that_cannot_be_timed_is_given_up(tmp_path):
+def test_a_model_that_cannot_be_timed_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.rival.RETRY_AFTER", 0.0)
     rival = Rival(tmp_path / "none.gguf", "ik", 2, "f16")
     for _ in range(MOST_ATTEMPTS):
         assert [*rival.measure()]
+    assert [*rival.measure()] == []
+
+
+def test_idle_time_that_goes_on_is_not_filled_with_it(tmp_path):
+    rival = Rival(tmp_path / "none.gguf", "ik", 2, "f16")
+    assert [*rival.measure()]
     assert [*rival.measure()] == []

@@ -17,6 +17,7 @@ from app.folders import Folders
 from app.library.kept_files import delete_files, kinds, measured
 from app.settings_view.kept_page import KeptPage
 from app.wiring import Chickadee
+from engine.kv.saved import SavedChats
 from models.folders import CACHE_DIR_VARIABLE
 
 Ask = Callable[[Chickadee, str], None]
@@ -51,6 +52,16 @@ def test_every_kind_has_its_files_and_nothing_is_counted_twice(folders: Folders,
         "chats": (2, 1024), "saved": (1, 3_000_000), "models": (1, 77), "measurements": (1, 2), "logs": (1, 10),
         "settings": (0, 0),
     }  # fmt: skip
+
+
+def test_what_is_saved_of_chats_is_as_large_as_the_engine_counts_it(folders: Folders, cache: Path) -> None:
+    for name in ("b.json", "b.kv", "c.77.part", ".c.json.k2x_9"):
+        (cache / "chats" / name).write_bytes(bytes(500))
+    saved = measured(kinds(folders, cache))["saved"]
+    assert saved == (5, 3_002_000)
+    assert SavedChats(cache / "chats").used_bytes == saved[1]
+    (cache / "moving-77-x7").write_bytes(bytes(30))  # a cache on its way to a larger one
+    assert measured(kinds(folders, cache))["saved"] == (6, 3_002_030)
 
 
 def test_every_folder_of_the_cache_that_the_engine_names_is_listed(folders: Folders, cache: Path) -> None:

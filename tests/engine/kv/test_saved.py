@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -121,13 +123,14 @@ def test_files_are_private_and_nothing_temporary_stays(tmp_path):
 
 
 def test_the_quota_drops_what_is_worth_least(tmp_path, monkeypatch):
-    chats = SavedChats(tmp_path, quota=924)
+    chats = SavedChats(tmp_path)
     for age, name in enumerate(("new", "old", "oldest")):
         monkeypatch.setattr(time, "time", lambda age=age: 1e9 - age * saved.DAY)
         target = FakeTarget()
         list(target.prefill(PROMPT[:300]))
         chats.save(name, GUARD, target, PROMPT[:300], 10.0)
     monkeypatch.setattr(time, "time", lambda: 1e9)
+    chats.quota = chats.used_bytes * 5 // 6
     list(target.prefill(PROMPT[300:]))
     chats.save("now", GUARD, target, PROMPT, 10.0)
     assert [name for name in ("new", "old", "oldest", "now") if chats.find(name, GUARD)] == ["new", "now"]
@@ -157,7 +160,7 @@ def test_a_chat_larger_than_the_quota_is_refused_and_others_stay(tmp_path):
 def test_a_lower_quota_evicts_at_the_next_save(tmp_path):
     save(tmp_path, "a")
     chat = memory(tmp_path)
-    chat.saved.limit(SavedChats(tmp_path)._path("a", ".kv").stat().st_size * 3 // 2)
+    chat.saved.limit(chat.saved.used_bytes * 3 // 2)
     assert chat.saved.find("a", GUARD)
     read(chat, "b", PROMPT)
     assert chat.save(FAST)
@@ -174,6 +177,96 @@ def test_a_quota_of_nothing_keeps_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
     chat.saved.limit(None)
     assert chat.save(FAST)
+
+
+def left_behind(folder: Path, name: str, size: int = 1000, age: float = 3600) -> Path:
+    """A file as a killed engine leaves it."""
+    path = folder / name
+    path.write_bytes(b"x" * size)
+    os.utime(path, (time.time() - age, time.time() - age))
+    return path
+
+
+def test_what_killed_engines_left_is_counted_and_goes_first(tmp_path):
+    save(tmp_path, "a")
+    chat = memory(tmp_path)
+    useful = chat.saved.used_bytes
+    digest = SavedChats(tmp_path)._path("z", "").name
+    left = [
+        left_behind(tmp_path, f"{digest}.kv"),
+        left_behind(tmp_path, f"{'0' * 32}.kv"),
+        left_behind(tmp_path, f"{'0' * 32}.json"),
+        left_behind(tmp_path, f"{digest}.part"),
+        left_behind(tmp_path, f"{digest}.99999999.part"),
+        left_behind(tmp_path, f"{digest}.{os.getpid()}.part", age=10 * 365 * saved.DAY),  # its number is ours today
+        left_behind(tmp_path, f".{digest}.json.k2x_9"),
+    ]
+    assert chat.saved.used_bytes == useful + 7000
+    chat.saved.quota = 2 * useful + 100
+    read(chat, "b", PROMPT)
+    assert chat.save(FAST)
+    assert not any(path.exists() for path in left)
+    assert [name for name in ("a", "b") if chat.saved.find(name, GUARD)] == ["a", "b"]
+
+
+def test_what_another_engine_is_writing_stays_and_counts(tmp_path):
+    save(tmp_path, "a")
+    chat = memory(tmp_path)
+    useful = chat.saved.used_bytes
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
+        writing = tmp_path / f"{'1' * 32}.{other.pid}.part"
+        writing.write_bytes(b"x" * 5000)
+        chat.saved.quota = useful + 5500
+        read(chat, "b", PROMPT)
+        assert chat.save(FAST)
+        assert writing.exists()
+        assert chat.saved.find("a", GUARD) is None  # no room for three
+        assert chat.saved.used_bytes <= chat.saved.quota
+        other.communicate(b"\n")
+    chat.saved.limit(chat.saved.quota)
+    assert not writing.exists()
+
+
+def test_a_file_that_is_as_large_as_the_quota_is_not_forced_in(tmp_path):
+    chat = memory(tmp_path)
+    (tmp_path / f"{'1' * 32}.{os.getpid()}.part").write_bytes(b"x" * 5000)
+    chat.saved.quota = 5100
+    read(chat, "b", PROMPT)
+    with pytest.raises(Failure, match="quota"):
+        chat.save(FAST)
+    assert [path.suffix for path in tmp_path.iterdir()] == [".part"]
+
+
+def test_an_engine_killed_while_it_writes(tmp_path):
+    """The real thing: a process that dies in the middle, and the next engine's load."""
+    code = """
+import os, sys
+from pathlib import Path
+from tests.engine.kv.test_saved import *
+class Dying(FakeTarget):
+    def save(self, path, tokens):
+        super().save(path, tokens)
+        os._exit(9)
+target = Dying()
+list(target.prefill(PROMPT))
+SavedChats(Path(sys.argv[1])).save("a", GUARD, target, PROMPT, 1.0)
+"""
+    assert subprocess.run([sys.executable, "-c", code, str(tmp_path)]).returncode == 9
+    (left,) = tmp_path.iterdir()
+    assert left.suffix == ".part"
+    assert SavedChats(tmp_path).used_bytes == left.stat().st_size > 0
+    SavedChats(tmp_path).limit(None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_deleting_a_chat_deletes_also_what_was_being_written_of_it(tmp_path):
+    save(tmp_path, "a")
+    digest = SavedChats(tmp_path)._path("b", "").name
+    for name in (f"{digest}.kv", f"{digest}.77.part", f".{digest}.json.k2x_9"):
+        left_behind(tmp_path, name, age=0)
+    SavedChats(tmp_path).delete("b")
+    assert len(list(tmp_path.iterdir())) == 2
+    assert SavedChats(tmp_path).find("a", GUARD)
 
 
 def test_a_nearly_full_disk(tmp_path, monkeypatch):
