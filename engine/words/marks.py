@@ -2,9 +2,9 @@
 
 What a user pastes must not be able to end his turn and begin another one: the text of a control token is that token
 only where the template wrote it. So the characters that such texts begin and end with are replaced in messages by
-others, one by one, before the template sees them. Whatever it cuts out, turns round or puts together, each of them still
-shows where it came from, and afterwards it becomes again what it was. Nothing can be damaged, as there is nothing to
-find but single characters. Knows no template and no tokens.
+others, one by one, before the template sees them. Whatever it cuts out, turns round or puts together, each one shows
+where it came from, and afterwards it becomes again what it was. Nothing can be damaged, as there is nothing to find but
+single characters. Knows no template and no tokens.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from itertools import chain, repeat
 ENDS = "<>[]◁▷"
 # What templates look for in answers: not replaced where it is no control token, or they would not find it.
 TAG = re.compile(r"[<\[◁][^<>\[\]◁▷\s\"'{}]{1,64}[>\]▷]")
-PRIVATE = (range(0xE000, 0xF900), range(0xF0000, 0xFFFFE), range(0x100000, 0x10FFFE))  # characters without a meaning
+PRIVATE = range(0xE000, 0xF900)  # characters without a meaning
 
 
 class Marks:
@@ -26,13 +26,13 @@ class Marks:
 
     def __init__(self, taken: Sequence[str], visible: Iterable[str] = (), odd: Collection[str] = ()) -> None:
         self._visible = frozenset(visible) - set(odd)
-        free = (mark for mark in map(chr, chain(*PRIVATE)) if not any(mark in text for text in taken))
+        free = (mark for mark in map(chr, PRIVATE) if not any(mark in text for text in taken))
         # Where all are taken, a text comes out changed, but as a message's all the same.
-        marks = dict(zip(sorted({*ENDS, *chain(*odd)}), chain(free, repeat(chr(PRIVATE[0][0]))), strict=False))
+        marks = dict(zip(sorted({*ENDS, *chain(*odd)}), chain(free, repeat(chr(PRIVATE[0]))), strict=False))
         self._marks, self._plain = str.maketrans(marks), {mark: char for char, mark in marks.items()}
         self._marked = re.compile(f"[{''.join(self._plain)}]")
         texts = sorted({*odd, *self._visible}, key=len, reverse=True)
-        self._special = re.compile("|".join([*map(re.escape, texts), f"[{re.escape(ENDS)}]+"]))
+        self._special = re.compile("|".join([*map(re.escape, texts), f"[{re.escape(ENDS)}]"]))
 
     def mark(self, content: str) -> str:
         return self._special.sub(lambda found: self._replaced(found[0]), content)
@@ -53,14 +53,22 @@ def tags(source: str) -> set[str]:
 def runs(marked: str, plain: str, controls: Iterable[str]) -> list[tuple[str, bool]]:
     """`plain` in parts, and of each: are the texts of `controls` in it control tokens? `marked` is the same text before
     `unmark`: one that has a character of a message in it is none, and parts are only cut beside those that are."""
+    said, real = bytearray(len(plain)), list[tuple[int, int]]()  # 1 where a message says a control token's text
     spans = list(_spans(plain, controls))
-    said = [(start, end) for start, end in spans if marked[start:end] != plain[start:end]]
-    if not said:
+    for start, end in spans:
+        if marked[start:end] != plain[start:end]:
+            said[start:end] = b"\1" * (end - start)
+    if 1 not in said:
         return [(plain, True)]
+    taken = said.copy()
+    for start, end in spans:
+        if 1 not in taken[start:end]:
+            taken[start:end] = b"\1" * (end - start)
+            real.append((start, end))
     parts: list[tuple[str, bool]] = []
-    done = begun = 0  # up to where there are parts; where the next one begins that is special
-    for start, end in [*_real(spans, said), (len(plain), len(plain))]:
-        if any(start_said < start and end_said > done for start_said, end_said in said):
+    begun = done = 0  # where the next part with control tokens begins, and the end of the last of them
+    for start, end in [*sorted(real), (len(plain), len(plain))]:
+        if said.find(1, done, start) >= 0:
             parts += [(plain[begun:done], True), (plain[done:start], False)]
             begun = start
         done = end
@@ -75,13 +83,3 @@ def _spans(text: str, controls: Iterable[str]) -> Iterator[tuple[int, int]]:
         while at >= 0:
             yield at, at + len(control)
             at = text.find(control, at + 1)
-
-
-def _real(spans: Iterable[tuple[int, int]], said: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Those that no other one and nothing of a message overlaps, in their order in the text."""
-    taken, real = list(said), []
-    for start, end in spans:
-        if all(end <= other_start or start >= other_end for other_start, other_end in taken):
-            taken.append((start, end))
-            real.append((start, end))
-    return sorted(real)
