@@ -281,6 +281,9 @@ class Conversation:
         except Failure as failure:
             print(f"chickadee: {failure}", file=sys.stderr)
             return
+        except Stopped:  # before there was an answer: while the template or the tokens of a long text were worked out
+            print("(stopped)")
+            return
         if answered is None:
             return
         self.last = answered.end

@@ -48,6 +48,7 @@ from engine.pulse import Pulses
 from engine.stop import StopFlag, Stopped
 from engine.thoughts import opened_thought, with_opening
 from engine.words.continuing import continued_prompt
+from engine.words.counter import counted
 from engine.words.turns import TooLong, turns_to_forget, without_oldest
 from models.failures import Failure
 from models.header import read_header
@@ -62,6 +63,7 @@ class Engine:
         self.stop = StopFlag()
         self._chat: LoadedModel | None = None
         self._counting = threading.Lock()  # a model is not freed while its vocabulary is in use
+        self._leaving = StopFlag()  # it is to be freed: who counts stops
         self._saved = SavedChats(cache_folder() / "chats")
         self._crashes = CrashWatch()
         self.pulses = Pulses()
@@ -121,7 +123,9 @@ class Engine:
         chat, self._chat = self._chat, None
         self._last_tokens = []
         if chat:
+            self._leaving.set()
             with self._counting:
+                self._leaving.clear()
                 chat.close()
 
     def generate(self, request: Generate) -> Iterator[Event]:
@@ -157,15 +161,25 @@ class Engine:
     def _prompt(self, request: Generate, messages: Sequence[Message]) -> list[int]:
         template = self._loaded().template
         if request.continue_last:
-            return continued_prompt(template, messages, self._last_tokens)
-        return template.tokens(messages)
+            return continued_prompt(template, messages, self._last_tokens, self._most, self.stop.is_set)
+        return template.tokens(messages, False, self._most, self.stop.is_set)
+
+    @property
+    def _most(self) -> int:
+        """Tokens of a chat that are counted; more would fit no context of this model."""
+        info = self._loaded().info
+        return max(info.n_ctx, info.n_ctx_train)
 
     def _too_long(self, messages: Sequence[Message], tokens: int) -> TooLong:
         """What to say and to offer when `messages` need more tokens than the context holds."""
         info = self._loaded().info
-        sentence = f"This chat needs {tokens:,} tokens, the context holds {info.n_ctx:,}."
+        needed = f"more than {self._most:,}" if tokens > self._most else f"{tokens:,}"
+        sentence = f"This chat needs {needed} tokens, the context holds {info.n_ctx:,}."
         remedies = []
-        turns = turns_to_forget(messages, info.n_ctx, self.count_tokens)
+        template, stopped = self._loaded().template, self.stop.is_set
+        turns = turns_to_forget(
+            messages, info.n_ctx, lambda some: len(template.tokens(some, most=info.n_ctx, stopped=stopped))
+        )
         if turns:
             remedies.append(Remedy("forget_turns", turns=turns))
             sentence += f" Forget the oldest {turns} turns," if turns > 1 else " Forget the oldest turn,"
@@ -201,30 +215,27 @@ class Engine:
 
     def prepare(self, request: Prepare) -> Iterator[Event]:
         """Read what is certain of the next prompt; the last event is Prepared, also when it was stopped."""
-        chat = self._loaded()
-        prompt = chat.template.certain_tokens(request.messages)[: chat.info.n_ctx - 1]
-        chat.memory.open(request.chat, prompt)
-        if not chat.session.holds(prompt):
-            started = time.perf_counter()
-            with contextlib.suppress(Stopped):  # an outcome like another: what was read stays
+        chat, room = self._loaded(), self._loaded().info.n_ctx - 1
+        prompt: list[int] = []
+        with contextlib.suppress(Stopped):  # an outcome like another: what was read stays
+            prompt = chat.template.certain_tokens(request.messages, room, self.stop.is_set)[:room]
+            chat.memory.open(request.chat, prompt)
+            if not chat.session.holds(prompt):
+                started = time.perf_counter()
                 for progress in chat.session.read(prompt):
                     yield PrefillProgress(request.id, progress.done, len(prompt), progress.reused)
                 chat.memory.has_read(len(prompt) - progress.reused, time.perf_counter() - started)
         yield Prepared(request.id, len(prompt), len(chat.session.tokens))
 
     def count(self, request: Count) -> Counted:
-        """May be called from another thread at any time. Raises Failure without a model."""
-        texts = []
-        for text in request.texts:
-            with self._counting:
-                texts.append(self._loaded().template.vocabulary.count(text))
-        with self._counting:
-            prompt = self.count_tokens(request.messages) if request.messages else 0
-        return Counted(request.id, tuple(texts), prompt)
-
-    def count_tokens(self, messages: Sequence[Message]) -> int:
-        """Prompt tokens that these messages need."""
-        return len(self._loaded().template.tokens(messages))
+        """May be called from another thread at any time. Raises Failure without a model, also when it is unloaded or
+        another one loaded meanwhile."""
+        with self._counting, contextlib.suppress(Stopped):
+            template, stopped = self._loaded().template, self._leaving.is_set
+            texts = tuple(counted(template.vocabulary.counted(text), stopped) for text in request.texts)
+            prompt = len(template.tokens(request.messages, stopped=stopped)) if request.messages else 0
+            return Counted(request.id, texts, prompt)
+        raise no_model()
 
     def status(self, id: int) -> StatusReport:
         chat = self._chat
@@ -296,5 +307,9 @@ class Engine:
 
     def _loaded(self) -> LoadedModel:
         if self._chat is None:
-            raise Failure("no_model", "No model is loaded. Choose a model first.")
+            raise no_model()
         return self._chat
+
+
+def no_model() -> Failure:
+    return Failure("no_model", "No model is loaded. Choose a model first.")

@@ -85,6 +85,7 @@ class LoadedModel:
     def close(self) -> None:
         if self.draft:
             self.draft.close()
+        self.template.close()
         self.target.close()
         self.model.close()
 
@@ -127,7 +128,7 @@ class Loader:
 
     def _wire(self, model: CModel, draft: DraftModel | None) -> LoadedModel:
         library, plan = self.library, self.plan
-        template = ChatTemplate(model.template, model.vocabulary)
+        template = ChatTemplate(model.template, model.vocabulary, self.stop.is_set)
         identity = file_identity(model.path, model.header.data_offset)
         mode = kv_mode_of(self.request)
         words = mode.words + words_of(self.request.flash_attention)

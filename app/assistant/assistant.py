@@ -257,7 +257,11 @@ class Assistant:
     def _take_failure(self, event: protocol.Failed) -> None:
         log.warning("request %d failed: %s %s %s", event.id, event.code, event.message, event.detail)
         if event.id == self._generate and self._active:
-            self._release().fail(event.message, event.detail, remedies=event.remedies)
+            conversation = self._release()
+            if event.code == "cancelled":  # stopped before there was anything of the answer
+                conversation.fail("", reason="cancelled")
+            else:
+                conversation.fail(event.message, event.detail, remedies=event.remedies)
             self._next()
         elif event.id == self._read_ahead.id:
             self._set(ahead=None)  # nobody asked for it; the next message tells what is wrong

@@ -3617,6 +3617,11 @@
     <translation>此对话需要 {1} 个 token，上下文只能容纳 {2} 个。</translation>
   </message>
   <message>
+    <location filename="../../engine/engine.py"/>
+    <source>more than {1}</source>
+    <translation>超过 {1}</translation>
+  </message>
+  <message>
     <location filename="../../engine/exits.py"/>
     <source>What was found cannot be kept in {1}: {2}.</source>
     <translation>测得的结果无法保存到 {1}：{2}。</translation>
@@ -3933,8 +3938,23 @@
   </message>
   <message>
     <location filename="../../engine/words/template.py"/>
-    <source>The model's chat template refuses this chat: {1}.</source>
-    <translation>该模型的对话模板拒绝此对话：{1}。</translation>
+    <source>The model's chat template makes nothing of this chat. Choose another model.</source>
+    <translation>该模型的对话模板没有为此对话生成任何内容。请选择其他模型。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/words/template.py"/>
+    <source>The model's chat template refuses this chat: {1}. Try a new chat or another model.</source>
+    <translation>该模型的对话模板拒绝此对话：{1}。请尝试新对话或其他模型。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/words/template.py"/>
+    <source>The model's chat template takes too much time or memory. Choose another model.</source>
+    <translation>该模型的对话模板占用过多时间或内存。请选择其他模型。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/words/template.py"/>
+    <source>The model's vocabulary has no tokens for this chat. Choose another model.</source>
+    <translation>该模型的词表没有可用于此对话的 token。请选择其他模型。</translation>
   </message>
   <message>
     <location filename="../../models/added.py"/>

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import ctypes
-from functools import lru_cache
+import re
+from collections.abc import Iterator
+from functools import cached_property, lru_cache
+from itertools import chain
 from typing import Any
 
 from engine.thoughts import SHOWN
+
+PIECE = 32_768  # characters that are tokenized at once: 20 to 50 ms
+NEAR = 2_048  # characters before the end of a piece, among which a place to cut is looked for first
+# Where every tokenizer begins anew: it makes words of letters, with the blank before them and nothing behind.
+LETTER = r"[^\W\d_]"
+CUTS = re.compile(f"(?<={LETTER})(?=[ ，。、]{LETTER})|(?<=\\S\n)(?={LETTER})")
+BLANKS = re.compile(f"(?<={LETTER})(?= {LETTER})")
 
 
 class CVocabulary:
@@ -18,8 +28,46 @@ class CVocabulary:
         self.n_tokens: int = self.lib.llama_vocab_n_tokens(pointer)
         self.adds_bos: bool = self.lib.llama_vocab_get_add_bos(pointer)
         self._pieces = lru_cache(maxsize=65_536)(self._piece)
+        self._controls = lru_cache(maxsize=65_536)(self._is_control)
 
     def tokenize(self, text: str, special: bool, add_bos: bool = False) -> list[int]:
+        return list(chain.from_iterable(self.tokenized(text, special, add_bos)))
+
+    def tokenized(self, text: str, special: bool, add_bos: bool = False) -> Iterator[list[int]]:
+        """What `tokenize` gives, piece by piece, so that whoever reads a book can be stopped."""
+        for piece in self._cut(text):
+            yield self._tokenize(piece, special, add_bos)
+            add_bos = False
+
+    def _cut(self, text: str) -> Iterator[str]:
+        """The text in pieces whose tokens are together those of the text.
+
+        They begin with a blank before a word (or a mark or a new line, where a word ends or begins too), which no token
+        reaches across. A vocabulary that puts a blank before every text does so before each piece: it is left out then.
+        """
+        begun = 0
+        while len(text) - begun > PIECE:
+            near = begun + PIECE - NEAR
+            cut = max((found.start() for found in self._cuts.finditer(text, near, near + NEAR)), default=0)
+            if not cut:
+                later = self._cuts.search(text, near)
+                if later is None:
+                    break
+                cut = later.start()
+            yield text[begun:cut]
+            begun = cut + self._puts_blank
+        yield text[begun:]
+
+    @cached_property
+    def _puts_blank(self) -> bool:
+        tokens = self._tokenize("a", False, False)
+        return bool(tokens) and self._render(tokens[0], special=False).startswith(b" ")
+
+    @property
+    def _cuts(self) -> re.Pattern[str]:
+        return BLANKS if self._puts_blank else CUTS
+
+    def _tokenize(self, text: str, special: bool, add_bos: bool) -> list[int]:
         raw = text.encode("utf-8", errors="replace")
         size = len(raw) + 8
         while True:
@@ -29,10 +77,11 @@ class CVocabulary:
                 return list(tokens[:count])
             size = -count
 
-    def count(self, text: str) -> int:
-        """How many tokens `tokenize` makes of plain text, without making them."""
-        raw = text.encode("utf-8", errors="replace")
-        return abs(int(self.lib.llama_tokenize(self.pointer, raw, len(raw), None, 0, False, False)))
+    def counted(self, text: str) -> Iterator[int]:
+        """How many tokens `tokenized` makes of plain text, piece by piece, without making them."""
+        for piece in self._cut(text):
+            raw = piece.encode("utf-8", errors="replace")
+            yield abs(int(self.lib.llama_tokenize(self.pointer, raw, len(raw), None, 0, False, False)))
 
     def piece(self, token: int) -> bytes:
         return self._pieces(token)
@@ -60,6 +109,9 @@ class CVocabulary:
         return bool(self.lib.llama_vocab_is_eog(self.pointer, token))
 
     def is_control(self, token: int) -> bool:
+        return self._controls(token)
+
+    def _is_control(self, token: int) -> bool:
         return bool(self.lib.llama_vocab_is_control(self.pointer, token))
 
     @property

@@ -11,17 +11,24 @@ from collections.abc import Callable, Sequence
 
 from engine.protocol import Message
 from engine.thoughts import opened_thought
-from engine.words.template import ChatTemplate
+from engine.words.template import ChatTemplate, never
 from models.failures import Failure
 
 
-def continued_prompt(template: ChatTemplate, messages: Sequence[Message], known: Sequence[int]) -> list[int]:
-    """Tokens of `messages` with the last one, an answer, left open. `known`: tokens of the last prompt and its answer.
+def continued_prompt(
+    template: ChatTemplate,
+    messages: Sequence[Message],
+    known: Sequence[int],
+    most: int | None = None,
+    stopped: Callable[[], bool] = never,
+) -> list[int]:
+    """Tokens of `messages` with the last one, an answer, left open. `known`: tokens of the last prompt and its answer;
+    `most` and `stopped` as for `ChatTemplate.tokens`.
 
-    Raises Failure if the last message is no answer."""
+    Raises Failure if the last message is no answer, and what `tokens` raises."""
     if len(messages) < 2 or messages[-1].role != "assistant":
         raise Failure("nothing_to_continue", "There is no answer to continue: send a message first.")
-    asked = template.tokens(messages[:-1])
+    asked = template.tokens(messages[:-1], False, most, stopped)
     opening = opened_thought(asked, template.vocabulary.text)
     text = messages[-1].content.removeprefix(opening)
     if list(known[: len(asked)]) == asked:
@@ -30,7 +37,7 @@ def continued_prompt(template: ChatTemplate, messages: Sequence[Message], known:
             return asked + spelled
     if opening:  # the template would take the thought out again, or open it twice
         return asked + template.vocabulary.tokenize(text, special=False)
-    return template.tokens(messages, open_end=True)
+    return template.tokens(messages, True, most, stopped)
 
 
 def spelling(tokens: Sequence[int], text: bytes, piece: Callable[[int], bytes]) -> list[int] | None:

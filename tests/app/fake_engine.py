@@ -1,12 +1,12 @@
 """A scripted engine: speaks the protocol over stdin and stdout and does what the last message's words ask for.
 
 slow: text for ever, until cancelled · read: prompt progress first · die: some text, then SIGKILL · nonsense: broken
-lines between the text · refuse: a failure · many: hundred paragraphs · long: too long with remedies, unless the oldest
-turns are forgotten or the context is larger · full: text until the context is full · hang: some text, then deaf to
-Cancel · else: an echo. A model path with "missing" in it fails to load, one with "slowload" loads when the file `go`
-beside it appears, one with "crash" ends the process, a file with "other" in its name asks for a new process first.
-Every Load, Prepare and Generate is noted in `requests.log` beside the model; a Prepare of a chat with "read" in it
-goes on until another request comes. Count takes four characters for a token.
+lines between the text · refuse: a failure · early: nothing until Cancel, then a failure · many: hundred paragraphs ·
+long: too long with remedies, unless the oldest turns are forgotten or the context is larger · full: text until the
+context is full · hang: some text, then deaf to Cancel · else: an echo. A model path with "missing" in it fails to load,
+one with "slowload" loads when the file `go` beside it appears, one with "crash" ends the process, a file with "other"
+in its name asks for a new process first. Every Load, Prepare and Generate is noted in `requests.log` beside the model;
+a Prepare of a chat with "read" in it goes on until another request comes. Count takes four characters for a token.
 """
 
 from __future__ import annotations
@@ -109,6 +109,11 @@ def too_long(request: p.Generate, model: p.ModelInfo) -> None:
 
 def generate(request: p.Generate, model: p.ModelInfo) -> None:
     words = next(message.content for message in reversed(request.messages) if message.role == "user")
+    if "early" in words:
+        while request.id not in CANCELLED:
+            time.sleep(0.01)
+        say(p.Failed(request.id, "cancelled", "Stopped."))
+        return
     say(p.PrefillProgress(request.id, 0, 3000, 0))
     if "read" in words:
         for done in (1000, 1200):

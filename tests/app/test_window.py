@@ -154,6 +154,14 @@ def test_delete_and_undo(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     assert last_text(chickadee) == "echo: first"
 
 
+def test_stop_before_the_prompt_is_made(chickadee: Chickadee, ask: Ask, qtbot: QtBot, folders: Folders) -> None:
+    ask(chickadee, "early")
+    qtbot.waitUntil(lambda: chickadee.assistant.active is not None, timeout=SECONDS)
+    chickadee.stop_answer()
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    assert [row[2] for row in stored(folders)][-1] == "cancelled"
+
+
 def test_deleting_a_chat_stops_its_answer(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     ask(chickadee, "slow")
     qtbot.waitUntil(lambda: "word5" in last_text(chickadee), timeout=SECONDS)

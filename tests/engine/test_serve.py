@@ -47,6 +47,7 @@ from engine.protocol import (
 )
 from engine.serve import NICE
 from models.default import default_model
+from tests.engine.words.hostile import ENDLESS, default_model_with
 
 
 class Pipe:
@@ -229,8 +230,27 @@ def test_prepare_gives_way_to_generate(pipe):
     pipe.send(Prepare(2, history), Generate(3, (Message("user", "hi"),), max_tokens=2))
     prepared = pipe.end(2)
     assert isinstance(prepared, Prepared)
-    assert prepared.cached_tokens < prepared.prompt_tokens
+    assert prepared.cached_tokens < max(1, prepared.prompt_tokens)  # 0: it gave way before it had made any
     assert isinstance(pipe.end(3), Finished)
+
+
+def test_cancel_ends_a_template_without_end(pipe, tmp_path):
+    hostile = default_model_with(ENDLESS["nested loops"], tmp_path / "hostile.gguf")
+    pipe.send(Load(1, str(hostile), n_ctx=512))
+    loaded = pipe.end(1)
+    assert isinstance(loaded, Loaded)
+    assert loaded.model.template == "model"
+    pipe.send(Generate(2, MESSAGES), Cancel(3, 2))
+    failed = pipe.end(2)
+    assert isinstance(failed, Failed)
+    assert failed.code == "cancelled"
+    pipe.send(Prepare(4, MESSAGES, "a"), Cancel(5, 4))
+    assert isinstance(pipe.end(4), Prepared)
+    pipe.send(Count(6, (), MESSAGES), Unload(7))  # nor does a count keep unloading waiting
+    ended = {type(pipe.event()) for _ in range(3)}
+    assert Unloaded in ended
+    pipe.send(Shutdown(8))
+    assert pipe.process.wait(20) == 0
 
 
 def test_it_ends_with_its_stdin_even_in_the_middle_of_an_answer(pipe):

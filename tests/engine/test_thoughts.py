@@ -8,7 +8,6 @@ from engine.engine import Engine
 from engine.protocol import Event, Message, PrefillProgress, Text
 from engine.thoughts import opened_thought, with_opening
 from engine.words.continuing import continued_prompt
-from engine.words.jinja import compiled
 from engine.words.template import CHATML
 from tests.engine.asking import ask
 
@@ -38,7 +37,7 @@ def test_the_mark_stands_before_the_first_text() -> None:
 def test_an_answer_that_begins_inside_a_thought_says_so(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     template = engine._loaded().template
     opening = CHATML.replace("<|im_start|>assistant\n", "<|im_start|>assistant\n<think>\n")
-    monkeypatch.setattr(template, "_template", compiled(opening))
+    monkeypatch.setattr(template, "_source", opening)
     begun, _ = ask(engine, QUESTION, max_tokens=4)
     assert begun.startswith("<think>\n")
     assert begun.count("<think>") == 1

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from engine.protocol import Message
+from engine.protocol import Generate, Message, Prepare, Prepared
+from engine.stop import Stopped
 from engine.words.template import CHATML_STOPS, ChatTemplate, alternating
+from engine.words.turns import TooLong
 from models.failures import Failure
 from tests.engine.asking import QUESTION
+from tests.engine.words.hostile import DAMAGED, ENDLESS, REFUSING
 
 
 def test_control_tokens_in_a_message_are_plain_text(engine):
@@ -61,6 +64,73 @@ def test_a_template_cannot_reach_python(engine):
     template = ChatTemplate("{{ messages.__class__.__mro__ }}", engine._loaded().model.vocabulary)
     with pytest.raises(Failure):
         template.tokens([Message("user", "hi")])
+
+
+@pytest.mark.parametrize("name", REFUSING)
+def test_what_a_template_raises_is_a_sentence(engine, name):
+    template = ChatTemplate(REFUSING[name], engine._loaded().model.vocabulary)
+    with pytest.raises(Failure, match=r"chat template refuses this chat: .*another model") as caught:
+        template.tokens([Message("user", "hi")])
+    assert caught.value.code == "template"
+    template.close()
+
+
+def test_a_template_without_end_is_a_sentence(engine):
+    template = ChatTemplate(ENDLESS["a long text"], engine._loaded().model.vocabulary)
+    with pytest.raises(Failure, match="too much time or memory"):
+        template.tokens([Message("user", "hi")])
+    template.close()
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_what_cannot_be_compiled_falls_back_to_chatml(engine, name):
+    template = ChatTemplate(DAMAGED[name], engine._loaded().model.vocabulary)
+    assert template.kind == "chatml"
+    assert "damaged (" in template.notes[0]
+    assert template.tokens([Message("user", "hi")])
+    template.close()
+
+
+@pytest.mark.parametrize("source", ["{% if false %}x{% endif %}", "{# nothing #}"])
+def test_an_empty_prompt_is_a_sentence(engine, source):
+    template = ChatTemplate(source, engine._loaded().model.vocabulary)
+    with pytest.raises(Failure, match="makes nothing of this chat"):
+        template.tokens([Message("user", "hi")])
+    template.close()
+
+
+def test_tokens_that_the_vocabulary_lacks_are_a_sentence(engine, monkeypatch):
+    vocabulary = engine._loaded().model.vocabulary
+    monkeypatch.setattr(vocabulary, "n_tokens", 2)  # as of a file whose tokens and weights do not belong together
+    with pytest.raises(Failure, match="no tokens for this chat"):
+        engine._loaded().template.tokens([Message("user", "hi")])
+
+
+def test_a_stopped_prompt_is_not_tokenized_to_its_end(engine, monkeypatch):
+    chat, pieces = engine._loaded(), []
+
+    def tokenize(text, special, add_bos):
+        pieces.append(text)
+        engine.stop.set()
+        return [1]
+
+    monkeypatch.setattr(chat.model.vocabulary, "_tokenize", tokenize)
+    book = (Message("user", "one word and " * 100_000),)
+    assert list(engine.prepare(Prepare(1, book))) == [Prepared(1, 0, 0)]
+    engine.stop.clear()
+    with pytest.raises(Stopped):
+        list(engine.generate(Generate(2, book)))
+    assert len(pieces) == 2
+
+
+def test_what_fits_no_context_is_not_tokenized_to_its_end(engine, monkeypatch):
+    vocabulary, pieces = engine._loaded().model.vocabulary, []
+    tokenize = vocabulary._tokenize
+    monkeypatch.setattr(vocabulary, "_tokenize", lambda *asked: pieces.append(asked) or tokenize(*asked))
+    trained = engine._loaded().info.n_ctx_train
+    with pytest.raises(TooLong, match=f"needs more than {trained:,} tokens"):
+        list(engine.generate(Generate(1, (Message("user", "one word and " * 500_000),))))
+    assert len(pieces) <= 8  # of 200
 
 
 def test_alternating_joins_neighbours():
