@@ -16,6 +16,7 @@ from app.attachments import READ_FILE
 from app.fatal import DISPLAYLESS, tell
 from models.failures import Failure
 from models.paths import path_of, path_text
+from models.terminal import run_command
 
 TERMINAL = "chickadee-engine chat" if getattr(sys, "frozen", False) else "make chat"
 NO_DISPLAY = f"There is no display to open a window on. `{TERMINAL}` chats in the terminal instead."
@@ -143,4 +144,4 @@ def _fail(sentence: str, code: int = 1) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command(main))
