@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 from app.attachments import READ_FILE
 from app.fatal import DISPLAYLESS, tell
 from models.failures import Failure
+from models.paths import path_of, path_text
+from models.terminal import run_command
 
 TERMINAL = "chickadee-engine chat" if getattr(sys, "frozen", False) else "make chat"
 NO_DISPLAY = f"There is no display to open a window on. `{TERMINAL}` chats in the terminal instead."
@@ -47,8 +49,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="chickadee", description="Private chat on the laptop you already have.")
-    parser.add_argument("file", type=Path, nargs="?", metavar="MODEL", help="the same as --model, for file managers")
-    parser.add_argument("--model", type=Path, metavar="PATH", help="a GGUF model file (default: the built-in one)")
+    parser.add_argument("file", type=path_of, nargs="?", metavar="MODEL", help="the same as --model, for file managers")
+    parser.add_argument("--model", type=path_of, metavar="PATH", help="a GGUF model file (default: the built-in one)")
     parser.add_argument("--data-dir", type=Path, metavar="PATH", help="where chats are stored")
     parser.add_argument("--self-test", action="store_true", help="ask one question, check the answer is stored, end")
     # How a packaged app starts the worker of app.markdown.math_service.
@@ -99,7 +101,7 @@ def _open(application: QApplication, data: Path | None, model: Path | None) -> i
     os.umask(0o077)  # whatever is written from here on is the user's alone
     folders = open_folders(data)
     instance = SingleInstance(folders.data)
-    if not instance.claim(str(model or "")):
+    if not instance.claim(path_text(model or "")):
         _say("Chickadee is already open; its window is in front now.")
         return 0
     start_logging(folders.logs)
@@ -142,4 +144,4 @@ def _fail(sentence: str, code: int = 1) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command(main))

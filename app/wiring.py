@@ -45,6 +45,7 @@ from app.words import tr
 from models.default import default_model
 from models.failures import Failure
 from models.folders import cache_folder
+from models.paths import path_of
 
 log = logging.getLogger(__name__)
 TICK_MS = 250
@@ -229,7 +230,7 @@ class Chickadee(QObject):
         dialog.open()
 
     def use_model(self, path: str) -> None:
-        self.assistant.use_model(Path(path).absolute())
+        self.assistant.use_model(path_of(path).absolute())
 
     def raise_window(self, model: str) -> None:
         """A second start of the program: show the window, and load the model it asked for."""

@@ -9,6 +9,7 @@ from engine.commands import cache, calibrate, chat, phrases, plan, plans, profil
 from engine.huge_pages import start_with_huge_pages
 from engine.terminal import complain
 from models.failures import Failure
+from models.terminal import run_command
 
 COMMANDS = (serve, chat, profile, calibrate, phrases, plan, plans, rank_heads, cache)
 
@@ -30,4 +31,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 if __name__ == "__main__":
     start_with_huge_pages()
-    sys.exit(main())
+    sys.exit(run_command(main))

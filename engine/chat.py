@@ -22,6 +22,7 @@ from engine.words.turns import TooLong, without_oldest
 from models.byte_sizes import parse_bytes
 from models.default import default_model
 from models.failures import Failure
+from models.paths import path_text
 
 if TYPE_CHECKING:
     from engine.engine import Engine
@@ -50,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     sampling = sampling_of(options)
     messages = once(options)
     limit = None if options.memory is None else parse_bytes(options.memory)
-    model = str(options.model or default_model())
+    model = path_text(options.model or default_model())
     request = Load(
         0, model, options.ctx, options.threads, limit, options.kv_type,
         draft_model=draft_model_of(options), backend=backend_of(options), kv_mode=options.kv or "exact",
@@ -160,7 +161,7 @@ def draft_model_of(options: argparse.Namespace) -> str | None:
         return None
     if not by_model and options.draft not in ("auto", None):
         raise ValueError("--draft-model belongs to --draft model, model-published or auto")
-    return str(options.draft_model)
+    return path_text(options.draft_model)
 
 
 def once(options: argparse.Namespace) -> tuple[Message, ...] | None:

@@ -7,7 +7,6 @@ threads, so that they take turns on the same cores.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from engine.backend import Backend
 from engine.capi.context import ContextOptions
@@ -22,6 +21,7 @@ from engine.memory.plan import Plan
 from engine.protocol import DraftMode, Load
 from engine.stop import StopFlag
 from models.identity import file_identity
+from models.paths import path_of
 
 
 class DraftModel:
@@ -33,7 +33,7 @@ class DraftModel:
         Raises Failure and Stopped."""
         assert request.draft_model, request
         assert plan.draft_kv_type, "the plan has no room for a draft model"
-        path = Path(request.draft_model)
+        path = path_of(request.draft_model)
         self.model = library.load(path, lambda _fraction: not stop.is_set(), repack=plan.repack, mmap=plan.mmap)
         try:
             self.n_ctx = min(plan.n_ctx, self.model.n_ctx_train or plan.n_ctx)

@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Literal
 
 from engine.answer import Answer
@@ -52,6 +51,7 @@ from engine.words.counter import counted
 from engine.words.turns import TooLong, turns_to_forget, without_oldest
 from models.failures import Failure
 from models.header import read_header
+from models.paths import path_of
 
 VERSION = "0.1.0"
 
@@ -79,7 +79,7 @@ class Engine:
         Raises Failure, Stopped when stopped meanwhile, and OtherLibrary when it takes a new process."""
         started = time.perf_counter()
         self._saved.limit(request.saved_chats_bytes)
-        header = read_header(Path(request.path))
+        header = read_header(path_of(request.path))
         wish = wish_for(request.backend, kv_mode_of(request))
         choice = choose(wish, header, request.threads or default_threads(), request.kv_type or "f16")
         if kv_mode_of(request) != EXACT and choice.name != "graph":
@@ -109,9 +109,9 @@ class Engine:
         """How to load the request's model in place of the loaded one, which stays as it is."""
         wish = Wish(request.threads or default_threads(), request.n_ctx, request.kv_type)
         freed = self._chat.anonymous_bytes if self._chat else 0
-        draft = Path(request.draft_model) if request.draft_model else None
+        draft = path_of(request.draft_model) if request.draft_model else None
         return plan_for(
-            Path(request.path), wish, library, request.memory_bytes, freed, draft, kv_mode_of(request),
+            path_of(request.path), wish, library, request.memory_bytes, freed, draft, kv_mode_of(request),
             request.flash_attention,
         )  # fmt: skip
 

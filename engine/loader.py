@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from engine import exits
 from engine.backend import Backend
@@ -36,6 +35,7 @@ from engine.words.template import ChatTemplate
 from models.failures import Failure
 from models.header import Header
 from models.identity import file_identity
+from models.paths import path_of, path_text
 from models.shapes import Shapes, shapes_of
 from models.titles import title_of
 
@@ -109,7 +109,7 @@ class Loader:
             return not self.stop.is_set()
 
         plan = self.plan
-        model = self.library.load(Path(self.request.path), on_progress, repack=plan.repack, mmap=plan.mmap)
+        model = self.library.load(path_of(self.request.path), on_progress, repack=plan.repack, mmap=plan.mmap)
         draft = None
         try:
             draft = self._load_draft(model)
@@ -176,7 +176,7 @@ class Loader:
         lossy = self.library.lossy_note(model, kv_mode_of(self.request))
         notes = tuple(note for note in (lossy, self.choice.note) if note)
         return ModelInfo(
-            path=str(model.path.resolve()),
+            path=path_text(model.path.resolve()),
             name=title_of(model.header.path),
             architecture=model.header.architecture,
             parameters=model.n_params,

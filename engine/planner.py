@@ -14,6 +14,7 @@ from engine.memory.plan import DraftFile, Plan, Wish, make_plan
 from engine.protocol import FlashAttention
 from engine.sizes import DrySizes
 from models.failures import Failure
+from models.paths import shown
 
 
 def plan_for(
@@ -37,10 +38,10 @@ def plan_for(
     modes = {} if kv_mode == EXACT else {"kv_mode": kv_mode}
     with library.dry(path, flash_attention, **modes) as sizes:
         if draft is None:
-            return make_plan(Path(path).name, sizes, limits, wish)
+            return make_plan(shown(path), sizes, limits, wish)
         with library.dry(draft, flash_attention) as small:
             refuse_draft(sizes, small)
-            return make_plan(Path(path).name, sizes, limits, wish, DraftFile(draft.name, small))
+            return make_plan(shown(path), sizes, limits, wish, DraftFile(shown(draft), small))
 
 
 def refuse_draft(target: DrySizes, draft: DrySizes) -> None:

@@ -7,6 +7,7 @@ import sys
 
 from models.commands import add, info, list_, pull, remove, search
 from models.failures import Failure
+from models.terminal import run_command
 
 COMMANDS = (list_, info, search, pull, add, remove)
 
@@ -28,4 +29,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command(main))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from models.failures import Failure
 from models.files import write_atomically
 from models.folders import data_folder
+from models.paths import shown
 
 MOST = 200
 
@@ -30,11 +32,11 @@ class Added:
 
     def add(self, path: Path) -> None:
         """Raises Failure when there is no such file or folder, or the list cannot be stored."""
-        path = path.expanduser().absolute()
-        if not path.exists():
-            raise Failure("no_such_file", f"There is no file or folder {path}. Was it moved or renamed?")
-        if not path.is_dir() and path.suffix.lower() != ".gguf":
-            raise Failure("not_a_model", f"{path.name} is not a GGUF model file. Choose a file that ends in .gguf.")
+        path = Path(os.path.expanduser(path)).absolute()
+        if not os.path.exists(path):  # Path's own functions raise where a folder or a name cannot be looked up
+            raise Failure("no_such_file", f"There is no file or folder {shown(str(path))}. Was it moved or renamed?")
+        if not os.path.isdir(path) and (path.suffix.lower() != ".gguf" or not os.path.isfile(path)):
+            raise Failure("not_a_model", f"{shown(path)} is not a GGUF model file. Choose a file that ends in .gguf.")
         listed = self.read()
         if path in listed:
             return

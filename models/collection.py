@@ -12,10 +12,10 @@ from models.default import default_model
 from models.fact_cache import FactCache, Known
 from models.facts import KIND_SENTENCES, Facts, facts_of
 from models.failures import Failure
-from models.header import read_header
 from models.ollama import ollama_models
+from models.paths import shown
 from models.places import Place, gguf_files, places
-from models.split import Group, grouped
+from models.split import Group, grouped, read_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,9 @@ def scan(
 def describe(path: Path, cache: FactCache | None = None) -> LocalModel:
     """One file that need not lie in any place; what is wrong with it is its `problem`."""
     cache = cache or FactCache()
-    siblings = sorted(path.parent.glob("*.gguf")) if path.is_file() else [path]
+    siblings = sorted(path.parent.glob("*.gguf")) if os.path.isfile(path) else [path]
     group = next((g for g in grouped(siblings) if path in g.files), Group((path,)))
-    model = _described(_Found(path.name, group, Place("added", path)), cache)
+    model = _described(_Found(shown(path), group, Place("added", path)), cache)
     cache.save()
     return model
 
@@ -86,27 +86,27 @@ def _built_in() -> Iterator[_Found]:
         path = default_model()
     except Failure:  # an installation without it
         return
-    yield _Found(path.name, Group((path,)), Place("built-in", path.parent))
+    yield _Found(shown(path), Group((path,)), Place("built-in", path.parent))
 
 
 def _in_place(place: Place) -> Iterator[_Found]:
     if place.kind == "ollama":
         yield from (_Found(name, Group((path,)), place) for name, path in ollama_models(place.path))
         return
-    files = [place.path] if place.path.is_file() else gguf_files(place.path)
+    files = [place.path] if os.path.isfile(place.path) else gguf_files(place.path)
     for group in grouped(files):
-        yield _Found(group.files[0].name, group, place)
+        yield _Found(shown(group.files[0]), group, place)
 
 
 def _described(found: _Found, cache: FactCache) -> LocalModel:
     files, name = found.group.files, found.name
     try:
         statuses = [path.stat() for path in files]
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
         return LocalModel(name, files, 0, found.place, None, _unreadable(name, error))
     size = sum(status.st_size for status in statuses)
     if not all(stat.S_ISREG(status.st_mode) for status in statuses):  # reading a pipe would wait for ever
-        return LocalModel(name, files, 0, found.place, None, f"{name} is no file.")
+        return LocalModel(name, files, 0, found.place, None, f"{name} is not a file.")
     if found.group.missing:
         return LocalModel(name, files, size, found.place, None, _incomplete(name, found.group))
     newest = max(status.st_mtime_ns for status in statuses)
@@ -121,13 +121,13 @@ def _described(found: _Found, cache: FactCache) -> LocalModel:
 
 def _read(files: tuple[Path, ...], size: int, newest: int) -> Known:
     try:
-        return Known(size, newest, facts_of([read_header(path) for path in files]))
+        return Known(size, newest, facts_of(read_parts(files)))
     except Failure as failure:
-        return Known(size, newest, None, str(failure), lasting=failure.code != "unreadable")
+        return Known(size, newest, None, str(failure), lasting=failure.code not in ("unreadable", "no_such_file"))
 
 
-def _unreadable(name: str, error: OSError) -> str:
-    if isinstance(error, FileNotFoundError):
+def _unreadable(name: str, error: OSError | ValueError) -> str:
+    if isinstance(error, FileNotFoundError | ValueError):
         return f"{name} points to a file that is not there any more."
     return f"{name} cannot be read: {error.strerror}."
 

@@ -18,6 +18,7 @@ from models.failures import Failure
 from models.hub import Hub, RemoteFile, RemoteModel, is_safe_path
 from models.network import Network
 from models.part_file import PartFile, Source, check_room
+from models.paths import shown
 from models.places import own_folder
 from models.progress import Progress
 from models.split import part_names
@@ -113,7 +114,7 @@ def unfinished(folder: Path | None = None) -> Iterator[Wanted]:
         if source:
             models.setdefault(target.with_name(part_names(target.name)[0]), []).append((source, target))
     for first, files in models.items():
-        yield Wanted(first.name, tuple(files))
+        yield Wanted(shown(first), tuple(files))
 
 
 class Downloads:

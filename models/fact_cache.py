@@ -12,9 +12,10 @@ import msgspec
 from models.facts import Facts
 from models.files import write_atomically
 from models.folders import cache_folder
+from models.paths import path_text
 
 log = logging.getLogger(__name__)
-VERSION = 1  # of `Facts`: kept ones of another version are read anew
+VERSION = 2  # of `Facts`, and of what headers are refused for: what another version kept is read anew
 MOST = 5000  # entries; the oldest go first
 
 
@@ -43,12 +44,13 @@ class FactCache:
         self._changed = False
 
     def get(self, path: Path, size: int, mtime_ns: int) -> Known | None:
-        known = self._files.get(str(path))
+        known = self._files.get(path_text(path))
         return known if known and (known.size, known.mtime_ns) == (size, mtime_ns) else None
 
     def put(self, path: Path, known: Known) -> None:
-        self._files.pop(str(path), None)
-        self._files[str(path)] = known
+        key = path_text(path)
+        self._files.pop(key, None)
+        self._files[key] = known
         self._changed = True
 
     def save(self) -> None:

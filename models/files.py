@@ -3,9 +3,68 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import stat
 import tempfile
 from pathlib import Path
+from typing import BinaryIO
+
+PIECE = 1 << 20  # bytes read at once
+# O_NONBLOCK: a pipe that is put where a file was must not make us wait; with a regular file it changes nothing.
+ALWAYS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+READ, APPEND = os.O_RDONLY | ALWAYS, os.O_WRONLY | os.O_APPEND | os.O_CREAT | ALWAYS
+
+
+class NotAFile(OSError):
+    """There is something of that name, but no file: a pipe, a device, a socket. Reading it could wait for ever."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(errno.EINVAL, "It is not a file", str(path))
+
+
+def open_file(path: Path, append: bool = False) -> BinaryIO:
+    """Open a regular file, without a buffer, for reading or to `append` to it, where it may be new. Never waits.
+
+    Raises OSError: NotAFile, IsADirectoryError, and for a name that no file can have FileNotFoundError."""
+    try:
+        if not append or os.path.lexists(path):
+            _check_kind(path, os.stat(path))  # first: to open some devices is to use them
+        handle = os.open(path, APPEND if append else READ, 0o666)
+    except ValueError as error:  # a zero byte, or letters that the file system cannot say
+        raise FileNotFoundError(errno.ENOENT, "No file can have such a name", str(path)) from error
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise FileNotFoundError(errno.ENOENT, "No file can have such a name", str(path)) from error
+        raise
+    try:
+        _check_kind(path, os.fstat(handle))
+        return open(handle, "ab" if append else "rb", buffering=0)
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def _check_kind(path: Path, status: os.stat_result) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, "It is a folder", str(path))
+    if not stat.S_ISREG(status.st_mode):
+        raise NotAFile(path)
+
+
+def read_small(path: Path, most: int) -> bytes:
+    """What is in a file that should be small: its first `most` bytes. Raises OSError, as `open_file` does."""
+    with open_file(path) as file:
+        return read_up_to(file, most)
+
+
+def read_up_to(file: BinaryIO, count: int) -> bytes:
+    """So many bytes, fewer only where the file ends. Raises OSError."""
+    pieces = []
+    while count > 0 and (piece := file.read(min(count, PIECE))):  # None: of a kernel's file that would wait
+        pieces.append(piece)
+        count -= len(piece)
+    return b"".join(pieces)
 
 
 def make_private_folder(folder: Path) -> None:

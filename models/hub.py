@@ -15,12 +15,14 @@ from urllib.parse import quote, urlencode, urljoin
 
 from models.failures import Failure
 from models.network import Network, failures, host_of
+from models.paths import printable
 from models.split import part_names
 
 HUB = "https://huggingface.co"
 HUB_VARIABLE = "CHICKADEE_HUB"  # another hub with the same API: a mirror, or the tests' server
 MOST_RESULTS, MOST_FILES, MOST_PAGES = 30, 5000, 10
 MAX_ANSWER = 32 << 20
+LONGEST_NAME, LONGEST_PATH = 200, 1000  # bytes; systems allow 255 and 4096, and our own folder stands before it
 REPO = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 QUANTISATION = re.compile(r"(?:^|[-._])((?:I?Q\d\w*|T?Q\d_\w+|BF16|F16|F32|MXFP4\w*))$", re.IGNORECASE)
 # Which file of a repository most people want: small enough, and hardly worse than the original.
@@ -202,7 +204,14 @@ def _remote_file(repo: str, commit: str, entry: object) -> RemoteFile | None:
 def is_safe_path(path: str) -> bool:
     """Could it be a path below a folder on any system?"""
     parts = path.split("/")
-    return all(re.fullmatch(r"[^\x00-\x1f\\/:*?\"<>|]{1,200}", part) and part.strip(". ") == part for part in parts)
+    if printable(path) != path or len(path.encode()) > LONGEST_PATH:
+        return False
+    return all(_is_safe_name(part) for part in parts)
+
+
+def _is_safe_name(part: str) -> bool:
+    named = re.fullmatch(r"[^\x00-\x1f\\/:*?\"<>|]+", part) and part.strip(". ") == part
+    return bool(named) and len(part.encode()) <= LONGEST_NAME
 
 
 def _count(value: object) -> int:

@@ -6,6 +6,8 @@ import hashlib
 from functools import lru_cache
 from pathlib import Path
 
+from models.files import open_file, read_up_to
+
 
 def file_identity(path: Path, header_bytes: int) -> str:
     """Size, time of change and a digest of the header (its vocabulary and all metadata) of a GGUF file.
@@ -17,6 +19,6 @@ def file_identity(path: Path, header_bytes: int) -> str:
 
 @lru_cache(maxsize=8)
 def _identity(path: Path, header_bytes: int, size: int, mtime_ns: int) -> str:
-    with path.open("rb") as file:
-        digest = hashlib.sha256(file.read(header_bytes)).hexdigest()
+    with open_file(path) as file:
+        digest = hashlib.sha256(read_up_to(file, header_bytes)).hexdigest()
     return f"{size}-{mtime_ns}-{digest[:32]}"

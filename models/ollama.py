@@ -11,6 +11,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from models.files import read_small
+from models.paths import shown
+
 MODEL = "application/vnd.ollama.image.model"
 REGISTRY, OWNER = "registry.ollama.ai", "library"  # left out of the names that Ollama shows
 MAX_MANIFEST = 1 << 20
@@ -22,7 +25,7 @@ def ollama_models(folder: Path) -> Iterator[tuple[str, Path]]:
     for path in sorted(_files(root)):
         digest = _digest(path)
         if digest:
-            yield _name(path.relative_to(root).parts), folder / "blobs" / f"sha256-{digest}"
+            yield shown(_name(path.relative_to(root).parts)), folder / "blobs" / f"sha256-{digest}"
 
 
 def _files(root: Path) -> Iterator[Path]:
@@ -36,8 +39,7 @@ def _files(root: Path) -> Iterator[Path]:
 def _digest(path: Path) -> str:
     """Of the model's blob, empty where the manifest names none."""
     try:
-        with path.open("rb") as file:
-            manifest = json.loads(file.read(MAX_MANIFEST))
+        manifest = json.loads(read_small(path, MAX_MANIFEST))
     except (OSError, ValueError, RecursionError):
         return ""
     layers = manifest.get("layers") if isinstance(manifest, dict) else None

@@ -19,10 +19,11 @@ import msgspec
 
 from models.byte_sizes import show_bytes
 from models.failures import Failure
-from models.files import make_private_folder, sync_folder, write_atomically
+from models.files import make_private_folder, open_file, read_small, sync_folder, write_atomically
 
 SPARE = 256 << 20  # bytes that stay free on the disk: a full one hurts all programs
 READ = 4 << 20
+MAX_NOTE = 1 << 16
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -51,7 +52,7 @@ class PartFile:
     def source(self) -> Source | None:
         """What an earlier run noted; None without a readable note."""
         try:
-            return msgspec.json.decode(self.state.read_bytes(), type=Source)
+            return msgspec.json.decode(read_small(self.state, MAX_NOTE), type=Source)
         except (OSError, msgspec.MsgspecError, RecursionError):
             return None
 
@@ -62,7 +63,7 @@ class PartFile:
     def __enter__(self) -> PartFile:
         with self._disk():
             make_private_folder(self.target.parent)
-            file = self.path.open("ab", buffering=0)
+            file = open_file(self.path, append=True)
             try:
                 _lock(file, self.target.name)
                 self.done = os.fstat(file.fileno()).st_size
@@ -141,7 +142,7 @@ def hash_into(digest: hashlib._Hash, path: Path, size: int) -> Iterator[int]:
     """Update the digest with the file's first `size` bytes; yields bytes read so far."""
     done = 0
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             while done < size and (data := file.read(min(READ, size - done))):
                 digest.update(data)
                 done += len(data)

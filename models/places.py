@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from models.files import read_small
 from models.folders import data_folder
 
 Kind = Literal["own", "added", "built-in", "lm-studio", "ollama", "hub", "llama.cpp"]
@@ -109,8 +110,7 @@ def _home(path: str) -> Path:
 
 def _text(path: str) -> str:
     try:
-        with _home(path).open(encoding="utf-8", errors="replace") as file:
-            return file.read(1 << 16)
+        return read_small(_home(path), 1 << 16).decode(errors="replace")
     except OSError:
         return ""
 

@@ -14,7 +14,8 @@ from functools import cached_property
 from typing import Literal
 
 from models.failures import Failure
-from models.header import Header, TensorInfo
+from models.header import Header
+from models.tensors import TensorInfo, quant_sizes, tensor_bytes
 
 KVType = Literal["f16", "q8_0", "q4_0"]
 KV_ELEMENT_BYTES: dict[KVType, float] = {"f16": 2.0, "q8_0": 34 / 32, "q4_0": 18 / 32}  # blocks of 32 with their scale
@@ -173,27 +174,9 @@ def _vocabulary(header: Header, others: dict[str, TensorInfo]) -> int:
 
 
 def _weight_bytes(header: Header) -> int:
-    if any(tensor.type not in _quant_sizes() for tensor in header.tensors):
+    if any(tensor.type not in quant_sizes() for tensor in header.tensors):
         return header.file_bytes - header.data_offset
     return sum(tensor_bytes(tensor) for tensor in header.tensors)
-
-
-def tensor_bytes(tensor: TensorInfo) -> int:
-    """Bytes of a tensor's data; of a type newer than the `gguf` package as if it were of one byte per weight."""
-    block, size = _quant_sizes().get(tensor.type, (1, 1))
-    return math.prod(tensor.shape) // block * size
-
-
-_sizes: dict[int, tuple[int, int]] = {}
-
-
-def _quant_sizes() -> dict[int, tuple[int, int]]:
-    """Of each ggml type: weights in a block, bytes of a block."""
-    if not _sizes:
-        from gguf import GGML_QUANT_SIZES  # 0.1 s, and only this needs it
-
-        _sizes.update({int(type): size for type, size in GGML_QUANT_SIZES.items()})
-    return _sizes
 
 
 class _Reader:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+from models.failures import Failure
+from models.header import MAX_HEADER, MAX_TENSORS, Header, read_header
+from models.paths import shown
 
 PART = re.compile(r"(.+)-(\d{5})-of-(\d{5})\.gguf", re.IGNORECASE)
 MOST_PARTS = 512
@@ -26,6 +30,39 @@ def part_names(name: str) -> tuple[str, ...]:
         return (name,)
     ending = name[-5:]
     return tuple(f"{found[1]}-{number:05}-of-{found[3]}{ending}" for number in range(1, int(found[3]) + 1))
+
+
+def other_parts(header: Header) -> list[Header]:
+    """The headers of the files that belong to a split model's first one. Raises Failure where one cannot be read: a
+    library opens them by itself, and would wait for ever for a pipe of such a name."""
+    count = header.metadata.get("split.count", 1)
+    if not isinstance(count, int) or count < 2:
+        return []
+    first, *others = part_names(header.path.name)
+    if len(others) + 1 != count:
+        sentence = f"{shown(header.path)} is one of {count} files of a model. Give them the names they came with."
+        raise Failure("bad_model", sentence)
+    if header.path.name != first:
+        raise Failure("bad_model", f"{shown(header.path)} is not the model's first file. Choose {shown(first)}.")
+    return read_parts(header.path.with_name(name) for name in others)
+
+
+def read_parts(files: Iterable[Path]) -> list[Header]:
+    """The headers of one model's files, of all but the first without metadata.
+
+    Raises Failure for what `read_header` refuses, and where all together are larger than any model's."""
+    headers: list[Header] = []
+    size = tensors = 0
+    for path in files:
+        header = read_header(path)
+        size, tensors = size + header.data_offset, tensors + len(header.tensors)
+        if size > 2 * MAX_HEADER or tensors > MAX_TENSORS:
+            sentence = f"{shown(path)} cannot be used: its header is larger than any model's. Download it again."
+            raise Failure("bad_model", sentence, f"{size} bytes, {tensors} tensors")
+        headers.append(
+            replace(header, metadata={}, array_lengths={}, arrays={}, array_places={}) if headers else header
+        )
+    return headers
 
 
 def grouped(files: Iterable[Path]) -> Iterator[Group]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from models.catalogue import catalogue
 from models.failures import Failure
 from models.ollama import ollama_models
+from models.paths import shown
 from models.split import PART
 
 BUILT_IN = {"smollm2-135m-instruct.q4_1.gguf": "SmolLM2 135M Instruct"}
@@ -22,7 +23,7 @@ def title_of(path: Path) -> str:
 
     The header's own name is no help: it is often a note of its makers ("Smollm2 135M 8k Lc100K Mix1 Ep2")."""
     name = path.name.casefold()
-    return BUILT_IN.get(name) or _suggested().get(name) or _in_ollama(path) or cleaned(path.name)
+    return BUILT_IN.get(name) or _suggested().get(name) or _in_ollama(path) or cleaned(shown(path))
 
 
 def cleaned(name: str) -> str:

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-import mmap
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from models.failures import Failure
+from models.files import open_file, read_up_to
 from models.header import Header
+from models.paths import shown
 
 TEXTS, KINDS = "tokenizer.ggml.tokens", "tokenizer.ggml.token_type"
 PADDING = 5  # the kind of tokens that only fill the vocabulary up to a round number
@@ -28,20 +29,21 @@ class TokenList:
 
 def read_token_list(header: Header) -> TokenList:
     """Raises Failure if the file holds no tokens, or changed since its header was read."""
-    name = header.path.name
+    name = shown(header.path)
     if TEXTS not in header.array_places:
         raise Failure("bad_model", f"{name} holds no vocabulary.")
     try:
-        with header.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            texts = tuple(_strings(data, header.array_places[TEXTS], header.array_lengths[TEXTS]))
-            format = f"<{header.array_lengths.get(KINDS, 0)}i"
-            kinds = struct.unpack_from(format, data, header.array_places.get(KINDS, 0))
+        with open_file(header.path) as file:
+            data = read_up_to(file, header.data_offset)  # no more than the header's reader has read
+        texts = tuple(_strings(data, header.array_places[TEXTS], header.array_lengths[TEXTS]))
+        format = f"<{header.array_lengths.get(KINDS, 0)}i"
+        kinds = struct.unpack_from(format, data, header.array_places.get(KINDS, 0))
     except (OSError, struct.error) as error:
         raise Failure("unreadable", f"The vocabulary of {name} cannot be read.", str(error)) from error
     return TokenList(texts, kinds)
 
 
-def _strings(data: mmap.mmap, at: int, count: int) -> Iterator[bytes]:
+def _strings(data: bytes, at: int, count: int) -> Iterator[bytes]:
     unpack = struct.Struct("<Q").unpack_from
     for _ in range(count):
         start = at + 8

@@ -22,7 +22,7 @@ from app.catalogue import ENGINE, WINDOW, read_contexts  # noqa: E402
 CALLS = {"tr": 1, "mark": 1, "tr_n": 2}  # how many of the first arguments are texts
 TERMINAL = (
     "engine/__main__.py", "engine/chat.py", "engine/chat_lines.py", "engine/terminal.py", "engine/calibration.py",
-    "engine/commands/", "models/__main__.py", "models/commands/",
+    "engine/commands/", "models/__main__.py", "models/commands/", "models/terminal.py",
 )  # fmt: skip
 # Functions whose sentences are put together from pieces: there every text with a space counts.
 PIECED = {

@@ -25,6 +25,7 @@ from app.open_chats.conversation import Conversation
 from app.open_chats.read_ahead import ReadAhead
 from app.settings.options import Options
 from engine import protocol
+from models.paths import path_of
 
 log = logging.getLogger(__name__)
 PATIENCE_SECONDS = 3.0  # an answer that was asked to stop ends within 0.1 s
@@ -275,7 +276,7 @@ class Assistant:
     def _take_status(self, event: protocol.StatusReport) -> None:
         self._set(rss_bytes=event.rss_bytes)
         if self.standing.phase == "failed" and event.model:
-            self._set(phase="ready", model=event.model, path=Path(event.model.path))
+            self._set(phase="ready", model=event.model, path=path_of(event.model.path))
             self._adopt(self.standing.path)
             self._loading.stays()
             self._pump()

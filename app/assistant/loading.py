@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine.protocol import KVType, Load
+from models.paths import path_text
 
 
 class Loading:
@@ -44,7 +45,7 @@ class Loading:
     def request(self, path: Path) -> Load:
         """Ask for the model now."""
         self._asked = self._wanted()
-        return replace(self._asked, path=str(path))
+        return replace(self._asked, path=path_text(path))
 
     def _wanted(self) -> Load:
         return replace(self.options, **self._chosen)  # type: ignore[arg-type]

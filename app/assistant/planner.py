@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 from app.line_buffer import LineBuffer
 from app.processes import end_process, new_process
 from engine.protocol import Load
+from models.paths import path_text
 from models.verdict import Ask, Verdict, planner_command
 
 log = logging.getLogger(__name__)
@@ -21,7 +22,7 @@ IDLE_MS = 30_000
 def question(path: Path, load: Load, freed_bytes: int = 0) -> Ask:
     """About the file at `path`, loaded as `load` says; `freed_bytes` are given back before."""
     return Ask(
-        path=str(path),
+        path=path_text(path),
         n_ctx=load.n_ctx,
         kv_type=load.kv_type,
         threads=load.threads,

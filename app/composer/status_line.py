@@ -14,6 +14,7 @@ from app.composer.gauge import Gauge
 from app.look.theme import SIZES
 from app.words import mark, told, tr
 from engine.protocol import BackendName, Statistics
+from models.paths import path_text
 from models.titles import title_of
 
 ABOUT_MODEL = mark("{model} · {millions} million parameters · {size}")
@@ -107,7 +108,7 @@ class StatusLine(QWidget):
         if self._models:
             menu.addSeparator()
         for path in self._models:
-            menu.addAction(title_of(path).replace("&", "&&"), partial(self.chosen.emit, str(path)))
+            menu.addAction(title_of(path).replace("&", "&&"), partial(self.chosen.emit, path_text(path)))
         self._pop(menu, self.model)
 
     def _numbers(self, part: QPushButton) -> None:

@@ -13,6 +13,7 @@ from app.words import mark, tr
 from models.added import Added
 from models.collection import LocalModel
 from models.failures import Failure
+from models.paths import path_of, path_text, printable
 from models.removal import Removal, remove
 
 
@@ -38,14 +39,14 @@ class Bringing(QObject):
 
     def add(self, path: str) -> None:
         """One more folder to look in, or one more file."""
-        self._do(lambda: self._added.add(Path(path)))
+        self._do(lambda: self._added.add(path_of(path)))
 
     def forget(self, folder: Path) -> None:
         """Look no more into a folder that was added."""
         if self._added.drop(folder):
             self.said.emit(
-                lambda: tr("{folder} is no longer looked into; its files stay.", folder=folder),
-                lambda: self.add(str(folder)),
+                lambda: tr("{folder} is no longer looked into; its files stay.", folder=printable(str(folder))),
+                lambda: self.add(path_text(folder)),
             )
         self.changed.emit()
 

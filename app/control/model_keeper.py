@@ -26,6 +26,7 @@ from models.added import Added
 from models.catalogue import catalogue
 from models.collection import LocalModel, scan
 from models.failures import Failure
+from models.paths import path_of, path_text
 from models.places import own_folder
 from models.verdict import Ask, Verdict
 
@@ -157,7 +158,7 @@ class ModelKeeper(QObject):
     def _judge(self) -> None:
         for key, question in self.page.questions().items():
             if question.path:
-                self.planner.ask(key, self.options.question(Path(question.path)))
+                self.planner.ask(key, self.options.question(path_of(question.path)))
             else:
                 self.planner.ask(key, Ask(estimate=question.estimate, freed_bytes=self.options.freed))
 
@@ -198,7 +199,7 @@ class ModelKeeper(QObject):
         if model is None:
             return
         if action == "load":
-            self.chosen.emit(str(model.path))
+            self.chosen.emit(path_text(model.path))
         elif action == "unload":
             self.unloaded.emit()
         elif action == "options":
@@ -211,7 +212,7 @@ class ModelKeeper(QObject):
     def _act_on_job(self, id: int, action: str) -> None:
         job = next(job for job in self.page.jobs if job.id == id)
         if action == "load" and job.path:
-            self.chosen.emit(str(job.path))
+            self.chosen.emit(path_text(job.path))
         elif action == "hide":
             self.page.hidden.add(job.id)
             self._show_page()

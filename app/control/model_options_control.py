@@ -15,6 +15,7 @@ from app.model_library.model_settings import ModelSettings
 from app.settings.options import Options
 from app.settings_view.one_dialog import OneDialog
 from models.collection import LocalModel
+from models.paths import path_text
 from models.verdict import Ask
 
 
@@ -46,7 +47,7 @@ class ModelOptionsControl(QObject):
         self._dialog.close()
         dialog = self._dialog.show(lambda: ModelOptions(model, drafters, self._settings, parent or self._window))
         dialog.changed.connect(self._changed)
-        dialog.load.connect(lambda: self.load.emit(str(model.path)))
+        dialog.load.connect(lambda: self.load.emit(path_text(model.path)))
         dialog.show_loaded(model.path == self._loaded)
         self._effects.ask(self.question(model.path))
 

@@ -15,6 +15,7 @@ from app.chats.chat import Chat, ChatMessage, Folder
 from app.library.database import failures, open_database, transaction
 from app.library.migrations import migrate
 from app.library.writer import Done, Writer
+from models.paths import path_of, path_text
 
 KEEP_DELETED_SECONDS = 30 * 86_400
 CHAT_FIELDS = ", ".join(field.name for field in fields(Chat))
@@ -174,13 +175,13 @@ class Library:
 
     @_guarded
     def remember_model(self, path: Path) -> None:
-        self._db.execute("INSERT OR REPLACE INTO recent_models VALUES (?, ?)", (str(path), time.time()))
+        self._db.execute("INSERT OR REPLACE INTO recent_models VALUES (?, ?)", (path_text(path), time.time()))
 
     @_guarded
     def recent_models(self, limit: int = 8) -> list[Path]:
         """Model files the user opened, the latest first."""
         rows = self._db.execute("SELECT path FROM recent_models ORDER BY opened_at DESC LIMIT ?", (limit,))
-        return [Path(path) for (path,) in rows]
+        return [path_of(path) for (path,) in rows]
 
     def _forget_unsent(self) -> None:
         for table in UNSENT:

@@ -13,6 +13,7 @@ from models.collection import LocalModel
 from models.downloads import Job
 from models.estimate import Estimate, guess
 from models.hub import RemoteModel, RepoResult
+from models.paths import path_text
 from models.titles import cleaned
 from models.verdict import Ask, Verdict
 
@@ -59,7 +60,7 @@ class ModelPage:
     def questions(self) -> dict[Hashable, Ask]:
         """What the planner has not been asked yet, by the rows' keys."""
         asked: dict[Hashable, Ask] = {
-            ("here", model.path): Ask(path=str(model.path)) for model in self.here if model.usable
+            ("here", model.path): Ask(path=path_text(model.path)) for model in self.here if model.usable
         }
         asked |= {("entry", entry.id): Ask(estimate=entry.estimate) for entry in self.entries}
         asked |= {_file_key(model): Ask(estimate=self._guessed(model)) for model in self.files}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from app.settings.setting import AUTO, Setting, Value
 from app.settings.settings_file import SettingsFile
 from app.words import mark
 from models.collection import LocalModel
+from models.paths import path_of, path_text
 
 log = logging.getLogger(__name__)
 SECTION = "models"
@@ -43,7 +45,7 @@ def settings_for(drafters: Iterable[LocalModel] = ()) -> tuple[Setting, ...]:
         replace(found[key], section=SECTION, default=SAME, choices=((SAME, SAME_SHOWN), *found[key].choices))
         for key in ("kv_type", "flash_attention", "kv_mode", "kv_policy", "backend", "draft")
     ]
-    files = tuple((str(model.path), local_title(model)) for model in drafters)
+    files = tuple((path_text(model.path), local_title(model)) for model in drafters)
     drafter = Setting(
         SECTION, "draft_model", "choice", NONE, mark("Draft model"),
         mark("A small model of the same family that guesses ahead for this one, which checks every word."),
@@ -72,17 +74,17 @@ class ModelSettings:
                 try:
                     values[setting.key] = setting.check(table[setting.key])
                 except ValueError as error:
-                    log.warning("%s, for %s", error, model.name)
+                    log.warning("%s, for %s", error, _key(model))
         return values
 
     def change(self, model: Path, setting: Setting, value: Value) -> None:
         """Store it; the default is taken out of the file. Raises Failure when it cannot be written."""
         stored = None if value == setting.default else setting.stored(value)
-        self._write({(SECTION, model.name, setting.key): stored})
+        self._write({(SECTION, _key(model), setting.key): stored})
 
     def reset(self, model: Path) -> None:
         """Everything as in the settings. Raises Failure."""
-        self._write({(SECTION, model.name, key): None for key in self._table(model)})
+        self._write({(SECTION, _key(model), key): None for key in self._table(model)})
 
     def tailored(self, model: Path | None, options: Options) -> Options:
         """The options to load this model and to answer with it."""
@@ -92,12 +94,17 @@ class ModelSettings:
 
     def _table(self, model: Path) -> Mapping[str, object]:
         models = self._file.read().tables.get(SECTION)
-        table = models.get(model.name) if isinstance(models, dict) else None
+        table = models.get(_key(model)) if isinstance(models, dict) else None
         return table if isinstance(table, dict) else {}
 
     def _write(self, changes: Mapping[tuple[str, ...], object]) -> None:
         self._file.write(changes)
         tell_all(self.listeners)
+
+
+def _key(model: Path) -> str:
+    """Its file's name, as TOML can say it."""
+    return model.name.encode("utf-8", "backslashreplace").decode()
 
 
 def _with(values: Mapping[str, Value], options: Options) -> Options:
@@ -106,9 +113,9 @@ def _with(values: Mapping[str, Value], options: Options) -> Options:
     for key in CHOICES:
         if values[key] != SAME:
             load[key] = values[key] if key in OWN_AUTO else or_none(values[key])
-    drafter = Path(str(values["draft_model"]))
-    if drafter.is_file():  # one that was deleted since must not be in the way
-        load["draft_model"] = str(drafter)
+    drafter = path_of(str(values["draft_model"]))
+    if os.path.isfile(drafter):  # one that was deleted since must not be in the way
+        load["draft_model"] = path_text(drafter)
     answers = {key: values[key] for key in ANSWERS if values[key] != SAME}
     return replace(
         options,

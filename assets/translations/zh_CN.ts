@@ -3991,7 +3991,7 @@
   </message>
   <message>
     <location filename="../../models/collection.py"/>
-    <source>{1} is no file.</source>
+    <source>{1} is not a file.</source>
     <translation>{1} 不是文件。</translation>
   </message>
   <message>
@@ -4066,6 +4066,12 @@
   </message>
   <message>
     <location filename="../../models/header.py"/>
+    <location filename="../../models/split.py"/>
+    <source>{1} cannot be used: its header is larger than any model's. Download it again.</source>
+    <translation>{1} 无法使用：它的文件头比任何模型的都大。请重新下载。</translation>
+  </message>
+  <message>
+    <location filename="../../models/header.py"/>
     <source>{1} has GGUF version {2}; versions 2 and 3 can be read.</source>
     <translation>{1} 的 GGUF 版本为 {2}；只能读取版本 2 和 3。</translation>
   </message>
@@ -4078,6 +4084,11 @@
     <location filename="../../models/header.py"/>
     <source>{1} is damaged or incomplete: its header cannot be read. Download it again.</source>
     <translation>{1} 已损坏或不完整：无法读取文件头。请重新下载。</translation>
+  </message>
+  <message>
+    <location filename="../../models/header.py"/>
+    <source>{1} is not a file. Choose a model file, its name ends in .gguf.</source>
+    <translation>{1} 不是文件。请选择模型文件，其名称以 .gguf 结尾。</translation>
   </message>
   <message>
     <location filename="../../models/hub.py"/>
@@ -4223,6 +4234,16 @@
     <location filename="../../models/shapes.py"/>
     <source>{1} does not say what the model looks like: “{2}” is missing or senseless.</source>
     <translation>{1} 没有说明模型的结构：“{2}”缺失或无意义。</translation>
+  </message>
+  <message>
+    <location filename="../../models/split.py"/>
+    <source>{1} is not the model's first file. Choose {2}.</source>
+    <translation>{1} 不是该模型的第一个文件。请选择 {2}。</translation>
+  </message>
+  <message>
+    <location filename="../../models/split.py"/>
+    <source>{1} is one of {2} files of a model. Give them the names they came with.</source>
+    <translation>{1} 是一个模型的 {2} 个文件之一。请恢复它们原来的名称。</translation>
   </message>
   <message>
     <location filename="../../models/token_list.py"/>

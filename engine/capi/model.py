@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,8 @@ from engine.capi.vocabulary import CVocabulary
 from engine.stop import Stopped
 from models.failures import Failure
 from models.header import Header, read_header
+from models.paths import shown
+from models.split import other_parts
 
 # What a causal language model does not have: see docs/gguf.md, `[arch].attention.causal` and `[arch].pooling_type`.
 NO_POOLING = 0
@@ -28,6 +31,8 @@ class CModel:
         self.lib = lib
         self.path = Path(path)
         self.header = read_header(self.path)
+        self.parts = [self.header, *other_parts(self.header)]
+        self.adapt(params)
         refuse_other_kinds(self.header)
         stopped = False
 
@@ -39,7 +44,7 @@ class CModel:
 
         params.progress_callback = on_progress
         with log.errors() as errors:
-            self.pointer = lib.llama_model_load_from_file(str(self.path).encode(), params)
+            self.pointer = lib.llama_model_load_from_file(os.fsencode(self.path), params)
         if stopped:
             self.close()
             raise Stopped
@@ -49,6 +54,9 @@ class CModel:
         if lib.llama_model_has_encoder(self.pointer) or not lib.llama_model_has_decoder(self.pointer):
             self.close()
             raise Failure("not_a_chat_model", f"{self.path.name} is not a chat model: it translates text to text only.")
+
+    def adapt(self, params: Any) -> None:
+        """Change `params` where the file, whose `parts` are known, cannot be loaded with them."""
 
     @property
     def n_ctx_train(self) -> int:
@@ -83,7 +91,7 @@ class CModel:
 
 def refuse_other_kinds(header: Header) -> None:
     """Raises Failure for GGUF files that hold something else than a language model."""
-    name, metadata = header.path.name, header.metadata
+    name, metadata = shown(header.path), header.metadata
     if metadata.get("general.type") == "adapter":
         raise Failure(
             "not_a_chat_model",

@@ -29,6 +29,7 @@ from models.default import default_model
 from models.failures import Failure
 from models.header import read_header
 from models.identity import file_identity
+from models.paths import path_of, shown
 from models.shapes import Shapes, shapes_of
 
 TOKENS = 768  # of the model's own answers; from so many on another layer is hardly ever found best
@@ -36,7 +37,7 @@ TOKENS = 768  # of the model's own answers; from so many on another layer is har
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("calibrate", help="time a model's passes on this machine (7 seconds)")
-    parser.add_argument("--model", type=Path, metavar="PATH", help="GGUF file (default: the built-in model)")
+    parser.add_argument("--model", type=path_of, metavar="PATH", help="GGUF file (default: the built-in model)")
     parser.add_argument("--threads", type=int, metavar="N", help="threads (default: physical cores)")
     parser.add_argument(
         "--backend", choices=NAMES, help="the library that computes (default: llama, with --midlayer graph)"
@@ -92,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(result))
     else:
-        print(f"{path.name}, {threads} threads\n\n{table(result, timings, shapes)}")
+        print(f"{shown(path)}, {threads} threads\n\n{table(result, timings, shapes)}")
     return int(options.spare and timings.disturbed)
 
 

@@ -26,6 +26,7 @@ from models.default import default_model
 from models.failures import Failure
 from models.header import read_header
 from models.identity import file_identity
+from models.paths import shown
 from models.shapes import shapes_of
 
 N_CTX = 2048  # what was asked, an answer, and room to time passes
@@ -49,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     finally:
         signal.signal(signal.SIGINT, before)
     exits.keep(found)
-    print(json.dumps(report(found)) if options.json else f"{path.name}, {threads} threads, {table(found)}")
+    print(json.dumps(report(found)) if options.json else f"{shown(path)}, {threads} threads, {table(found)}")
     return 0
 
 
@@ -66,7 +67,7 @@ def measure(path: Path, threads: int, tokens: int, stop: StopFlag, chats: Path |
     costs = CostTable(timings(path, key))
     shapes, layers = shapes_of(header), len(shapes_of(header).layers)
     if layers < 2:
-        raise Failure("no_early_exit", f"{path.name} has a single layer: none in its middle could draft.")
+        raise Failure("no_early_exit", f"{shown(path)} has a single layer: none in its middle could draft.")
     tried = sorted({*exits.candidates(layers), *exits.trained(header)})
     with ExitStack() as stack:
         model = stack.enter_context(closing(GraphModel(path, lambda _fraction: not stop.is_set())))
@@ -76,7 +77,7 @@ def measure(path: Path, threads: int, tokens: int, stop: StopFlag, chats: Path |
             if isinstance(event, Exits):
                 print(file=sys.stderr)
                 return event
-            print(f"\r{event:4.0%} of the layers of {path.name}", end="", file=sys.stderr)
+            print(f"\r{event:4.0%} of the layers of {shown(path)}", end="", file=sys.stderr)
     raise AssertionError("a measurement ends with what was found")
 
 

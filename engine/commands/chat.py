@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import get_args
 
 from engine.protocol import BackendWish, DraftMode, FlashAttention, KVModeName
+from models.paths import path_of
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("chat", help="chat in this terminal")
     parser.set_defaults(run=run)
-    parser.add_argument("--model", type=Path, metavar="PATH", help="GGUF file (default: the built-in model)")
+    parser.add_argument("--model", type=path_of, metavar="PATH", help="GGUF file (default: the built-in model)")
     parser.add_argument("--ctx", type=int, metavar="N", help="context in tokens (default: what fits, up to 32768)")
     parser.add_argument("--memory", metavar="SIZE", help="use at most this, like 4GiB (default: what is free)")
     parser.add_argument(
@@ -83,7 +84,7 @@ def add_drafting(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--layer", type=int, metavar="L", help="with --draft midlayer: the first L layers draft (default: the best L)"
     )
-    parser.add_argument("--draft-model", type=Path, metavar="PATH", help="GGUF file of a draft model")
+    parser.add_argument("--draft-model", type=path_of, metavar="PATH", help="GGUF file of a draft model")
     published = parser.add_argument_group("sizes of --draft history-published")
     published.add_argument("--match", type=int, metavar="N", help="last tokens that have to be the same (default: 1)")
     published.add_argument("--m", type=int, metavar="M", help="occurrences that are tried at once (default: 1)")

@@ -10,11 +10,12 @@ from engine.backend import PACKAGES
 from engine.notes import notes_to_stderr
 from engine.phrase_book import made
 from models.default import default_model
+from models.paths import path_of
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("phrases", help="count usual phrases in a model's tokens, for drafting (10 seconds)")
-    parser.add_argument("--model", type=Path, metavar="PATH", help="GGUF file (default: the built-in model)")
+    parser.add_argument("--model", type=path_of, metavar="PATH", help="GGUF file (default: the built-in model)")
     parser.add_argument("--backend", choices=PACKAGES, default="llama", help="the library that splits text into tokens")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a sentence")
     parser.set_defaults(run=run)

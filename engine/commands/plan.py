@@ -22,6 +22,7 @@ from models.byte_sizes import parse_bytes, show_bytes
 from models.default import default_model
 from models.failures import Failure
 from models.header import read_header
+from models.paths import path_of, shown
 
 NAMES = {
     "weights_mapped": "weights, mapped file",
@@ -40,8 +41,12 @@ VERDICTS = {"fits": "fits", "tight": "fits, but tight", "no": "does not fit"}
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("plan", help="would a model fit into memory, and how would it be loaded?")
-    parser.add_argument("model", type=Path, nargs="?", metavar="MODEL", help="GGUF file (default: the built-in model)")
-    parser.add_argument("--draft-model", type=Path, metavar="PATH", help="GGUF file of a draft model, to be loaded too")
+    parser.add_argument(
+        "model", type=path_of, nargs="?", metavar="MODEL", help="GGUF file (default: the built-in model)"
+    )
+    parser.add_argument(
+        "--draft-model", type=path_of, metavar="PATH", help="GGUF file of a draft model, to be loaded too"
+    )
     parser.add_argument("--memory", metavar="SIZE", help="plan for this much memory, like 4GiB (default: what is free)")
     parser.add_argument("--ctx", type=int, metavar="N", help="context in tokens (default: what fits, up to 32768)")
     parser.add_argument(
@@ -86,7 +91,7 @@ def table(path: Path, plan: Plan, library: BackendName) -> str:
         ("batch", f"{plan.n_batch} tokens"),
         ("threads", str(plan.threads)),
     ]
-    lines = [f"{path.name}: {VERDICTS[plan.verdict]}", ""]
+    lines = [f"{shown(path)}: {VERDICTS[plan.verdict]}", ""]
     width = max(22, *(len(name) for name, _ in rows))
     lines += [f"  {name:{width}} {size:>10}" for name, size in rows]
     lines += ["", *(f"  {name:{width}} {value}" for name, value in loading), "", *plan.reasons]

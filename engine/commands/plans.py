@@ -9,7 +9,6 @@ import argparse
 import subprocess
 import sys
 from dataclasses import fields
-from pathlib import Path
 from typing import get_args
 
 import msgspec
@@ -28,6 +27,7 @@ from engine.serve import claim_stdout
 from models.failures import Failure
 from models.header import Header, read_header
 from models.identity import file_identity
+from models.paths import path_of
 from models.verdict import Ask, Verdict, planner_command
 
 MAX_LINE = 1 << 20
@@ -69,7 +69,7 @@ def _planned(ask: Ask) -> Verdict:
         return _verdict(ask, make_plan(ask.estimate.name, EstimatedSizes(ask.estimate), limits, wish), "llama", False)
     if ask.path is None:
         return Verdict(id=ask.id, problem="A question names a file or an estimate.")
-    path, draft = Path(ask.path), Path(ask.draft) if ask.draft else None
+    path, draft = path_of(ask.path), path_of(ask.draft) if ask.draft else None
     header, mode = read_header(path), _mode(ask)
     choice = choose(wish_for(_wanted(ask.backend), mode), header, wish.threads, wish.kv_type or "f16")
     if mode != EXACT and choice.name != "graph":

@@ -21,6 +21,7 @@ from engine.stop import StopFlag, Stopped
 from models.default import default_model
 from models.failures import Failure
 from models.header import read_header
+from models.paths import path_of, shown
 
 MODES = tuple(name for name in get_args(KVModeName) if name != "exact")
 TOKENS = 8192  # of the calibration texts, half prose and half code; the prices are found on others
@@ -29,7 +30,7 @@ FEWER = 1024  # for `published`, which reads token by token, and whose heads kee
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("rank-heads", help="which heads of a model can keep fewer keys and values (minutes)")
-    parser.add_argument("--model", type=Path, metavar="PATH", help="GGUF file (default: the built-in model)")
+    parser.add_argument("--model", type=path_of, metavar="PATH", help="GGUF file (default: the built-in model)")
     parser.add_argument("--kv", choices=MODES, default="merged", help="for this way to keep less (default: merged)")
     parser.add_argument("--tokens", type=int, help=f"calibration tokens (default: {TOKENS}, published {FEWER})")
     parser.add_argument("--threads", type=int, metavar="N", help="threads (default: physical cores)")
@@ -72,7 +73,7 @@ def rank(path: Path, options: argparse.Namespace, stop: StopFlag) -> int:
             if isinstance(event, Ranking):
                 found = event
             else:
-                print(f"\r{event:4.0%} of the heads of {path.name}, --kv {options.kv}", end="", file=sys.stderr)
+                print(f"\r{event:4.0%} of the heads of {shown(path)}, --kv {options.kv}", end="", file=sys.stderr)
     print(file=sys.stderr)
     assert found
     keep(found)
@@ -81,7 +82,7 @@ def rank(path: Path, options: argparse.Namespace, stop: StopFlag) -> int:
         return 0
     seconds = time.monotonic() - started
     heads = f"{len(found.heads)} heads ranked over {found.tokens:,} tokens"
-    print(f"{path.name}, --kv {found.mode}: {heads} in {seconds:,.0f} seconds\n")
+    print(f"{shown(path)}, --kv {found.mode}: {heads} in {seconds:,.0f} seconds\n")
     print("share of heads  perplexity  entries kept")
     for price in found.prices:
         print(f"{price.share:14.0%}{price.ratio:11.3f}×{price.entries:13.0%}")

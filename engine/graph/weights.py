@@ -16,7 +16,9 @@ from engine.graph.ggml import ALIGNMENT, Buffer, Context, MappedBuffer, data_byt
 from engine.llama.repack import EMBEDDING, HEAD, extra_buffer_type, multiplied
 from engine.stop import Stopped
 from models.failures import Failure
-from models.header import Header, TensorInfo
+from models.files import open_file
+from models.header import Header
+from models.tensors import TensorInfo
 
 
 class Weights:
@@ -117,7 +119,7 @@ class _Source:
 
     def __init__(self, header: Header) -> None:
         self.header = header
-        with header.path.open("rb") as file:
+        with open_file(header.path) as file:
             self.mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self.bytes: Any = np.frombuffer(self.mapping, np.uint8)
         self.address: int = self.bytes.ctypes.data

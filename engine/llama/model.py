@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from engine.capi.model import CModel
 from engine.llama.library import lib, log
 
 LOAD_READ, LOAD_MMAP = 0, 1  # llama_load_mode
+ALIGNMENT = 32  # bytes: TENSOR_ALIGNMENT of ggml, which aborts the process where a mapping's first tensor has another
 
 
 class Model(CModel):
@@ -34,3 +36,9 @@ class Model(CModel):
         params.load_mode = LOAD_MMAP if mmap and not dry else LOAD_READ
         params.no_alloc = dry
         super().__init__(lib, log, "llama.cpp", path, params, progress)
+
+    def adapt(self, params: Any) -> None:
+        """Some files keep their weights closer together than ggml wants them in a mapping."""
+        for part in self.parts:
+            if any((part.data_offset + tensor.offset) % ALIGNMENT for tensor in part.tensors):
+                params.load_mode = LOAD_READ

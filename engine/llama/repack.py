@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from engine.llama.library import lib, variant
-from models.header import Header, TensorInfo
+from models.header import Header
+from models.tensors import TensorInfo
 
 EMBEDDING = "token_embd.weight"
 HEAD = "output.weight"

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from models.added import Added
 from models.collection import LocalModel, describe, scan
 from models.commands import shown
 from models.failures import Failure
+from models.paths import printable, typed_path
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("add", help="look for models in one more folder, or list one more file")
-    parser.add_argument("path", type=Path, metavar="PATH", help="a folder or a GGUF file; it stays where it is")
+    parser.add_argument("path", type=typed_path, metavar="PATH", help="a folder or a GGUF file; it stays where it is")
     parser.add_argument("--json", action="store_true", help="print the models that were found")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    path = options.path.expanduser().absolute()
-    if path.is_file():
+    path: Path = options.path
+    if os.path.isfile(path):
         model = describe(path)
         if model.facts is None:  # what cannot be used at all is better told now
             raise Failure("bad_model", model.problem)
@@ -28,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
     found = [model for model in scan(Added().read()) if _is_there(model, path)]
     if options.json:
         return shown.print_json([shown.local(model) for model in found])
-    print(f"{path} was added: {len(found)} {'model' if len(found) == 1 else 'models'} in it.")
+    print(f"{printable(str(path))} was added: {len(found)} {'model' if len(found) == 1 else 'models'} in it.")
     return 0
 
 

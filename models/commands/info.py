@@ -9,6 +9,7 @@ from models.byte_sizes import show_bytes
 from models.collection import LocalModel, scan
 from models.commands import shown
 from models.commands.find import find
+from models.paths import path_text, printable
 from models.verdict import Ask, Verdict, verdicts
 
 
@@ -24,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     """1 when the file is there but cannot be used."""
     model = find(options.model)
     drafters = drafters_for(model)
-    asked = {"this": Ask(path=str(model.path))} if model.usable and not options.no_plan else {}
+    asked = {"this": Ask(path=path_text(model.path))} if model.usable and not options.no_plan else {}
     verdict = dict(verdicts(asked)).get("this")
     if options.json:
         names = [drafter.name for drafter in drafters]
@@ -43,7 +44,7 @@ def drafters_for(model: LocalModel) -> list[LocalModel]:
 
 
 def lines(model: LocalModel, verdict: Verdict | None, drafters: list[LocalModel]) -> list[str]:
-    rows = [("file", str(model.path)), ("size", show_bytes(model.size))]
+    rows = [("file", printable(str(model.path))), ("size", show_bytes(model.size))]
     if len(model.files) > 1:
         rows.append(("parts", str(len(model.files))))
     if model.facts:

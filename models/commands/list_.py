@@ -9,6 +9,7 @@ from models.byte_sizes import show_bytes
 from models.catalogue import catalogue
 from models.collection import scan
 from models.commands import shown
+from models.paths import path_text
 from models.verdict import Ask, verdicts
 
 
@@ -26,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _here(options: argparse.Namespace) -> int:
     models = list(scan(Added().read()))
-    asked = {model.path: Ask(path=str(model.path)) for model in models if model.usable and not options.no_plan}
+    asked = {model.path: Ask(path=path_text(model.path)) for model in models if model.usable and not options.no_plan}
     found = dict(verdicts(asked))
     if options.json:
         return shown.print_json([shown.local(model, found.get(model.path)) for model in models])

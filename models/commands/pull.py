@@ -12,6 +12,7 @@ from models.collection import describe
 from models.commands import shown
 from models.downloads import wanted
 from models.hub import Hub
+from models.paths import printable
 from models.progress import Progress
 
 BAR = 24
@@ -33,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     found = describe(model.files[0][1])
     if options.json:
         return shown.print_json(shown.local(found))
-    print(f"{found.name} is here: {found.path}")
+    print(f"{found.name} is here: {printable(str(found.path))}")
     if found.problem:
         print(found.problem)
     return 0

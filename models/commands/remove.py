@@ -11,6 +11,7 @@ from models.byte_sizes import show_bytes
 from models.commands import shown
 from models.commands.find import find
 from models.failures import Failure
+from models.paths import path_text, printable, typed_path
 from models.removal import remove
 
 
@@ -23,11 +24,12 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def run(options: argparse.Namespace) -> int:
-    path = Path(options.model).expanduser().absolute()
+    path = typed_path(options.model)
     if Added().drop(path):
         return _told(options, path, deleted=False)
     model = find(options.model)
-    if model.place.is_ours and not options.yes and not _agreed(f"Delete {model.path}, {show_bytes(model.size)}?"):
+    question = f"Delete {printable(str(model.path))}, {show_bytes(model.size)}?"
+    if model.place.is_ours and not options.yes and not _agreed(question):
         raise Failure("kept", f"{model.name} was kept. To delete it without being asked: --yes.")
     removal = remove(model)
     removal.finish()
@@ -43,6 +45,7 @@ def _agreed(question: str) -> bool:
 
 def _told(options: argparse.Namespace, path: Path, deleted: bool) -> int:
     if options.json:
-        return shown.print_json({"path": str(path), "deleted": deleted})
-    print(f"{path} was deleted." if deleted else f"{path} is no longer listed; the files stay.")
+        return shown.print_json({"path": path_text(path), "deleted": deleted})
+    name = printable(str(path))
+    print(f"{name} was deleted." if deleted else f"{name} is no longer listed; the files stay.")
     return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,14 +9,16 @@ from models.byte_sizes import show_bytes
 from models.catalogue import Entry
 from models.collection import LocalModel
 from models.hub import RemoteModel, RepoResult
+from models.paths import path_text, shown
 from models.places import NAMES
+from models.terminal import json_text
 from models.verdict import Verdict
 
 WIDEST = 48
 
 
 def print_json(value: object) -> int:
-    print(json.dumps(value, ensure_ascii=False, indent=1))
+    print(json_text(value, indent=1))
     return 0
 
 
@@ -30,7 +31,8 @@ def count(number: int) -> str:
 
 def table(rows: Sequence[Sequence[str]], heads: Sequence[str]) -> str:
     """Columns as wide as they need; a name that is longer than WIDEST is cut in its middle."""
-    cut = [[*(_cut(cell) for cell in row[:-1]), row[-1]] for row in (heads, *rows)]
+    said = [[shown(cell) for cell in row] for row in (heads, *rows)]
+    cut = [[*(_cut(cell) for cell in row[:-1]), row[-1]] for row in said]
     widths = [max(len(row[i]) for row in cut) for i in range(len(heads) - 1)]
     return "\n".join("  ".join((*map(str.ljust, row, widths), row[-1])).rstrip() for row in cut)
 
@@ -43,8 +45,8 @@ def local(model: LocalModel, verdict: Verdict | None = None) -> dict[str, Any]:
     facts = model.facts
     return {
         "name": model.name,
-        "path": str(model.path),
-        "files": [str(path) for path in model.files],
+        "path": path_text(model.path),
+        "files": [path_text(path) for path in model.files],
         "size_bytes": model.size,
         "place": model.place.kind,
         "problem": model.problem,

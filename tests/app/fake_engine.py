@@ -18,10 +18,10 @@ import sys
 import threading
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from engine import protocol as p
+from models.paths import path_of
 from models.titles import title_of
 
 REQUESTS: queue.Queue[p.Request | None] = queue.Queue()
@@ -53,7 +53,7 @@ def count(request: p.Count) -> p.Counted:
 
 
 def info(path: str, n_ctx: int) -> p.ModelInfo:
-    return p.ModelInfo(path, title_of(Path(path)), "llama", 1_000_000, 1_000_000, n_ctx, 32768, 2, "model")
+    return p.ModelInfo(path, title_of(path_of(path)), "llama", 1_000_000, 1_000_000, n_ctx, 32768, 2, "model")
 
 
 def load(request: p.Load) -> p.ModelInfo | None:
@@ -64,13 +64,13 @@ def load(request: p.Load) -> p.ModelInfo | None:
         return None
     if "crash" in request.path:
         os.kill(os.getpid(), signal.SIGSEGV)
-    path = Path(request.path)
+    path = path_of(request.path)
     restarted = path.with_name("restarted")
     if "other" in path.name and not restarted.exists():
         restarted.touch()
         say(p.Restart(request.id, "ik"))
         return None
-    while "slowload" in request.path and not Path(request.path).with_name("go").exists():
+    while "slowload" in request.path and not path.with_name("go").exists():
         time.sleep(0.01)
     model = replace(info(request.path, request.n_ctx or 4096), backend="ik" if "other" in path.name else "llama")
     say(p.Loaded(request.id, model, 0.1))
@@ -83,7 +83,7 @@ def finish(request: p.Generate, reason: p.StopReason, tokens: int) -> None:
 
 
 def note(model: str, request: p.Request) -> None:
-    with Path(model).with_name("requests.log").open("ab") as log:
+    with path_of(model).with_name("requests.log").open("ab") as log:
         log.write(p.encode(request))
 
 

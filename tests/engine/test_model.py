@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from engine.engine import Engine
@@ -9,8 +13,12 @@ from engine.protocol import Generate, Load
 from engine.stop import Stopped
 from models.default import default_model
 from models.failures import Failure
+from models.header import read_header
 from tests.engine.asking import QUESTION
 from tests.engine.conftest import write_gguf
+from tests.engine.graph.tiny import write_tiny
+
+TOP = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize(
@@ -56,3 +64,18 @@ def test_the_quota_of_saved_chats_comes_with_the_model(tmp_path):
 def test_without_a_model():
     with pytest.raises(Failure, match="No model is loaded"):
         list(Engine().generate(Generate(1, (QUESTION,))))
+
+
+def test_weights_closer_together_than_ggml_maps_them_are_read(tmp_path):
+    """llama.cpp aborts the process where the first tensor of a mapping is not at a multiple of 32 bytes."""
+    for filler in range(0, 32, 8):  # until the weights do begin between two multiples
+        metadata = {"general.description": "a" * filler}
+        path = write_tiny(tmp_path / "tiny.gguf", "llama", alignment=8, metadata=metadata)
+        if read_header(path).data_offset % 32:
+            break
+    assert read_header(path).data_offset % 32
+    script = (
+        "import sys; from pathlib import Path; from engine.llama.model import Model; Model(Path(sys.argv[1])).close()"
+    )
+    done = subprocess.run([sys.executable, "-c", script, str(path)], cwd=TOP, capture_output=True)
+    assert done.returncode == 0, done.stderr

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -47,6 +48,7 @@ from engine.protocol import (
 )
 from engine.serve import NICE
 from models.default import default_model
+from models.paths import path_text
 from tests.engine.words.hostile import ENDLESS, default_model_with
 
 
@@ -206,6 +208,29 @@ def test_a_failing_load_is_a_sentence(pipe, tmp_path):
     assert isinstance(failed, Failed)
     assert failed.code == "no_such_file"
     assert "none.gguf" in failed.message
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no pipe of that kind, and names are letters")
+def test_paths_of_all_kinds(pipe, tmp_path):
+    """Of a pipe, with a zero byte, too long, and one that is a model although its name is not UTF-8."""
+    os.mkfifo(tmp_path / "pipe.gguf")
+    bad = {"pipe.gguf": "is not a file", "a\0b.gguf": "There is no file", "a" * 100_000: "There is no file"}
+    for id, (name, sentence) in enumerate(bad.items(), 1):
+        for request in (
+            Load(id, f"{tmp_path}/{name}"),
+            Load(id, str(default_model()), draft_model=f"{tmp_path}/{name}"),
+        ):
+            pipe.send(request)
+            failed = pipe.end(id)
+            assert isinstance(failed, Failed)
+            assert sentence in failed.message
+            assert failed.code in ("no_such_file", "not_a_model")
+    odd = Path(os.fsdecode(bytes(tmp_path) + b"/caf\xe9.gguf"))
+    odd.symlink_to(default_model())
+    pipe.send(Load(9, path_text(odd), n_ctx=512, backend="llama"))
+    loaded = pipe.end(9)
+    assert isinstance(loaded, Loaded)
+    assert loaded.model.name == "caf\N{REPLACEMENT CHARACTER}"
 
 
 @pytest.mark.skipif(find_spec("ik_llama_cpp") is None, reason="no wheel of ik_llama.cpp for this computer")

@@ -143,7 +143,7 @@ def test_what_cannot_be_read_is_skipped_with_a_reason(tmp_path):
         "b-empty.gguf is not a GGUF model file. Choose a file that ends in .gguf.",
         "c-gone.gguf points to a file that is not there any more.",
         "d-torn.gguf is damaged or incomplete: its header cannot be read. Download it again.",
-        "e-pipe.gguf is no file.",
+        "e-pipe.gguf is not a file.",
         "f-circle.gguf cannot be read: Too many levels of symbolic links.",
     ]
     assert not any(model.usable for model in others())

@@ -15,8 +15,10 @@ from models.__main__ import main
 from models.catalogue import catalogue, entry_called
 from models.commands.pull import progress_line
 from models.hub import is_safe_path
+from models.paths import path_of
 from models.places import own_folder
 from models.progress import Progress
+from models.terminal import READER_GONE
 from tests.models.make_gguf import make_gguf
 
 TOP = Path(__file__).resolve().parents[2]
@@ -140,3 +142,69 @@ def test_a_file_that_cannot_be_used_is_told(own_data, tmp_path, capsys):
 def test_the_line_of_progress():
     line = progress_line("bird.gguf", Progress("receiving", 1 << 30, 4 << 30, 32 << 20))
     assert line == "bird.gguf ██████░░░░░░░░░░░░░░░░░░ 1.00 GiB of 4.00 GiB · 32 MiB/s · 1:36 left"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names are always letters")
+def test_a_name_that_is_not_utf8(own_data, tmp_path):
+    path = make_gguf(Path(os.fsdecode(bytes(tmp_path) + b"/caf\xe9.gguf")))
+    (added,) = json_of("add", tmp_path)
+    assert added["name"] == "caf\N{REPLACEMENT CHARACTER}.gguf"
+    assert path_of(added["path"]) == path
+    assert json_of("list", "--no-plan")[1] == added
+    assert added["name"] in run("list", "--no-plan", PYTHONIOENCODING="ascii:strict", LC_ALL="C").stdout.replace(
+        "?", "\N{REPLACEMENT CHARACTER}"
+    )
+    for name in (path, added["path"], added["name"]):
+        assert json_of("info", name, "--no-plan")["path"] == added["path"]
+    assert run("remove", tmp_path).returncode == 0
+    assert run("add", path).returncode == 0
+    assert json_of("remove", added["path"]) == {"path": added["path"], "deleted": False}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no such pipes")
+@pytest.mark.parametrize(
+    ("program", "arguments"),
+    [
+        ("models", ["info", "SmolLM2", "--no-plan"]),
+        ("models", ["list", "--catalogue", "--no-plan", "--json"]),
+        ("models", ["info", "nothing"]),
+        ("engine", ["cache", "list"]),
+        ("app", ["--help"]),
+    ],
+)
+def test_commands_end_quietly_when_their_reader_goes(program, arguments, own_data):
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", program, *arguments]
+    errors = writing if "nothing" in arguments else subprocess.PIPE
+    buffered = os.environ | {"PYTHONUNBUFFERED": ""}  # as it usually is: what was printed leaves when Python ends
+    done = subprocess.run(command, cwd=TOP, env=buffered, stdin=subprocess.DEVNULL, stdout=writing, stderr=errors)
+    os.close(writing)
+    assert done.returncode == READER_GONE
+    assert not done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full")
+def test_a_full_disk_is_told(own_data):
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "models", "list", "--catalogue", "--no-plan", "--json"]
+        done = subprocess.run(command, cwd=TOP, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "chickadee: The output cannot be written: No space left on device.\n"
+
+
+def test_what_a_hub_answers_with_is_printed(server, own_data):
+    """Half a letter, and what makes a terminal do something."""
+    entry = {"id": "a/b", "tags": ["license:\ud83d\x1b[2J"], "gguf": {"architecture": "\udc80"}}
+    server.answers["/api/models"] = json.dumps([entry]).encode()
+    address = {"CHICKADEE_HUB": server.address}
+    assert json_of("search", "bird", **address)[0]["architecture"] == "\udc80"
+    assert "\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}[2J" in run("search", "bird", **address).stdout
+
+
+@pytest.mark.parametrize(
+    "name", ["a\ud800.gguf", "a\x7f.gguf", "a\u202efugg.gguf", "é" * 101 + ".gguf", "a/" * 600 + "x"]
+)
+def test_names_that_some_disk_cannot_store_are_not_safe(name):
+    assert not is_safe_path(name)
+    assert is_safe_path("日本/é b.gguf")

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from models.default import default_model
 from models.failures import Failure
-from models.header import Header, TensorInfo, read_header
+from models.header import Header, read_header
 from models.shapes import Shapes, shapes_of
+from models.tensors import TensorInfo
 
 F16, Q8_0 = 1, 8
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 import threading
 from pathlib import Path
 
@@ -12,11 +14,13 @@ from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.chats.message_facts import facts_of
+from app.model_library.model_settings import settings_for
 from app.model_library.models_dialog import ModelsDialog
 from app.wiring import Chickadee
 from engine.protocol import Load
 from models.added import Added
 from models.downloads import wanted
+from models.paths import path_of, path_text
 from models.places import own_folder
 from tests.app.conftest import Opener, Requests
 from tests.app.model_library.conftest import BUILT_IN, SECONDS, press
@@ -52,6 +56,27 @@ def test_a_model_is_loaded(
     row = open_models.rows["here", path]
     qtbot.waitUntil(lambda: "load" not in row.buttons, timeout=SECONDS)
     assert row.facts.text().startswith("in use · ")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names are always letters")
+def test_a_name_that_is_not_utf8_is_listed_planned_loaded_and_remembered(
+    open_models: ModelsDialog, chickadee: Chickadee, qtbot: QtBot, requests: Requests, tmp_path: Path
+) -> None:
+    path = make_gguf(Path(os.fsdecode(bytes(tmp_path) + b"/caf\xe9.gguf")))
+    chickadee.models.add(path_text(path))
+    qtbot.waitUntil(lambda: ("here", path) in open_models.rows, timeout=SECONDS)
+    row = open_models.rows["here", path]
+    assert row.title.text() == "caf\N{REPLACEMENT CHARACTER}"
+    qtbot.waitUntil(lambda: ("here", path) in chickadee.models.page.verdicts, timeout=SECONDS)
+    assert "There is no file" not in chickadee.models.page.verdicts["here", path].problem
+    context = next(setting for setting in settings_for() if setting.key == "context")
+    chickadee.models.settings.change(path, context, 640)
+    press(qtbot, open_models, ("here", path), "load")
+    qtbot.waitUntil(lambda: chickadee.models.page.loaded == path, timeout=SECONDS)
+    load = [request for request in requests() if isinstance(request, Load)][-1]
+    assert path_of(load.path) == path
+    assert load.n_ctx == 640
+    assert chickadee.library.recent_models()[0] == path
 
 
 def test_a_model_has_one_name_everywhere(

@@ -30,6 +30,7 @@ class Shape:
     type: gguf.GGMLQuantizationType = gguf.GGMLQuantizationType.Q8_0
     output: np.ndarray | None = None  # bytes of the head's weights, of the type Q6_K
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    alignment: int = 0
 
 
 def write_tiny(path: Path, architecture: str, **shape: Any) -> Path:
@@ -66,6 +67,8 @@ def _add_metadata(writer: gguf.GGUFWriter, shape: Shape) -> None:
         writer.add_key_length(shape.head)
         writer.add_value_length(shape.head)
         writer.add_rope_dimension_count(shape.head)
+    if shape.alignment:
+        writer.add_custom_alignment(shape.alignment)
     for key, value in shape.metadata.items():
         writer.add_string(key, value) if isinstance(value, str) else writer.add_float32(key, value)
 

@@ -1,0 +1,56 @@
+"""Paths as text come back as they were, and what is shown can be shown."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.failures import Failure
+from models.paths import path_of, path_text, printable, shown
+
+NAMES = st.binary(min_size=1, max_size=40).filter(lambda name: b"\0" not in name)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there a name is no bytes")
+@given(NAMES)
+def test_any_name_comes_back(name):
+    path = Path(os.fsdecode(b"/models/" + name))
+    assert path_of(path_text(path)) == path
+    assert path_of(json.loads(json.dumps(path_text(path)).encode())) == path
+    shown(path).encode()
+    assert "\n" not in shown(path)
+
+
+def test_usual_paths_are_as_they_are():
+    for text in ("/a b/c%20.gguf", "x.gguf", "/日本/é.gguf", "file:x"):
+        assert path_text(text) == text
+        assert path_of(text) == Path(text)
+    assert shown(Path("/a/é b.gguf")) == "é b.gguf"
+
+
+def test_a_long_name_keeps_its_ends():
+    name = shown(Path("/" + "a" * 190 + "b" * 20 + ".gguf"))
+    assert len(name) == 200
+    assert name.startswith("aaa")
+    assert name.endswith("b.gguf")
+
+
+@given(st.text())
+def test_what_is_printable_stays_so_and_does_nothing(text):
+    said = printable(text)
+    assert len(said) == len(text)
+    assert printable(said) == said
+    said.encode()
+    assert "\x1b" not in said
+
+
+def test_a_failure_can_be_printed_and_sent_whatever_is_in_it():
+    failure = Failure("x", "caf\udce9\x1b[2J cannot be read.", "caf\udce9")
+    assert str(failure) == "caf\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}[2J cannot be read."
+    failure.detail.encode()
