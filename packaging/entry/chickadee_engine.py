@@ -2,8 +2,6 @@
 
 import sys
 
-from engine.__main__ import main
-from engine.huge_pages import start_with_huge_pages
+from engine.__main__ import start
 
-start_with_huge_pages()
-sys.exit(main())
+sys.exit(start())
