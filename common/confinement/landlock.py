@@ -10,6 +10,7 @@ import ctypes
 import os
 import stat
 import struct
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -31,6 +32,8 @@ SCOPES = {6: 0b11}  # abstract Unix sockets and signals: none to a process outsi
 
 def version() -> int:
     """The ABI of this kernel's Landlock, 0 if it has none or it is off."""
+    if sys.platform != "linux":
+        return 0
     return max(0, _call(CREATE_RULESET, None, ctypes.c_size_t(0), VERSION_WANTED))
 
 
