@@ -10,6 +10,7 @@ that a wheel does not bring: it is two system calls each, by ctypes.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import sys
@@ -61,7 +62,9 @@ def limits() -> tuple[Limit, ...]:
     if sys.platform == "win32":
         from common.confinement import windows
 
-        return ("integrity",) if windows.is_low() else ()
+        with contextlib.suppress(OSError):
+            return ("integrity",) if windows.is_low() else ()
+        return ()
     found: tuple[tuple[Limit, Callable[[], None]], ...] = (("files", _open_root), ("network", _open_socket))
     return tuple(limit for limit, attempt in found if _is_refused(attempt))
 

@@ -16,12 +16,13 @@ SYSTEM = (
 
 
 def program_files() -> tuple[Path, ...]:
-    """Folders and files to read and run, none that holds the user's own: a home folder, or all of the disk."""
-    own = [ROOT, Path(sys.executable).resolve().parent, *map(Path, (sys.prefix, sys.base_prefix, sys.exec_prefix))]
+    """Folders and files to read and run. What the environment names does not count if the home folder is in it."""
+    prefixes = map(Path, (sys.prefix, sys.base_prefix, sys.exec_prefix))
+    own = dict.fromkeys((ROOT, Path(sys.executable).resolve().parent, *prefixes))
     libraries = os.environ.get("LD_LIBRARY_PATH", "").split(":")
     named = [Path(entry) for entry in (*sys.path, *libraries) if os.path.isabs(entry)]
-    found = dict.fromkeys(path for path in (*own, *named, *_folders_of_loaded_code()) if not holds_home(path))
-    return (*(Path(path) for path in SYSTEM), *found)
+    found = dict.fromkeys(path for path in (*named, *_folders_of_loaded_code()) if not holds_home(path))
+    return (*(Path(path) for path in SYSTEM), *(own | found))
 
 
 def holds_home(folder: Path) -> bool:

@@ -84,7 +84,7 @@ def lower_integrity(writable: Iterable[Path]) -> None:
 
 
 def is_low() -> bool:
-    """Does this process run at the low level?"""
+    """Does this process run at the low level? Raises OSError."""
     advapi, token, buffer = _library("advapi32"), _token(), ctypes.create_string_buffer(256)
     length = ctypes.c_uint32()
     _checked(advapi.GetTokenInformation(token, INTEGRITY, buffer, ctypes.c_uint32(len(buffer)), ctypes.byref(length)))

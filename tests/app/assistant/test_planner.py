@@ -56,5 +56,5 @@ def test_files_outside_of_the_model_folders_are_planned_too(qtbot: QtBot, chicka
         path = tmp_path / name / "model.gguf"
         shutil.copyfile(default_model(), path)
         planner.ask(name, Ask(path=str(path), n_ctx=512, backend="llama"))
-        qtbot.waitUntil(lambda name=name: (name, True) in heard, timeout=SECONDS)
+        qtbot.waitUntil(partial(heard.__contains__, (name, True)), timeout=SECONDS)
     planner.close()
