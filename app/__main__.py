@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
     if arguments[:1] == [READ_FILE] and len(arguments) == 2:  # a packaged app is its own child process
         from app.attachments import child
 
-        return child.main(arguments[1])
+        return child.confined(arguments[1])
     options = _parser().parse_args(arguments)
     if options.draw_formulas:
         from app.markdown import math_worker

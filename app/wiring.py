@@ -259,7 +259,7 @@ class Chickadee(QObject):
         self.window.status.show_standing(standing)
         self._show_waiting()
         self._problems.show(standing.problem)
-        self.sheets.model = standing.model
+        self.sheets.model, self.sheets.limits = standing.model, standing.limits
         was_ready, self._was_ready = self._was_ready, standing.phase == "ready"
         if self._was_ready and not was_ready:
             self._opened.start()

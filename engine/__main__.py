@@ -5,20 +5,20 @@ from __future__ import annotations
 import argparse
 import sys
 
-from engine.commands import cache, calibrate, chat, phrases, plan, plans, profile, rank_heads, serve
 from engine.huge_pages import start_with_huge_pages
-from engine.terminal import complain
-from models.failures import Failure
-from models.terminal import run_command
-
-COMMANDS = (serve, chat, profile, calibrate, phrases, plan, plans, rank_heads, cache)
+from engine.rights import confine_engine
 
 
 def main(arguments: list[str] | None = None) -> int:
+    # Only now: what this brings along starts threads, and takes half a second.
+    from engine.commands import cache, calibrate, chat, phrases, plan, plans, profile, rank_heads, serve
+    from engine.terminal import complain
+    from models.failures import Failure
+
     program = "chickadee-engine" if getattr(sys, "frozen", False) else "python -m engine"
     top = argparse.ArgumentParser(prog=program, description="Chickadee's engine.")
     commands = top.add_subparsers(dest="command", required=True)
-    for command in COMMANDS:
+    for command in (serve, chat, profile, calibrate, phrases, plan, plans, rank_heads, cache):
         command.add(commands)
     options = top.parse_args(arguments)
     try:
@@ -29,6 +29,14 @@ def main(arguments: list[str] | None = None) -> int:
         return complain(f"{str(error)[:1].upper()}{str(error)[1:]}.")
 
 
-if __name__ == "__main__":
+def start() -> int:
+    """This process's command, with huge pages and without the rights that it does not need."""
     start_with_huge_pages()
-    sys.exit(run_command(main))
+    confine_engine(sys.argv[1:])
+    from models.terminal import run_command
+
+    return run_command(main)
+
+
+if __name__ == "__main__":
+    sys.exit(start())

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from common.confinement import limits
 from engine.answer import Answer
 from engine.backend import PACKAGES, Backend, OtherLibrary, backend, takes_new_process
 from engine.choice import Choice, choose, wish_for
@@ -71,7 +72,7 @@ class Engine:
 
     def welcome(self, id: int, pid: int) -> Welcome:
         installed = ", ".join(f"{package} {library_version(package)}" for package in PACKAGES.values())
-        return Welcome(id, engine=f"chickadee {VERSION}", backend=installed, pid=pid)
+        return Welcome(id, engine=f"chickadee {VERSION}", backend=installed, pid=pid, limits=limits())
 
     def load(self, request: Load, progress: Callable[[float], None] = lambda _fraction: None) -> Loaded:
         """Load the request's model in place of the loaded one.

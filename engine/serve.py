@@ -13,10 +13,12 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import psutil
 
+from common.confinement import limits, problems
 from engine.backend import OtherLibrary
 from engine.jobs import Jobs
 from engine.protocol import (
@@ -47,6 +49,7 @@ from engine.protocol import (
     decode_request,
     encode,
 )
+from engine.rights import out_of_reach
 from engine.stop import Stopped
 from engine.words.counter import Counter
 from engine.words.turns import TooLong
@@ -66,6 +69,7 @@ def serve() -> int:
     output = claim_stdout()
     let_the_window_go_first()
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    log.info("refused to this process: %s %s", ", ".join(limits()) or "nothing", "; ".join(problems()))
     from engine.engine import Engine  # only after stdout is ours
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in the terminal is the window's business
@@ -268,6 +272,10 @@ class Server:
                 self.send(Failed(request.id, "internal", "The tokens could not be counted.", repr(error)))
 
     def _load(self, request: Load) -> Event:
+        for file in filter(None, (request.path, request.draft_model)):
+            if out_of_reach(Path(file)):
+                log.info("this process may not read %s: a new one is asked for", file)
+                return Restart(request.id, None)
         try:
             return self.engine.load(request, Progress(self, request.id))
         except OtherLibrary as other:

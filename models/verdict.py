@@ -16,6 +16,7 @@ import msgspec
 
 from models.byte_sizes import show_bytes
 from models.estimate import Estimate
+from models.reach import reach
 
 log = logging.getLogger(__name__)
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -94,7 +95,7 @@ def verdicts(asked: Mapping[Key, Ask]) -> Iterator[tuple[Key, Verdict]]:
     lines = [msgspec.json.encode(ask) + b"\n" for ask in asked.values()]
     try:
         process = subprocess.Popen(
-            planner_command(),
+            [*planner_command(), *reach(file for ask in asked.values() for file in (ask.path, ask.draft)).arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -98,7 +98,7 @@ class Assistant:
             return
         self._restarting = self._resting = False
         self._set(phase="starting", model=None, fraction=0.0, problem=None)
-        self._link.start()
+        self._link.start((self.standing.path, self._loading.options.draft_model))
         self._hello = self._send(protocol.Hello)
 
     def unload(self) -> None:
@@ -180,6 +180,7 @@ class Assistant:
         """One event from the engine. Events of requests that are no longer ours are ignored."""
         match event:
             case protocol.Welcome():
+                self._set(limits=event.limits)
                 self._send_load()
                 if self._watch:
                     self.watch(True)
@@ -199,7 +200,8 @@ class Assistant:
                 self._send(protocol.Status)
                 self._pump()
             case protocol.Restart() if event.id == self._load:
-                # The process holds the wrong library for this model. It is asked to end, and `engine_ended` goes on.
+                # The process holds the wrong library for this model, or may not read it. It is asked to end, and
+                # `engine_ended` goes on.
                 self._restarting = True
                 self._send(protocol.Shutdown)
             case protocol.Failed():

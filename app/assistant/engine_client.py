@@ -6,7 +6,7 @@ import logging
 import sys
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QProcess, Signal
@@ -16,6 +16,7 @@ from app.line_buffer import LineBuffer
 from app.processes import end_process, new_process
 from app.slices import slices
 from engine import protocol
+from models.reach import reach
 
 log = logging.getLogger(__name__)
 stderr_log = logging.getLogger("engine.stderr")
@@ -53,7 +54,7 @@ class EngineClient(QObject):
     def pid(self) -> int:
         return self._process.processId() if self._process else 0
 
-    def start(self) -> None:
+    def start(self, files: Iterable[str | Path | None] = ()) -> None:
         self._lines, self._errors = LineBuffer(), LineBuffer()
         self._unread.clear()
         self._killed = False
@@ -63,7 +64,7 @@ class EngineClient(QObject):
         process.readyReadStandardError.connect(self._read_errors)
         process.finished.connect(self._finished)
         process.errorOccurred.connect(self._failed)
-        process.start(self._command[0], self._command[1:])
+        process.start(self._command[0], [*self._command[1:], *reach(files).arguments])
 
     def send(self, request: protocol.Request) -> None:
         """Write the request; QProcess buffers it until the engine reads. Without an engine it is dropped."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Protocol
 
 from engine import protocol
@@ -13,7 +15,8 @@ class Link(Protocol):
     @property
     def running(self) -> bool: ...
 
-    def start(self) -> None: ...
+    def start(self, files: Iterable[str | Path | None] = ()) -> None:
+        """`files` are those that it will be asked to load."""
 
     def send(self, request: protocol.Request) -> None: ...
 

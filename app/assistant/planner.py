@@ -13,6 +13,7 @@ from app.line_buffer import LineBuffer
 from app.processes import end_process, new_process
 from engine.protocol import Load
 from models.paths import path_text
+from models.reach import reach
 from models.verdict import Ask, Verdict, planner_command
 
 log = logging.getLogger(__name__)
@@ -34,6 +35,10 @@ def question(path: Path, load: Load, freed_bytes: int = 0) -> Ask:
         kv_mode=load.kv_mode,
         kv_share=load.kv_share,
     )
+
+
+def _files(question: Ask) -> list[str]:
+    return [file for file in (question.path, question.draft) if file]
 
 
 class Planner(QObject):
@@ -70,6 +75,9 @@ class Planner(QObject):
         self._idle.stop()
         self._waiting.clear()
         self._asked = None
+        self._end()
+
+    def _end(self) -> None:
         process, self._process = self._process, None
         if process is not None:
             end_process(process)
@@ -78,21 +86,27 @@ class Planner(QObject):
         if self._asked is not None or not self._waiting:
             return
         self._idle.stop()
+        key = next(iter(self._waiting))
+        if self._process is not None and not all(map(self._reach.covers, _files(self._waiting[key]))):
+            self._end()
         if self._process is None:
             self._start()
         if self._process is None:  # it could not start, and everybody was told
             return
-        self._asked = next(iter(self._waiting))
-        self._process.write(msgspec.json.encode(self._waiting.pop(self._asked)) + b"\n")
+        self._asked = key
+        self._process.write(msgspec.json.encode(self._waiting.pop(key)) + b"\n")
 
     def _start(self) -> None:
+        """It may read what is asked about now; for another file than that, outside of the model folders, it is started
+        again."""
+        self._reach = reach(file for question in self._waiting.values() for file in _files(question))
         process = self._process = new_process(self)
         self._lines = LineBuffer()
         process.setStandardErrorFile(QProcess.nullDevice())
         process.readyReadStandardOutput.connect(self._read)
         process.finished.connect(self._ended)
         process.errorOccurred.connect(self._failed)
-        process.start(self._command[0], self._command[1:])
+        process.start(self._command[0], [*self._command[1:], *self._reach.arguments])
 
     def _read(self) -> None:
         if self._process is None:

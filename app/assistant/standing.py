@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from engine.protocol import ModelInfo, Statistics
+from engine.protocol import Limit, ModelInfo, Statistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,8 @@ class Ahead:
 @dataclass(frozen=True, slots=True)
 class Standing:
     """`live_speed` is in tokens per second while an answer streams, None otherwise; `statistics` are the last one's.
-    `context_tokens` are in the engine's cache, of the chat `context_chat`."""
+    `context_tokens` are in the engine's cache, of the chat `context_chat`. `limits`: what the system refuses the engine
+    that was started last, None before there was one."""
 
     phase: Literal["off", "starting", "loading", "ready", "failed"] = "off"
     path: Path | None = None
@@ -44,3 +45,4 @@ class Standing:
     statistics: Statistics | None = None
     ahead: Ahead | None = None
     live_speed: float | None = None
+    limits: tuple[Limit, ...] | None = None

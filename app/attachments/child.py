@@ -18,6 +18,7 @@ import psutil
 
 from app.attachments.reading import Extracted, read_file
 from app.attachments.refusal import Refused
+from common.confinement import Rights, confine
 
 MOST_MEMORY = 1 << 30  # bytes
 ROOM = 1 << 30  # of addresses, for what is mapped and not used
@@ -32,6 +33,12 @@ class Reply(msgspec.Struct):
     file: Extracted | None = None
     refused: str = ""
     values: dict[str, str] = {}
+
+
+def confined(path: str) -> int:
+    """The file is all that this process may read besides its own program; it writes nothing, starts nothing."""
+    confine(Rights(read=(Path(path),), processes=False, memory=MOST_MEMORY))
+    return main(path)
 
 
 def main(path: str, seconds: float = MOST_SECONDS, memory: int = MOST_MEMORY) -> int:
@@ -80,4 +87,4 @@ def _watch(seconds: float, memory: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(confined(sys.argv[1]))

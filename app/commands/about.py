@@ -11,24 +11,48 @@ from app.commands.bundled import NAME, VERSION, Component, components
 from app.look.icons import bird
 from app.look.theme import SIZES
 from app.words import mark, tr
-from engine.protocol import ModelInfo
+from engine.protocol import Limit, ModelInfo
 
 LIBRARIES = {"llama": "llama.cpp", "ik": "ik_llama.cpp"}
+MEANS: dict[Limit, str] = {"files": "Landlock", "network": "seccomp"}
 LINE = mark("Private chat on the laptop you already have. No account; nothing you write leaves this computer.")
 
 
-class About(QDialog):
-    """`text` is what Copy copies; `model`: the loaded one, whose library and kernels are named."""
+def confinement(limits: tuple[Limit, ...]) -> str:
+    """The sentence that says what the engine may and may not do on this system."""
+    how = ", ".join(MEANS[limit] for limit in limits if limit in MEANS)
+    if {"files", "network"} <= set(limits):
+        return tr(
+            "The system lets the engine open only models and its own files, and no network connection ({how}).", how=how
+        )
+    if "network" in limits:
+        return tr("The system lets the engine open no network connection ({how}), but any of your files.", how=how)
+    if "files" in limits:
+        return tr(
+            "The system lets the engine open only models and its own files ({how}), but any network connection.",
+            how=how,
+        )
+    if "integrity" in limits:
+        return tr("The engine runs at the low integrity level of Windows: it can change no files but its own.")
+    return tr("This system does not limit what the engine may do.")
 
-    def __init__(self, parent: QWidget, model: ModelInfo | None = None) -> None:
+
+class About(QDialog):
+    """`text` is what Copy copies; `model`: the loaded one, whose library and kernels are named; `limits`: what
+    the system refuses the engine, None where none has run yet."""
+
+    def __init__(
+        self, parent: QWidget, model: ModelInfo | None = None, limits: tuple[Limit, ...] | None = None
+    ) -> None:
         super().__init__(parent)
-        self._model = model
+        self._model, self._limits = model, limits
         self.setObjectName("about")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._bird = QLabel(self)
         self._title = self._label("welcomeTitle", f"{NAME} {VERSION}")
         self._line = self._label("welcomeHint")
         self.computing = self._label("welcomeHint")
+        self.confined = self._label("welcomeHint")
         self._heading = self._label("settingsSection")
         self.list = QPlainTextEdit(self)
         self.list.setObjectName("licences")
@@ -49,7 +73,8 @@ class About(QDialog):
 
     @property
     def text(self) -> str:
-        return "\n".join(part for part in (self.computing.text(), self.list.toPlainText()) if part)
+        parts = (self.computing.text(), self.confined.text(), self.list.toPlainText())
+        return "\n".join(part for part in parts if part)
 
     def _show(self, found: tuple[Component, ...]) -> None:
         self.list.setPlainText("\n".join(map(str, found)))
@@ -64,6 +89,8 @@ class About(QDialog):
         self._line.setText(tr(LINE))
         self.computing.setText(self._computing())
         self.computing.setVisible(self._model is not None)
+        self.confined.setText("" if self._limits is None else confinement(self._limits))
+        self.confined.setVisible(self._limits is not None)
         self._heading.setText(tr("Made of, with the licences of each"))
         self.list.setAccessibleName(self._heading.text())
         self.copy_button.setText(tr("Copy"))
@@ -101,6 +128,7 @@ class About(QDialog):
         words.addWidget(self._title)
         words.addWidget(self._line)
         words.addWidget(self.computing)
+        words.addWidget(self.confined)
         words.addStretch(1)
         top = QHBoxLayout()
         top.setSpacing(SIZES.gap_l)

@@ -17,7 +17,7 @@ from app.commands.palette import Palette
 from app.library.search import Hit, Search
 from app.sidebar.finding import Finding
 from app.window import Window
-from engine.protocol import ModelInfo
+from engine.protocol import Limit, ModelInfo
 
 RECENT = 5  # chats that the empty palette offers
 MOST = 30
@@ -41,6 +41,7 @@ class Sheets(QObject):
         self.help: HelpSheet | None = None
         self.about: About | None = None
         self.model: ModelInfo | None = None  # the loaded one, for the about box
+        self.limits: tuple[Limit, ...] | None = None  # the engine's, likewise
         window.commands.bind("palette", self.palette.open)
         window.commands.bind("help", self.open_help)
         window.commands.bind("about", self.open_about)
@@ -56,7 +57,7 @@ class Sheets(QObject):
 
     def open_about(self) -> None:
         if self.about is None:
-            self.about = About(self._window, self.model)
+            self.about = About(self._window, self.model, self.limits)
             self.about.finished.connect(lambda: setattr(self, "about", None))
         self._show(self.about)
 

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from app.markdown.math_letters import has_letters, with_boxes, with_letters
+from common.confinement import Rights, confine
 
 EM = 100  # units of the SVG to the font's size
 MEMORY = 1 << 30
@@ -108,7 +109,9 @@ def serve(tasks: BinaryIO, drawings: BinaryIO) -> None:
 
 
 def restrain() -> None:
-    """Behind the engine, which needs the processor more, and with a limit to the memory, where the system has that."""
+    """Behind the engine, which needs the processor more, and with a limit to the memory, where the system has that.
+    It reads its own program, writes no file, starts nothing and has no network."""
+    confine(Rights(processes=False, memory=MEMORY))
     with suppress(AttributeError, OSError):
         os.nice(5)
     with suppress(ImportError, OSError, ValueError):

@@ -343,6 +343,11 @@
   </message>
   <message>
     <location filename="../../app/commands/about.py"/>
+    <source>The engine runs at the low integrity level of Windows: it can change no files but its own.</source>
+    <translation>引擎以 Windows 的低完整性级别运行：除了自己的文件，它不能更改任何文件。</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/about.py"/>
     <source>The loaded model is computed by {library}, with its kernels for this kind of processor: {kernels}.</source>
     <translation>已加载的模型由 {library} 计算，使用适合此类处理器的内核：{kernels}。</translation>
   </message>
@@ -350,6 +355,26 @@
     <location filename="../../app/commands/about.py"/>
     <source>The loaded model is computed by {library}.</source>
     <translation>已加载的模型由 {library} 计算。</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/about.py"/>
+    <source>The system lets the engine open no network connection ({how}), but any of your files.</source>
+    <translation>系统不允许引擎建立任何网络连接（{how}），但不限制它打开你的文件。</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/about.py"/>
+    <source>The system lets the engine open only models and its own files ({how}), but any network connection.</source>
+    <translation>系统只允许引擎打开模型和它自己的文件（{how}），但不限制网络连接。</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/about.py"/>
+    <source>The system lets the engine open only models and its own files, and no network connection ({how}).</source>
+    <translation>系统只允许引擎打开模型和它自己的文件，不允许建立任何网络连接（{how}）。</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/about.py"/>
+    <source>This system does not limit what the engine may do.</source>
+    <translation>此系统不限制引擎的权限。</translation>
   </message>
   <message>
     <location filename="../../app/commands/command_set.py"/>

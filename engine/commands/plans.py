@@ -16,6 +16,7 @@ import msgspec
 from engine.backend import PACKAGES, OtherLibrary, backend
 from engine.calibrated import timings_with
 from engine.choice import choose, ones_and_eights, wish_for
+from engine.commands.serve import add_read
 from engine.kv_mode import EXACT, KVMode, mode_of
 from engine.measured.machine import default_threads, memory
 from engine.memory.budget import budget
@@ -35,6 +36,7 @@ MAX_LINE = 1 << 20
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("plans", help="memory plans for other programs: JSON lines in, JSON lines out")
+    add_read(parser)
     parser.set_defaults(run=run)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from engine.protocol.requests import BackendName, KVModeName, KVPolicy, KVType, StopReason
+from engine.protocol.requests import BackendName, KVModeName, KVPolicy, KVType, Limit, StopReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +87,14 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class Welcome:
-    """Ends Hello. `backend`: the libraries that are installed, with their versions."""
+    """Ends Hello. `backend`: the libraries that are installed, with their versions. `limits`: what the system refuses
+    the engine: other files than models and its own, the network, what a Windows program of low integrity may not."""
 
     id: int
     engine: str
     backend: str
     pid: int
+    limits: tuple[Limit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +116,13 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """Ends Load: the model is for `backend`, but this process holds another library, and one is all it can hold.
+    """Ends Load: the model is for `backend`, but this process holds another library, and one is all it can hold. None:
+    this process may not read the model's file, or its draft model's; a new one may that is started with their names.
 
     Nothing has changed here. Whoever owns the process ends it and sends the Load to a new one."""
 
     id: int
-    backend: BackendName
+    backend: BackendName | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ KVType = Literal["f16", "q8_0", "q4_0"]
 BackendName = Literal["llama", "ik", "graph"]
 BackendWish = Literal["auto", "llama", "ik", "graph"]
 FlashAttention = Literal["auto", "on", "off"]
+Limit = Literal["files", "network", "integrity"]
 StopReason = Literal["end", "stop", "length", "context", "cancelled"]
 MOST_SEED = 2**32 - 2  # llama.cpp takes the next one for “any”
 

@@ -7,8 +7,6 @@ from engine.words.jinja import RENDER, serve
 if sys.argv[1:2] == [RENDER]:  # how it starts the process that renders templates, which loads nothing else
     sys.exit(serve(float(sys.argv[2])))
 
-from engine.__main__ import main
-from engine.huge_pages import start_with_huge_pages
+from engine.__main__ import start
 
-start_with_huge_pages()
-sys.exit(main())
+sys.exit(start())

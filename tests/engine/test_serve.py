@@ -55,8 +55,8 @@ from tests.engine.words.hostile import ENDLESS, default_model_with
 class Pipe:
     """A running engine: requests in, events out."""
 
-    def __init__(self) -> None:
-        command = [sys.executable, "-m", "engine", "serve"]
+    def __init__(self, *arguments: str) -> None:
+        command = [sys.executable, "-m", "engine", "serve", *arguments]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )

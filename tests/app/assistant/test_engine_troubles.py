@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -14,8 +15,10 @@ from app.composer.status_line import lines_of
 from app.folders import Folders
 from app.wiring import Chickadee
 from engine.protocol import Text, encode
+from models.default import default_model
 from tests.app.conftest import Opener
 from tests.app.test_window import SECONDS, Ask, done, last_text, stored
+from tests.common.trying import needs_landlock
 
 
 def test_a_refusal_is_told_in_place(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
@@ -130,3 +133,22 @@ def test_a_burst_of_events_is_told_whole_and_in_order_before_the_end(qtbot: QtBo
     client.start()
     qtbot.waitUntil(lambda: bool(told) and isinstance(told[-1], EngineEnd), timeout=SECONDS)
     assert told[:-1] == [Text(1, str(number)) for number in range(3000)]
+
+
+@needs_landlock
+def test_a_model_from_elsewhere_is_loaded_by_an_engine_that_may_read_it(
+    open_window: Opener, qtbot: QtBot, tmp_path: Path
+) -> None:
+    """The real engine begins with the rights for its first model; another one outside of the model folders is new."""
+    elsewhere = tmp_path / "Downloads" / "model.gguf"
+    elsewhere.parent.mkdir()
+    shutil.copyfile(default_model(), elsewhere)
+    chickadee = open_window(command=None)
+    qtbot.waitUntil(lambda: chickadee.assistant.standing.phase == "ready", timeout=60_000)
+    first = chickadee.client.pid
+    assert chickadee.assistant.standing.limits == ("files", "network")
+    chickadee.assistant.use_model(elsewhere)
+    qtbot.waitUntil(lambda: chickadee.assistant.standing.phase == "ready", timeout=60_000)
+    assert chickadee.assistant.standing.model
+    assert Path(chickadee.assistant.standing.model.path) == elsewhere
+    assert chickadee.client.pid != first

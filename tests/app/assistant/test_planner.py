@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from functools import partial
+from pathlib import Path
 
 from pytestqt.qtbot import QtBot
 
@@ -41,4 +43,18 @@ def test_of_two_questions_under_one_key_the_last_is_answered(qtbot: QtBot, chick
     for n_ctx in (512, 1024, 2048):
         planner.ask("x", Ask(path=str(default_model()), n_ctx=n_ctx, backend="llama"))
     qtbot.waitUntil(lambda: heard == [2048], timeout=SECONDS)
+    planner.close()
+
+
+def test_files_outside_of_the_model_folders_are_planned_too(qtbot: QtBot, chickadee: Chickadee, tmp_path: Path) -> None:
+    """The planner's process may read none of them unless it was started with their names."""
+    planner = Planner(chickadee.window)
+    heard: list[tuple[str, bool]] = []
+    planner.answered.connect(lambda key, verdict: heard.append((str(key), verdict.exact)))
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        path = tmp_path / name / "model.gguf"
+        shutil.copyfile(default_model(), path)
+        planner.ask(name, Ask(path=str(path), n_ctx=512, backend="llama"))
+        qtbot.waitUntil(partial(heard.__contains__, (name, True)), timeout=SECONDS)
     planner.close()

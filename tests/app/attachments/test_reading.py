@@ -25,8 +25,10 @@ from app.attachments.parts import PART, UNIT, estimated_tokens, parts_of
 from app.attachments.reading import read_file
 from app.attachments.refusal import SENTENCES, Refused, sentence
 from app.attachments.web_page import text_of_page
+from common.confinement import landlock
 from tests.app.attachments.samples import pdf_of
 from tests.app.unprivileged import permissions_hold
+from tests.common.trying import linux, private_file, tried
 
 
 def refusal(path: Path) -> str:
@@ -239,6 +241,36 @@ def test_the_process_answers_with_one_line(tmp_path: Path) -> None:
     assert reply.file
     assert reply.file.text == "# 标题"
     assert child(str(tmp_path / "none")).refused == "gone"
+
+
+@linux
+def test_the_process_reads_its_file_and_can_do_nothing_else(tmp_path: Path) -> None:
+    """As `python -m app.attachments.child PATH` begins, and what follows after the file was read by its libraries."""
+    document = docx.Document()
+    document.add_paragraph("text")
+    document.save(str(tmp_path / "a.docx"))
+    (tmp_path / "a.pdf").write_bytes(pdf_of(["one"]))
+    (tmp_path / "a.html").write_text("<p>one</p>")
+    secret = private_file(tmp_path)
+    confined = "from app.attachments.child import Reply, confined\nassert confined(sys.argv[1]) == 0\n"
+    attempts = {
+        "socket": "socket.socket()",
+        "file beside": "Path(sys.argv[2]).read_text()",
+        "folder": "os.listdir(Path(sys.argv[1]).parent)",
+        "writing": "Path(sys.argv[1]).write_text('x')",
+        "process": "child('pass')",
+    }
+    refused = dict.fromkeys(attempts, "PermissionError")
+    if not landlock.version():
+        refused |= dict.fromkeys(("file beside", "folder", "writing"), "done")
+    for name in ("a.docx", "a.pdf", "a.html"):
+        done = subprocess.run(
+            [sys.executable, "-m", "app.attachments.child", str(tmp_path / name)], capture_output=True, timeout=60
+        )
+        reply = msgspec.json.decode(done.stdout, type=Reply)
+        assert reply.file, (name, reply.refused)
+        assert reply.file.text.strip() in ("text", "one")
+        assert tried(confined, attempts, str(tmp_path / name), str(secret)) == refused
 
 
 def test_the_process_ends_itself_when_it_takes_too_much(tmp_path: Path) -> None:

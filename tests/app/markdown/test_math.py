@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -20,6 +21,8 @@ from app.markdown.math_text import put_back, take_formulas
 from app.markdown.math_worker import EM, Drawing, Task, draw
 from app.markdown.prose_view import ProseView
 from app.transcript.answer_view import AnswerView
+from common.confinement import landlock
+from tests.common.trying import linux, private_file, tried
 
 SECONDS = 30_000
 SLOW = "x^{" * 40 + "}" * 40  # ziamath takes twice as long for each level
@@ -225,3 +228,20 @@ def test_an_answer_with_formulas_streams(qtbot: QtBot) -> None:
 
 def test_there_is_one_service(qapp: object) -> None:
     assert service_module.math_service() is service_module.math_service()
+
+
+@linux
+def test_the_worker_draws_and_can_do_nothing_else(tmp_path: Path) -> None:
+    secret = private_file(tmp_path)
+    attempts = {
+        "drawing": "draw(Task('x^2', True)).svg or 1 / 0",
+        "socket": "socket.socket()",
+        "file": "Path(sys.argv[1]).read_text()",
+        "writing": "Path(sys.argv[1]).write_text('x')",
+        "process": "child('pass')",
+    }
+    refused = dict.fromkeys(attempts, "PermissionError") | {"drawing": "done"}
+    if not landlock.version():
+        refused |= {"file": "done", "writing": "done"}
+    confining = "from app.markdown.math_worker import *\nrestrain()"
+    assert tried(confining, attempts, str(secret)) == refused

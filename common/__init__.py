@@ -1,0 +1,1 @@
+"""What app, engine and models share. Imports nothing of ours."""

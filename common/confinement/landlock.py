@@ -1,0 +1,89 @@
+"""Linux's Landlock: this thread, and all threads and processes that it starts, open no files but those listed.
+
+Documentation/userspace-api/landlock.rst of the kernel. Each version of the interface (ABI) can refuse more than the one
+before; what a kernel does not know yet is left out. `os.stat` and `os.access` are refused nothing by any version.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import stat
+import struct
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # the same on all processors
+VERSION_WANTED = 1
+PATH_BENEATH = 1
+SET_NO_NEW_PRIVS = 38  # of prctl: no program that is started has more rights than this one
+ALL_THREADS = 1 << 3  # of restrict_self, since ABI 8
+
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIR, REMOVE_DIR, REMOVE_FILE = (1 << bit for bit in range(6))
+MAKE_DIR, MAKE_FILE, REFER, TRUNCATE, DEVICE_COMMANDS = (1 << bit for bit in (7, 8, 13, 14, 15))
+OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | DEVICE_COMMANDS  # the others are a folder's alone
+READ = READ_FILE | READ_DIR
+WRITE = READ | WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_FILE | REFER | TRUNCATE
+FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}  # all there are, since each ABI
+TCP_RIGHTS = {4: 0b11}  # bind, connect
+SCOPES = {6: 0b11}  # abstract Unix sockets and signals: none to a process outside
+
+
+def version() -> int:
+    """The ABI of this kernel's Landlock, 0 if it has none or it is off."""
+    if sys.platform != "linux":
+        return 0
+    return max(0, _call(CREATE_RULESET, None, ctypes.c_size_t(0), VERSION_WANTED))
+
+
+def restrict(read: Iterable[Path], write: Iterable[Path], run: bool) -> None:
+    """Leave reading below `read`, and running with `run`, and reading and writing below `write`: what is not there is
+    skipped. No TCP port is bound or connected to. Raises OSError."""
+    abi = version()
+    if not abi:
+        raise OSError("this kernel has none, or it is off")
+    handled = _since(FILE_RIGHTS, abi)
+    attributes = struct.pack("=QQQ", handled, _since(TCP_RIGHTS, abi), _since(SCOPES, abi))
+    attributes = attributes[: 8 if abi < 4 else 16 if abi < 6 else 24]
+    ruleset = _checked(_call(CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0))
+    try:
+        for paths, rights in ((read, READ | EXECUTE if run else READ), (write, WRITE)):
+            for path in paths:
+                _allow(ruleset, path, rights & handled)
+        _checked(ctypes.CDLL(None, use_errno=True).prctl(SET_NO_NEW_PRIVS, *map(ctypes.c_ulong, (1, 0, 0, 0))))
+        _checked(_call(RESTRICT_SELF, ruleset, ALL_THREADS if abi >= 8 else 0))
+    finally:
+        os.close(ruleset)
+
+
+def _since(table: dict[int, int], abi: int) -> int:
+    return max((rights for first, rights in table.items() if first <= abi), default=0)
+
+
+def _allow(ruleset: int, path: Path, rights: int) -> None:
+    try:
+        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except (OSError, ValueError):  # not there, or no name that a file can have
+        return
+    try:
+        if not stat.S_ISDIR(os.fstat(place).st_mode):
+            rights &= OF_FILES
+        # Refused for pipes and the like, which Landlock does not refuse either.
+        _call(ADD_RULE, ruleset, PATH_BENEATH, struct.pack("=Qi", rights, place), 0)
+    finally:
+        os.close(place)
+
+
+def _call(number: int, *arguments: object) -> int:
+    wide = (ctypes.c_long(argument) if isinstance(argument, int) else argument for argument in arguments)
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    call.restype = ctypes.c_long
+    return int(call(ctypes.c_long(number), *wide))
+
+
+def _checked(result: int) -> int:
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return result

@@ -1,0 +1,44 @@
+"""Where this program lies: Python, its modules, the system's libraries, and what they read when they start."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]  # of the checkout, or of a packaged app
+SYSTEM = (
+    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store",
+    "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload",
+    "/etc/localtime", "/etc/os-release", "/etc/passwd", "/etc/nsswitch.conf", "/etc/ssl/openssl.cnf",
+    "/proc", "/sys", "/dev/random", "/dev/urandom", "/dev/zero",
+)  # fmt: skip
+
+
+def program_files() -> tuple[Path, ...]:
+    """Folders and files to read and run. What the environment names does not count if the home folder is in it."""
+    prefixes = map(Path, (sys.prefix, sys.base_prefix, sys.exec_prefix))
+    own = dict.fromkeys((ROOT, Path(sys.executable).resolve().parent, *prefixes))
+    libraries = os.environ.get("LD_LIBRARY_PATH", "").split(":")
+    named = [Path(entry) for entry in (*sys.path, *libraries) if os.path.isabs(entry)]
+    found = dict.fromkeys(path for path in (*named, *_folders_of_loaded_code()) if not holds_home(path))
+    return (*(Path(path) for path in SYSTEM), *(own | found))
+
+
+def holds_home(folder: Path) -> bool:
+    """Is the user's home folder this one, or in it?"""
+    try:
+        return Path.home().resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):  # no home folder, or a circle of links
+        return folder == folder.parent
+
+
+def _folders_of_loaded_code() -> set[Path]:
+    """Of this process's libraries, wherever an unusual system keeps them."""
+    try:
+        lines = Path("/proc/self/maps").read_text(errors="replace").splitlines()
+    except OSError:
+        return set()
+    rows = (line.split(maxsplit=5) for line in lines)
+    code = (row[5] for row in rows if len(row) == 6 and "x" in row[1] and row[5].startswith("/"))
+    return {Path(path).parent for path in code}

@@ -1,0 +1,106 @@
+"""The engine's rights: it reads model folders, the files that its command line names and its own program; it writes to
+its cache folder; it has no network. What a model's file makes of a library that reads it can do no more than that.
+
+Confined is the whole process, before anything of size is imported: libraries start threads, and those would stay free.
+"""
+
+from __future__ import annotations
+
+import compileall
+import contextlib
+import errno
+import os
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from common.confinement import Rights, confine, limits
+from common.confinement.program import ROOT
+from engine.folders import cache_folder
+from models.files import make_private_folder
+from models.reach import inode, model_folders, with_parts
+
+TEXTS = ("--prompt",)  # what follows is no file, whatever it says
+OUTPUTS = ("--trace",)
+_named: set[tuple[int, int]] = set()  # files that this process was started with, by device and inode
+
+
+def confine_engine(arguments: Sequence[str]) -> None:
+    """To be called once, first of all. A process that a confined engine started is so already."""
+    if {"files", "network"} <= set(limits()):
+        return
+    _compile()
+    read, write = _files(arguments)
+    _named.update(filter(None, map(inode, read)))
+    confine(Rights((*model_folders(), *(part for file in read for part in with_parts(file))), (_cache(), *write)))
+
+
+def out_of_reach(path: Path) -> bool:
+    """Would a process that was started with the file's name be able to read it, although this one is not?
+
+    No for what was named to it, as another process would fare no better."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode) or inode(path) in _named:
+            return False
+        os.close(os.open(path, os.O_RDONLY))
+    except (OSError, ValueError) as error:
+        return getattr(error, "errno", 0) == errno.EACCES and os.access(path, os.R_OK)
+    return False
+
+
+def _files(arguments: Sequence[str]) -> tuple[list[Path], list[Path]]:
+    """Files that the command line names, to be read, and to be written: these are made, for a right to be given to."""
+    read, write = [], []
+    for option, value in _values(arguments):
+        if option in OUTPUTS:
+            write += [path for path in [Path(value)] if _make(path)]
+        elif option not in TEXTS and _is_file(Path(value)):
+            read.append(Path(value))
+    return read, write
+
+
+def _values(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each argument with the option before it: of `--a b` and of `--a=b`."""
+    before = ""
+    for argument in arguments:
+        option, equals, value = argument.partition("=")
+        if argument.startswith("--"):
+            before = option
+            if equals:
+                yield option, value
+        else:
+            yield before, argument
+            before = ""
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.exists() and not path.is_dir()
+    except (OSError, ValueError):  # no name that a file can have
+        return False
+
+
+def _make(path: Path) -> bool:
+    try:
+        path.open("a").close()
+    except (OSError, ValueError):  # the command will say so
+        return False
+    return True
+
+
+def _cache() -> Path:
+    """Made where it is missing: a right can only be given to what is there."""
+    folder = cache_folder()
+    with contextlib.suppress(OSError):  # then nothing can be kept, confined or not
+        make_private_folder(folder)
+    return folder
+
+
+def _compile() -> None:
+    """Python keeps modules compiled beside them, where this process may not write from now on: each start would take
+    half a second more. A few milliseconds where nothing has changed."""
+    if getattr(sys, "frozen", False) or sys.dont_write_bytecode:
+        return
+    for package in ("common", "models", "engine"):
+        compileall.compile_dir(ROOT / package, quiet=2)

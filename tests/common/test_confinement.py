@@ -1,0 +1,207 @@
+"""What a confined process is refused and what is left to it: by programs that try, and by running the filter itself."""
+
+from __future__ import annotations
+
+import errno
+import re
+import socket
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from common.confinement import landlock, limits, seccomp
+from common.confinement.program import ROOT, holds_home, program_files
+from tests.common.trying import linux, needs_landlock, private_file, tried
+
+NETWORK = {
+    "internet": "socket.socket()",
+    "internet, version 6": "socket.socket(socket.AF_INET6)",
+    "datagrams": "socket.socket(type=socket.SOCK_DGRAM)",
+    "Unix": "socket.socket(socket.AF_UNIX)",
+    "netlink": "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)",
+    "connection": "socket.create_connection(('127.0.0.1', int(sys.argv[1])))",
+    "name": "socket.getaddrinfo('example.org', 443)",
+    "a child's connection": "child(f'import socket; socket.create_connection((\"127.0.0.1\", {sys.argv[1]}))')",
+}
+CONFINE = "from common.confinement import *; confine(Rights({rights}))\n"
+
+
+@linux
+def test_no_way_leads_into_the_network_nor_to_other_processes():
+    others = {
+        "io_uring": "call(425, 1, bytes(120))",
+        "another's memory": "call({'x86_64': 310}.get(os.uname().machine, 270), os.getppid(), None, 0, None, 0, 0)",
+        "tracing": "call({'x86_64': 101}.get(os.uname().machine, 117), 16, os.getppid(), 0, 0)",
+        "a namespace": "call({'x86_64': 272}.get(os.uname().machine, 97), 0x10000000)",
+        "typing": "fcntl.ioctl(0, 0x5412, b'x')",
+    }
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        outcomes = tried(CONFINE.format(rights=""), NETWORK | others, str(server.getsockname()[1]))
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    assert set(outcomes) == set(NETWORK | others)
+    refused = dict.fromkeys(NETWORK | others, "PermissionError")
+    assert outcomes == refused | {"name": "gaierror", "a child's connection": "PermissionError"}
+
+
+@needs_landlock
+def test_only_what_is_listed_can_be_opened(tmp_path):
+    secret = private_file(tmp_path)
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "given").write_text("this")
+    rights = "read=(Path(sys.argv[1]) / 'given',), write=(Path(sys.argv[1]) / 'kept', Path('/nowhere'))"
+    attempts = {
+        "given": "Path(sys.argv[1], 'given').read_text()",
+        "written": "Path(sys.argv[1], 'kept', 'new').write_text('x')",
+        "replaced": "os.replace(Path(sys.argv[1], 'kept', 'new'), Path(sys.argv[1], 'kept', 'other'))",
+        "folder": "Path(sys.argv[1], 'kept', 'folder').mkdir()",
+        "module": "__import__('sqlite3')",
+        "program": "child('import json')",
+        "nothing": "open(os.devnull, 'r+b').close()",
+        "processor": "Path('/proc/meminfo').read_text()",
+        "secret": "Path(sys.argv[2]).read_text()",
+        "a child's secret": "child(f'open({sys.argv[2]!r})')",
+        "listing": "os.listdir(sys.argv[1])",
+        "given, changed": "Path(sys.argv[1], 'given').write_text('x')",
+        "new file": "Path(sys.argv[1], 'new').write_text('x')",
+        "deleted": "os.unlink(sys.argv[2])",
+        "renamed": "os.rename(sys.argv[2], sys.argv[2] + '.old')",
+        "own program": "Path(sys.argv[3], 'left.py').write_text('x')",
+        "parent": "os.listdir(f'/proc/{os.getppid()}/cwd')",
+    }
+    outcomes = tried(CONFINE.format(rights=rights), attempts, str(tmp_path), str(secret), str(ROOT))
+    wanted = ("given", "written", "replaced", "folder", "module", "program", "nothing", "processor")
+    assert outcomes == {name: "done" if name in wanted else "PermissionError" for name in attempts}
+    assert secret.read_text() == "a secret"
+
+
+@needs_landlock
+@pytest.mark.skipif(not landlock.version() >= 6, reason="this kernel's Landlock leaves signals alone")
+def test_no_signal_reaches_a_process_outside():
+    outcomes = tried(
+        CONFINE.format(rights=""), {"parent": "os.kill(os.getppid(), 0)", "own": "os.kill(os.getpid(), 0)"}
+    )
+    assert outcomes == {"parent": "PermissionError", "own": "done"}
+
+
+@linux
+def test_without_processes_there_are_threads_alone():
+    attempts = {
+        "thread": "threading.Thread(target=int).start()",
+        "program": "child('pass')",
+        "fork": "os.fork()",
+        "another program in its place": "os.execv(sys.executable, [sys.executable, '-c', 'pass'])",
+    }
+    outcomes = tried(CONFINE.format(rights="processes=False"), attempts)
+    assert outcomes == {name: "done" if name == "thread" else "PermissionError" for name in attempts}
+
+
+@needs_landlock
+@pytest.mark.parametrize("abi", [1, 2, 3, 4, 5, 6])
+def test_a_kernel_with_an_older_interface_is_asked_for_no_more_than_it_knows(tmp_path, abi):
+    """This kernel takes what such a one would: the smaller structs and fewer rights."""
+    older = f"from common.confinement import landlock\nlandlock.version = lambda: {abi}\n"
+    restrict = "landlock.restrict(program_files(), (Path(sys.argv[1]) / 'kept',), True)\n"
+    (tmp_path / "kept").mkdir()
+    attempts = {
+        "written": "Path(sys.argv[1], 'kept', 'new').write_text('x')",
+        "secret": "Path(sys.argv[2]).read_text()",
+    }
+    start = f"from common.confinement import program_files\n{older}{restrict}"
+    outcomes = tried(start, attempts, str(tmp_path), str(private_file(tmp_path)))
+    assert outcomes == {"written": "done", "secret": "PermissionError"}
+
+
+@needs_landlock
+def test_what_the_kernel_refuses_stops_nothing_and_is_told():
+    """More than 16 domains in one another are refused."""
+    often = "from common.confinement import *\nfor _ in range(18): confine(Rights())\nprint(*problems(), sep=chr(10))\n"
+    done = subprocess.run([sys.executable, "-c", often], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.startswith("Landlock: ")
+
+
+@linux
+def test_what_is_refused_is_found_out_by_trying():
+    assert limits() == ()
+    said = "from common.confinement import *\nconfine(Rights())\nprint(*limits())"
+    done = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.split() == (["files"] if landlock.version() else []) + ["network"]
+
+
+def test_the_program_s_folders_hold_nobody_s_files(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path / "user"))
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path), "/"])
+    folders = program_files()
+    assert not {path for path in folders if tmp_path.is_relative_to(path) and path != ROOT}
+    assert {ROOT, Path(sys.prefix), Path(sys.base_prefix)} <= set(folders)
+    assert holds_home(tmp_path)
+    assert not holds_home(tmp_path / "user" / "models")
+    monkeypatch.setenv("HOME", str(ROOT / "somebody"))  # a checkout is the program, wherever it lies
+    assert ROOT in program_files()
+
+
+# --- the filter, run for both processors -----------------------------------------------------------------------------
+
+ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+
+
+def verdict(machine: str, number: int, first: int = 0, second: int = 0, architecture: int | None = None) -> int:
+    """0 if the kernel would allow this call, else the error's number: the filter's instructions, done one by one."""
+    steps = [struct.unpack("=HBBI", step) for step in seccomp.program(seccomp.MACHINES[machine], processes=True)]
+    assert len(steps) <= 4096
+    data = struct.pack(
+        "=iIQQQ", number, ARCHITECTURES[machine] if architecture is None else architecture, 0, first, second
+    )
+    accumulator, at = 0, 0
+    while True:
+        code, if_true, if_false, value = steps[at]
+        at += 1
+        if code == 0x20:
+            (accumulator,) = struct.unpack_from("=I", data, value)
+        elif code == 0x06:
+            return 0 if value == 0x7FFF0000 else value & 0xFFFF
+        else:
+            test = {0x15: accumulator == value, 0x35: accumulator >= value, 0x45: bool(accumulator & value)}[code]
+            at += if_true if test else if_false
+
+
+@pytest.mark.parametrize("machine", ARCHITECTURES)
+def test_the_filter_refuses_by_number_architecture_and_argument(machine):
+    column = seccomp.MACHINES[machine].column
+    for names in (seccomp.NETWORK, seccomp.OTHERS, seccomp.ADMINISTRATION):
+        for numbers in names.values():
+            number = numbers[column]
+            assert number is None or verdict(machine, number) == errno.EPERM
+    clone, clone3, ioctl = (seccomp.CALLS[name][column] for name in ("clone", "clone3", "ioctl"))
+    assert clone is not None
+    assert ioctl is not None
+    assert verdict(machine, clone3 or 0) == errno.ENOSYS
+    assert verdict(machine, clone, 0x3D0F00) == 0  # a thread
+    assert verdict(machine, clone, 0x4111) == 0  # a process
+    assert verdict(machine, clone, 0x10000011) == errno.EPERM  # with users of its own
+    assert verdict(machine, ioctl, 0, 0x5401) == 0
+    assert verdict(machine, ioctl, 0, 0x5412) == errno.EPERM
+    assert verdict(machine, ioctl, 0, 0xFFFFFFFF00005412) == errno.EPERM  # the kernel takes the lower half
+    usual = {"x86_64": (0, 1, 9, 231), "aarch64": (63, 64, 222, 94)}[machine]  # read, write, mmap, exit_group
+    assert [verdict(machine, number) for number in usual] == [0, 0, 0, 0]
+    assert verdict(machine, usual[0], architecture=0x40000003) == errno.EPERM  # of 32 bits
+    if machine == "x86_64":
+        assert verdict(machine, 0x40000000 + 41) == errno.EPERM  # socket, by its number in x32
+
+
+@pytest.mark.parametrize(
+    ("column", "header"),
+    [(0, "/usr/include/x86_64-linux-gnu/asm/unistd_64.h"), (1, "/usr/include/asm-generic/unistd.h")],
+    ids=["x86-64", "ARM64"],
+)
+def test_calls_have_the_numbers_of_the_kernel_s_headers(column, header):
+    if not Path(header).exists():
+        pytest.skip("the kernel's headers are not installed")
+    found = {name: int(number) for name, number in re.findall(r"#define __NR_(\w+)\s+(\d+)", Path(header).read_text())}
+    for name, numbers in seccomp.CALLS.items():
+        assert numbers[column] == found.get(name), name

@@ -1,0 +1,162 @@
+"""The engine's rights: what it is refused when it tries, and that all it has to do still works without them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+from pathlib import Path
+
+import pytest
+
+from engine.protocol import Finished, Generate, Hello, Load, Loaded, Restart, Sampling, Welcome
+from models.default import default_model
+from models.reach import reach
+from tests.common.trying import linux, needs_landlock, private_file, tried
+from tests.engine.test_serve import MESSAGES, Pipe
+
+CONFINED = """
+from engine.rights import confine_engine, out_of_reach
+confine_engine(sys.argv[1:])
+"""
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Path:
+    """The default model under a name that is in no model folder."""
+    path = tmp_path / "Downloads" / "model.gguf"
+    path.parent.mkdir()
+    try:
+        os.link(default_model(), path)
+    except OSError:  # another disk
+        shutil.copyfile(default_model(), path)
+    return path
+
+
+@linux
+def test_the_engine_tries_the_network_and_fails():
+    """As it begins: `python -m engine` calls the same function with its command line."""
+    attempts = {
+        "connection": "socket.create_connection(('127.0.0.1', int(sys.argv[1])))",
+        "name": "socket.getaddrinfo('huggingface.co', 443)",
+        "listening": "socket.create_server(('127.0.0.1', 0))",
+        "datagram": "socket.socket(type=socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', int(sys.argv[1])))",
+        "download": "__import__('urllib.request').request.urlopen(f'http://127.0.0.1:{sys.argv[1]}/')",
+        "a child's": "child(f'import socket; socket.create_connection((\"127.0.0.1\", {sys.argv[1]}))')",
+        "numpy": "__import__('numpy').ones(3).sum()",
+    }
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        outcomes = tried(CONFINED, attempts, str(server.getsockname()[1]))
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    assert outcomes.pop("numpy") == "done"
+    assert outcomes == dict.fromkeys(outcomes, "PermissionError") | {"name": "gaierror", "download": "URLError"}
+
+
+@needs_landlock
+def test_the_engine_reads_what_it_was_told_of_and_nothing_else(tmp_path, monkeypatch):
+    for name, folder in {"HOME": "home", "CHICKADEE_DATA_DIR": "data", "CHICKADEE_CACHE_DIR": "cache"}.items():
+        monkeypatch.setenv(name, str(tmp_path / folder))
+        (tmp_path / folder).mkdir()
+    secret, models = private_file(tmp_path / "home"), tmp_path / "home" / ".lmstudio" / "models"
+    models.mkdir(parents=True)
+    (tmp_path / "data" / "library.sqlite3").write_text("chats")
+    (tmp_path / "data" / "model-folders.json").write_text(json.dumps([str(tmp_path / "home")]))  # too much
+    parts = [tmp_path / f"split-0000{number}-of-00002.gguf" for number in (1, 2)]
+    for path in (*parts, models / "found.gguf", tmp_path / "question.txt", tmp_path / "other.gguf"):
+        path.write_text("GGUF")
+    paths = {
+        "part": parts[1], "found": models / "found.gguf", "question": tmp_path / "question.txt",
+        "secret": secret, "chats": tmp_path / "data" / "library.sqlite3", "other": tmp_path / "other.gguf",
+    }  # fmt: skip
+    attempts = {name: f"Path({str(path)!r}).read_text()" for name, path in paths.items()} | {
+        "cache": f"Path({str(tmp_path / 'cache' / 'new')!r}).write_text('x')",
+        "trace": f"Path({str(tmp_path / 'trace.jsonl')!r}).write_text('x')",
+        "model changed": f"Path({str(parts[0])!r}).write_text('x')",
+        "beside": f"Path({str(tmp_path / 'new')!r}).write_text('x')",
+        "own program": "Path('engine/new.py').write_text('x')",
+    }
+    arguments = ["chat", "--model", str(parts[0]), f"--prompt-file={paths['question']}"]
+    arguments += ["--prompt", str(secret), "--trace", str(tmp_path / "trace.jsonl")]
+    outcomes = tried(CONFINED, attempts, *arguments)
+    wanted = ("part", "found", "question", "cache", "trace")
+    assert outcomes == {name: "done" if name in wanted else "PermissionError" for name in attempts}
+
+
+@needs_landlock
+def test_a_file_is_out_of_reach_only_where_a_new_process_would_help(tmp_path):
+    told, other, gone = (tmp_path / name for name in ("told.gguf", "other.gguf", "gone.gguf"))
+    told.write_text("GGUF")
+    other.write_text("GGUF")
+    asked = f"[out_of_reach(Path(name)) for name in {[str(path) for path in (told, other, gone, tmp_path)]}]"
+    expected = [False, True, False, False]
+    assert tried(CONFINED, {"asked": f"{asked} == {expected} or 1 / 0"}, "--read", str(told)) == {"asked": "done"}
+
+
+@needs_landlock
+def test_a_model_that_lies_elsewhere_takes_a_process_that_is_told_of_it(elsewhere):
+    pipe = Pipe()
+    pipe.send(Load(1, str(default_model()), n_ctx=512, threads=1, backend="llama"))
+    assert isinstance(pipe.end(1), Loaded)
+    pipe.send(Load(2, str(elsewhere), n_ctx=512, threads=1, backend="llama"))
+    assert pipe.end(2) == Restart(2, None)
+    pipe.send(Load(3, str(default_model()), n_ctx=512, threads=1, backend="llama", draft_model=str(elsewhere)))
+    assert pipe.end(3) == Restart(3, None)
+    pipe.send(Generate(4, MESSAGES, Sampling(temperature=0), max_tokens=2))
+    assert isinstance(pipe.end(4), Finished)  # what was loaded still is
+    assert pipe.close() == 0
+    pipe = Pipe(*reach([elsewhere]).arguments)
+    pipe.send(Hello(1), Load(2, str(elsewhere), n_ctx=512, threads=1, backend="llama"))
+    welcome = pipe.end(1)
+    assert isinstance(welcome, Welcome)
+    assert welcome.limits == ("files", "network")
+    assert isinstance(pipe.end(2), Loaded)
+    pipe.send(Generate(3, MESSAGES, Sampling(temperature=0), max_tokens=2))
+    assert isinstance(pipe.end(3), Finished)
+    assert pipe.close() == 0
+
+
+@linux
+def test_the_engine_still_does_all_that_it_has_to():
+    """It loads, answers, saves the chat, watches for crashes, times the disk and asks what the machine has."""
+    work = """
+from common.confinement import limits
+from engine.crash_mark import CrashMark, CrashWatch, folder
+from engine.engine import Engine
+from engine.folders import cache_folder
+from engine.measured import machine, speeds
+from engine.protocol import Generate, Load, Message, Sampling
+from engine.stop import Stopped
+from models.default import default_model
+
+def save():
+    engine.stop.set()
+    try:
+        engine.idle()
+    except Stopped:
+        engine.stop.clear()
+    assert list((cache_folder() / "chats").glob("*.kv"))
+
+def crash():
+    watch = CrashWatch()
+    watch.watch(CrashMark("library", "model"))
+    assert len(list(folder().glob("*-*"))) == 1
+    watch.watch(None)
+    assert not list(folder().glob("*-*"))
+
+engine = Engine()
+question = (Message("user", "Tell me of birds. " * 60),)
+"""
+    attempts = {
+        "confined": "limits() or 1 / 0",
+        "load": "engine.load(Load(0, str(default_model()), n_ctx=512, threads=1, backend='llama'))",
+        "answer": "list(engine.generate(Generate(1, question, Sampling(temperature=0), max_tokens=2, chat='a')))",
+        "save": "save()",
+        "crash mark": "crash()",
+        "disk": "speeds.disk_speeds(cache_folder(), 0.01, 1 << 20)",
+        "machine": "(machine.memory(), machine.fingerprint(), machine.last_level_cache(), machine.resident_bytes())",
+        "close": "engine.close()",
+    }
+    assert tried(CONFINED + work, attempts) == dict.fromkeys(attempts, "done")
