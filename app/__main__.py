@@ -92,11 +92,11 @@ def _run(options: argparse.Namespace, model: Path | None) -> int:
 
 
 def _open(application: QApplication, data: Path | None, model: Path | None) -> int:
-    from app.folders import open_folders
+    from app.folders import be_private, open_folders
     from app.logs import start_logging, stop_logging
     from app.single_instance import SingleInstance
 
-    os.umask(0o077)  # whatever is written from here on is the user's alone
+    be_private()
     folders = open_folders(data)
     instance = SingleInstance(folders.data)
     if not instance.claim(str(model or "")):

@@ -21,6 +21,7 @@ from app.wiring import Chickadee
 from models.default import default_model
 from models.failures import Failure
 from tests.app.conftest import Opener
+from tests.app.small_disk import fill_up, small_disk
 from tests.app.test_window import stored
 from tests.app.unprivileged import permissions_hold
 
@@ -83,6 +84,36 @@ def test_folders_are_private(tmp_path: Path) -> None:
     folders = open_folders(tmp_path / "data")
     assert folders.data.stat().st_mode & 0o777 == 0o700
     assert folders.logs.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
+def test_a_folder_of_the_users_stays_as_it_is(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    (shared / "logs").mkdir(parents=True)
+    for folder in (shared, shared / "logs"):
+        folder.chmod(0o775)
+        (folder / ".writable").write_text("the user's own")
+    open_folders(shared)
+    for folder in (shared, shared / "logs"):
+        assert folder.stat().st_mode & 0o777 == 0o775
+        assert (folder / ".writable").read_text() == "the user's own"
+        assert {path.name for path in folder.iterdir()} <= {"logs", ".writable"}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
+def test_all_folders_that_are_made_on_the_way_are_private(tmp_path: Path) -> None:
+    open_folders(tmp_path / "a" / "b")
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "a", tmp_path / "a" / "b")} == {0o700}
+
+
+def test_a_disk_that_is_full_is_told(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        fill_up(disk)
+        done = start("--data-dir", str(disk))
+        assert done.returncode == 1
+        assert done.stderr.startswith(f"Chickadee cannot write to its folder {disk}: No space left on device.")
+        assert "Traceback" not in done.stderr
+        assert [path.name for path in disk.iterdir()] == ["filler"]
 
 
 def test_the_self_test_passes() -> None:
