@@ -1164,6 +1164,11 @@
   </message>
   <message>
     <location filename="../../app/control/exchange.py"/>
+    <source>Replace it</source>
+    <translation>替换</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/exchange.py"/>
     <source>Stopped. Nothing was changed.</source>
     <translation>已停止，未做任何更改。</translation>
   </message>
@@ -1171,6 +1176,11 @@
     <location filename="../../app/control/exchange.py"/>
     <source>There are no chats in this file.</source>
     <translation>此文件中没有对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/exchange.py"/>
+    <source>There is a file {name} already in {folder}.</source>
+    <translation>{folder} 中已有文件 {name}。</translation>
   </message>
   <message>
     <location filename="../../app/control/exchange.py"/>
