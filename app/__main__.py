@@ -121,7 +121,10 @@ def _open(application: QApplication, data: Path | None, model: Path | None) -> i
             signal.signal(number, lambda _number, _frame: chickadee.window.close())
         # The first paint comes before the engine starts to use the processor.
         QTimer.singleShot(0, chickadee.start)
-        return application.exec()
+        code = application.exec()
+        if chickadee.lost:
+            tell("\n".join(chickadee.lost))
+        return code
     finally:
         instance.release()
         stop_logging()

@@ -370,6 +370,10 @@ class Conversation:
             self.remedies = ()
         self._notify(Change("phase"))
 
+    def unstored(self) -> Failure | None:
+        """Why the last words of this chat cannot be stored, when that was tried once more; None: they are."""
+        return self._storing.unstored()
+
     def let_go(self) -> None:
         """It was deleted for good: what may still come of an answer is not stored."""
         self._storing.end()

@@ -1313,6 +1313,26 @@
     <translation>重新启动引擎</translation>
   </message>
   <message>
+    <location filename="../../app/control/unstored.py"/>
+    <source>What could not be stored before is stored now.</source>
+    <translation>之前未能保存的内容现已保存。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/unstored.py"/>
+    <source>What was written last in “{title}” could not be stored.</source>
+    <translation>“{title}”中最后写下的内容未能保存。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/unstored.py"/>
+    <source>What you had begun to write could not be stored.</source>
+    <translation>您已开始输入的内容未能保存。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/unstored.py"/>
+    <source>Your changes to a message in “{title}” could not be stored.</source>
+    <translation>您对“{title}”中一条消息的修改未能保存。</translation>
+  </message>
+  <message>
     <location filename="../../app/library/chat_markdown.py"/>
     <source>*Attached: {name}*</source>
     <translation>*附件：{name}*</translation>

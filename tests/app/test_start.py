@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import signal
 import sqlite3
@@ -182,6 +183,23 @@ def test_an_interrupt_closes_the_window_and_all_files_are_private(tmp_path: Path
     _, errors = process.communicate(timeout=30)
     assert (process.returncode, errors) == (0, b"")
     assert (data / "window.ini").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_window_that_is_closed_while_the_disk_is_full_ends_clean(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 2 << 20) as data:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "app", "--data-dir", str(data)],
+            cwd=CHECKOUT, env=os.environ | {"QT_QPA_PLATFORM": "offscreen"}, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        while process.poll() is None and not loaded(data):
+            time.sleep(0.05)
+        log = data / "logs" / "window.log"
+        with log.open("ab") as file:  # its last page has room even on a full disk
+            file.write(b"\n" * (-log.stat().st_size % mmap.PAGESIZE))
+        fill_up(data)
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=30)
+        assert (process.returncode, errors) == (0, b"")
 
 
 def loaded(data: Path) -> list[str]:

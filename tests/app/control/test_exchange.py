@@ -160,18 +160,20 @@ def test_a_name_with_its_ending_is_asked_about_by_the_dialog(
 ) -> None:
     mine, asked = tmp_path / "all.json", list[str]()
     mine.write_text("my own")
+    filled.window.commands.run("export_all")
+    dialog = filled.window.findChild(QFileDialog)
+    assert dialog
 
     def refuse() -> None:
         box = filled.window.findChild(QMessageBox)
         if box is not None:
             asked.append(box.text())
             box.reject()
-            filled.window.findChild(QFileDialog).reject()
+            dialog.reject()
 
     clock = QTimer(filled.window)
     clock.timeout.connect(refuse)
     clock.start(10)
-    filled.window.commands.run("export_all")
     type_into_dialog(filled, qtbot, tmp_path, "all.json", "JSON")
     assert len(asked) == 1
     assert mine.read_text() == "my own"
