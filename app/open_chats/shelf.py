@@ -80,10 +80,10 @@ class Shelf:
     def delete_all(self) -> list[str]:
         """Delete all chats for good, also those that could be restored; returns the ids of those that were listed."""
         ids = list(self._chats)
+        self.library.delete_all()  # first: where it fails, all is as it was
         for conversation in self._open.values():
             conversation.let_go()
         self._open.clear()
-        self.library.delete_all()
         self._chats.clear()
         self.new()
         return ids

@@ -1233,6 +1233,11 @@
     <translation>本机保存的内容</translation>
   </message>
   <message>
+    <location filename="../../app/control/keeping.py"/>
+    <source>What was deleted is still in the file, and is removed later.</source>
+    <translation>已删除的内容仍在文件中，稍后会被移除。</translation>
+  </message>
+  <message>
     <location filename="../../app/control/librarian.py"/>
     <source>New folder</source>
     <translation>新建文件夹</translation>

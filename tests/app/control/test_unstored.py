@@ -17,9 +17,10 @@ from app.folders import Folders, open_folders
 from app.wiring import Chickadee
 from tests.app.conftest import Opener
 from tests.app.small_disk import fill_up, small_disk
-from tests.app.test_window import Ask, done, stored
+from tests.app.test_window import SECONDS, Ask, done, stored
 
 FULL = "The disk is full, so this chat cannot be stored. Free some space."
+SECOND = "second" + "x" * 7000  # more than the pages that are there have room for
 ROOT = Path(__file__).parents[3]
 # The program as it is, but for a user who types, fills the disk and closes the window before the first paint.
 USER = """
@@ -63,11 +64,11 @@ def test_the_program_ends_clean_and_says_what_is_lost(folders: Folders) -> None:
 
 def test_what_could_not_be_stored_is_when_there_is_room(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     ask(chickadee, "first")
-    qtbot.waitUntil(lambda: done(chickadee))
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     conversation = chickadee.shelf.current
     filler = fill_up(chickadee._folders.data)
-    say(chickadee, "second " * 1000)
-    qtbot.waitUntil(lambda: done(chickadee) and len(conversation.messages) == 4)
+    say(chickadee, SECOND)
+    qtbot.waitUntil(lambda: done(chickadee) and len(conversation.messages) == 4, timeout=SECONDS)
     chickadee.acts._note_edit(conversation.messages[0].id, "first, edited " * 500)
     chickadee.acts._keep_edits()
     chickadee.window.composer.text.setPlainText("third " * 1000)
@@ -81,16 +82,16 @@ def test_what_could_not_be_stored_is_when_there_is_room(chickadee: Chickadee, as
     assert chickadee.window.notice.text.text() == "What could not be stored before is stored now."
     chickadee.window.close()
     assert chickadee.lost == []
-    assert [content for _, content, _ in stored(chickadee._folders)][:3:2] == ["first", ("second " * 1000).strip()]
+    assert [content for _, content, _ in stored(chickadee._folders)][:3:2] == ["first", SECOND]
 
 
 def test_the_next_start_has_what_the_last_try_stored(open_window: Opener, ask: Ask, qtbot: QtBot) -> None:
     chickadee = open_window()
     ask(chickadee, "first")
-    qtbot.waitUntil(lambda: done(chickadee))
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     filler = fill_up(chickadee._folders.data)
-    say(chickadee, "second " * 1000)
-    qtbot.waitUntil(lambda: done(chickadee) and len(chickadee.shelf.current.messages) == 4)
+    say(chickadee, SECOND)
+    qtbot.waitUntil(lambda: done(chickadee) and len(chickadee.shelf.current.messages) == 4, timeout=SECONDS)
     filler.unlink()
     chickadee.window.close()
     assert chickadee.lost == []
@@ -100,7 +101,7 @@ def test_the_next_start_has_what_the_last_try_stored(open_window: Opener, ask: A
 def test_who_closes_the_window_hears_what_is_lost(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     fill_up(chickadee._folders.data)
     ask(chickadee, "slow question")
-    qtbot.waitUntil(lambda: chickadee.shelf.current.phase == "answering")
+    qtbot.waitUntil(lambda: chickadee.shelf.current.phase == "answering", timeout=SECONDS)
     chickadee.window.close()
     assert chickadee.lost == [f"What was written last in “slow question” could not be stored. {FULL}"]
 
@@ -110,7 +111,7 @@ def test_who_types_without_a_pause_is_stored_too(
 ) -> None:
     """The time until the next write is counted from the first letter, not from the last."""
     ask(chickadee, "first")
-    qtbot.waitUntil(lambda: done(chickadee))
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     started = list[QTimer]()
 
     def start(timer: QTimer) -> None:
