@@ -94,11 +94,11 @@ def _run(options: argparse.Namespace, model: Path | None) -> int:
 
 
 def _open(application: QApplication, data: Path | None, model: Path | None) -> int:
-    from app.folders import open_folders
+    from app.folders import be_private, open_folders
     from app.logs import start_logging, stop_logging
     from app.single_instance import SingleInstance
 
-    os.umask(0o077)  # whatever is written from here on is the user's alone
+    be_private()
     folders = open_folders(data)
     instance = SingleInstance(folders.data)
     if not instance.claim(path_text(model or "")):
@@ -123,7 +123,10 @@ def _open(application: QApplication, data: Path | None, model: Path | None) -> i
             signal.signal(number, lambda _number, _frame: chickadee.window.close())
         # The first paint comes before the engine starts to use the processor.
         QTimer.singleShot(0, chickadee.start)
-        return application.exec()
+        code = application.exec()
+        if chickadee.lost:
+            tell("\n".join(chickadee.lost))
+        return code
     finally:
         instance.release()
         stop_logging()

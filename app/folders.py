@@ -1,14 +1,17 @@
-"""Where Chickadee keeps what it stores, private to the user (folders 0700, files 0600)."""
+"""Where Chickadee keeps what it stores, private to the user: files 0600, folders that it makes 0700."""
 
 from __future__ import annotations
 
+import functools
 import os
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
 
 from models.failures import Failure
+from models.files import make_private_folder
 from models.folders import DATA_DIR_VARIABLE, NAME, data_folder
 
 PROBE_BYTES = 4096
@@ -49,17 +52,28 @@ def _from_environment() -> Path | None:
     return Path(value) if value else None
 
 
+def be_private() -> None:
+    """Whatever this process writes from here on is the user's alone, but for what is given a mode by `users_umask`."""
+    users_umask()
+    os.umask(0o077)
+
+
+@functools.cache
+def users_umask() -> int:
+    """What the user keeps from others in the files that he makes elsewhere: as it was when this was asked first."""
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return umask
+
+
 def _make_private(folder: Path) -> None:
+    """One that is there already may be a folder of the user's, and stays as it is: what is put into it is private."""
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        probe = folder / ".writable"
-        probe.touch(mode=0o600)
-        probe.write_bytes(bytes(PROBE_BYTES))  # a full disk still takes empty files
-        probe.unlink()
+        make_private_folder(folder)
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as probe:
+            probe.write(bytes(PROBE_BYTES))  # a full disk still takes empty files
     except OSError as error:
         sentence = (
             f"Chickadee cannot write to its folder {folder}: {error.strerror}. Check its permissions and free space."
         )
         raise Failure("data_folder", sentence, str(error)) from error
-    if os.name == "posix" and folder.stat().st_uid == os.getuid():
-        folder.chmod(0o700)

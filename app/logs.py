@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
+import sys
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
@@ -21,7 +23,7 @@ LEVELS = {
 
 
 class PrivateFile(RotatingFileHandler):
-    """A rotating log file that only the user can read."""
+    """A rotating log file that only the user can read. Where it cannot be written, nobody suffers: it is but a log."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, maxBytes=MAX_BYTES, backupCount=KEPT, encoding="utf-8", delay=True)
@@ -30,6 +32,15 @@ class PrivateFile(RotatingFileHandler):
     def _open(self):  # type: ignore[no-untyped-def]  # the stub's type is private
         os.close(os.open(self.baseFilename, os.O_CREAT | os.O_APPEND, 0o600))
         return super()._open()
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """A full disk or a folder that is gone is told where the user's own words are concerned; a bug, by Python."""
+        if not isinstance(sys.exception(), OSError):
+            super().handleError(record)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):  # what could not be written before cannot be now
+            super().close()
 
 
 def start_logging(folder: Path) -> None:

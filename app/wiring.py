@@ -30,6 +30,7 @@ from app.control.preferences import Preferences
 from app.control.problem_notice import ProblemNotice
 from app.control.settings_plan import SettingsPlan
 from app.control.sheets import Sheets
+from app.control.unstored import Unstored
 from app.control.watching import Watching
 from app.folders import Folders
 from app.library.recovery import open_library
@@ -87,6 +88,7 @@ class Chickadee(QObject):
         self._opened = QTimer(self)
         unsent = UnsentStore(self.library)
         self.attaching = Attaching(self.window, self.assistant, unsent, self._opened.start)
+        self.unstored = Unstored(self.shelf, self.acts, self.attaching, self.window)
         self._first_model = model
         self._remembered: Path | None = None
         self.librarian = Librarian(
@@ -95,6 +97,7 @@ class Chickadee(QObject):
         self._collector = Collector(self)
         self._tick = QTimer(self)
         self._was_ready = False
+        self.lost: list[str] = []  # sentences, for whoever closes the window
         self._connect()
         self._bind()
         self._show_current()
@@ -129,6 +132,8 @@ class Chickadee(QObject):
         if conversation is not None:
             conversation.fail("", reason="cancelled")
         self.client.close()
+        self.library.writer.close()  # from here on what is written is done at once
+        self.lost = self.unstored.close()
         try:
             self.library.close()
         except Failure as failure:

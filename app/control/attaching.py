@@ -84,6 +84,10 @@ class Attaching(QObject):
         self._background.wait()
         self._unsent.keep(self._current(), files=False)
 
+    def unstored(self) -> Failure | None:
+        """Why something that is not sent cannot be stored, when that was tried once more; None: it is."""
+        return self._unsent.unstored()
+
     def stands(self, standing: Standing) -> None:
         """Another model counts other tokens."""
         if standing.phase == "ready" and standing.model is not self._model:

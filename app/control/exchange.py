@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
@@ -10,6 +11,7 @@ from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtWidgets import QFileDialog
 
 from app.background import Background
+from app.chats.chat import Chat
 from app.library.chat_markdown import file_name
 from app.library.exporting import export_json, export_markdown
 from app.library.importing import import_chats
@@ -63,7 +65,7 @@ class Exchange(QObject):
 
     def ask_export(self, chat_ids: Sequence[str] | None) -> None:
         """For a file to write these chats to; None: all of them."""
-        chats = [chat for chat in self._shelf.chats() if chat_ids is None or chat.id in chat_ids]
+        chats = self._chosen(chat_ids)
         if not chats:
             self._window.notice.tell(lambda: tr("There is no chat to export yet."), milliseconds=TOLD_MS)
             return
@@ -86,12 +88,30 @@ class Exchange(QObject):
         self._begin(IMPORTING, lambda progress: import_chats(file, library, progress), self._imported)
 
     def export(self, chat_ids: Sequence[str] | None, path: str, as_json: bool) -> None:
-        """To `path`, which gets the ending of its kind if it has none."""
+        """To `path`, which gets the ending of its kind if it has none.
+
+        The dialog has asked about the name as it was typed, the system's own dialogs too: with the ending it may be
+        another file's, which only the user can give away. A folder of files replaces nothing."""
         library, ids = self._shelf.library.path, None if chat_ids is None else list(chat_ids)
         ending = ".json" if as_json else ".md"
         target = Path(path) if path.lower().endswith(ending) else Path(path + ending)
         write = export_json if as_json else export_markdown
-        self._begin(EXPORTING, lambda progress: write(library, ids, target, progress), self._exported)
+
+        def work() -> None:
+            self._begin(EXPORTING, lambda progress: write(library, ids, target, progress), self._exported)
+
+        is_file = as_json or len(self._chosen(chat_ids)) == 1
+        if is_file and target != Path(path) and os.path.lexists(target):
+            self._window.notice.tell(
+                lambda: tr("There is a file {name} already in {folder}.", name=target.name, folder=target.parent),
+                lambda: tr("Replace it"),
+                work,
+            )
+        else:
+            work()
+
+    def _chosen(self, chat_ids: Sequence[str] | None) -> list[Chat]:
+        return [chat for chat in self._shelf.chats() if chat_ids is None or chat.id in chat_ids]
 
     def _begin(self, doing: str, work: Callable[[Progress], object], done: Callable[..., object]) -> None:
         if self._background.running:

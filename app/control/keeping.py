@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QUrl
@@ -11,7 +12,7 @@ from app.background import Background
 from app.control.librarian import Librarian
 from app.control.preferences import Preferences
 from app.folders import Folders
-from app.library.kept_files import delete_files, kinds, measured
+from app.library.kept_files import delete_files, delete_paths, kinds, measured
 from app.settings_view.kept_page import KeptPage
 from app.settings_view.settings_dialog import SettingsDialog
 from app.words import mark, told, tr
@@ -29,8 +30,10 @@ class Keeping(QObject):
         self._preferences, self._librarian = preferences, librarian
         self._kinds = {kind.name: kind for kind in kinds(folders, cache)}
         self._work = Background(self)
+        self._stale = False
         self.page: KeptPage | None = None
         preferences.opened.connect(self._add_page)
+        librarian.tidying.ended.connect(self._tidied)
 
     def open(self) -> None:
         """The settings, at this page."""
@@ -50,12 +53,15 @@ class Keeping(QObject):
         self._measure()
 
     def _measure(self) -> None:
-        if not self._work.running:
+        self._stale = self._work.running
+        if self.page is not None and not self._stale:
             self._work.run(lambda: measured(self._kinds.values()), self._show, self._complain)
 
     def _show(self, sizes: dict[str, tuple[int, int]]) -> None:
         if self.page is not None:
             self.page.show_sizes(sizes)
+        if self._stale:  # something was deleted meanwhile
+            self._measure()
 
     def _open_folder(self, name: str) -> None:
         folder = self._kinds[name].folder
@@ -63,8 +69,6 @@ class Keeping(QObject):
             self.page.tell(lambda: tr("No program shows the folder {folder}.", folder=folder))
 
     def _delete(self, name: str) -> None:
-        if self._work.running:
-            return
         if name == "chats":
             self._delete_chats()
             return
@@ -77,10 +81,16 @@ class Keeping(QObject):
         except Failure as failure:
             self._complain(failure)
             return
-        for path in self._kinds["chats"].folder.glob("library-damaged*"):
-            path.unlink(missing_ok=True)
+        found = self._kinds["chats"].folder.glob("library-damaged*.sqlite3*")
+        damaged = (path for path in found if not path.is_dir())  # a folder of that name was never one of ours
         saved = self._kinds["saved"]  # what was read of chats says what is in them
-        self._work.run(lambda: delete_files(saved), self._deleted, self._complain)
+        self._work.run(lambda: delete_paths(chain(damaged, saved.paths())), self._deleted, self._complain)
+
+    def _tidied(self, failure: Failure | None) -> None:
+        """What was deleted is out of the file, or waits there."""
+        if failure is not None and self.page is not None:
+            self.page.tell(lambda: f"{tr('What was deleted is still in the file, and is removed later.')} {failure}")
+        self._measure()
 
     def _deleted(self, left: list[str]) -> None:
         if self.page is not None:

@@ -47,7 +47,7 @@ class Librarian(QObject):
         self.search = Search(shelf.library.path)
         self._finding = Finding(self.search, self)
         self._listing = Throttle(self.list_now, LISTING_MS, self)
-        self._tidying = Tidying(shelf.library.path, self)
+        self.tidying = Tidying(shelf.library.path, self)
         self._bin: BinDialog | None = None
         self.exchange = Exchange(shelf, window, self._imported, complain)
         self._connect()
@@ -55,7 +55,7 @@ class Librarian(QObject):
     def close(self) -> None:
         self._listing.cancel()
         self._finding.close()
-        self._tidying.close()
+        self.tidying.close()
         self.exchange.close()
 
     # --- the list ---------------------------------------------------------------------------------------------------
@@ -115,6 +115,7 @@ class Librarian(QObject):
             self._assistant.stop(self._assistant.active)
         for chat_id in self._shelf.delete_all():
             self._assistant.forget(chat_id)
+        self.tidying.now()
         self._count_bin()
         self._show_current()
         self.list_now()
@@ -191,7 +192,7 @@ class Librarian(QObject):
 
     def _delete_for_good(self, ids: list[str]) -> None:
         self._do(lambda: self._shelf.library.delete_for_good(*ids))
-        self._tidying.now()
+        self.tidying.now()
         self._count_bin()
 
     def _count_bin(self) -> None:
@@ -201,7 +202,7 @@ class Librarian(QObject):
             self._bin.show_chats(deleted)
 
     def _imported(self) -> None:
-        self._tidying.soon()
+        self.tidying.soon()
         self._count_bin()
         self._show_current()
 
@@ -236,12 +237,12 @@ class Librarian(QObject):
         self._finding.found.connect(sidebar.show_hits)
         self._finding.failed.connect(self._complain)
         self._shelf.listeners.append(self._changed)
-        self._tidying.soon()
+        self.tidying.soon()
         self._count_bin()
 
     def _changed(self, _conversation: Conversation, change: Change) -> None:
         if change.kind in ("added", "ended"):
-            self._tidying.soon()
+            self.tidying.soon()
 
     def _renamed(self, row: Row, name: str) -> None:
         if row.kind == "folder":

@@ -18,7 +18,7 @@ from app.words import Saying, tr, tr_n
 from engine.protocol import Remedy
 from models.failures import Failure
 
-PAUSE_MS = 1000  # who types pauses before it is stored
+PAUSE_MS = 500  # at most so much of what is typed is not stored yet
 
 
 class MessageActs(QObject):
@@ -29,7 +29,7 @@ class MessageActs(QObject):
         self._shelf, self._assistant = shelf, assistant
         transcript = self._transcript = window.transcript
         self._notice = window.notice
-        self._edited: Conversation | None = None  # something in its editors is not stored yet
+        self._edited: dict[Conversation, Failure | None] = {}  # not stored yet, or not possible
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
         self._pause.setInterval(PAUSE_MS)
@@ -151,21 +151,29 @@ class MessageActs(QObject):
         self._edits_changed()
 
     def _edits_changed(self) -> None:
-        if self._edited is not self._conversation:
-            self._keep_edits()  # another chat's
-        self._edited = self._conversation
-        self._pause.start()
+        self._edited.setdefault(self._conversation)
+        if not self._pause.isActive():  # who types without a pause is stored too
+            self._pause.start()
 
     def _keep_edits(self) -> None:
-        """Store what stands in the editors."""
+        """Store what stands in the editors; what cannot be stored is tried again with the next write."""
         self._pause.stop()
-        conversation, self._edited = self._edited, None
-        if conversation is None or not conversation.stored:
-            return
-        try:
-            EditStore(self._shelf.library).save(conversation.chat.id, conversation.edits)
-        except Failure as failure:
-            self._notice.tell(failure.__str__, kind="problem", detail=failure.detail)
+        for conversation, told in tuple(self._edited.items()):
+            if not conversation.stored:  # there is no message yet to which the edit belongs
+                continue
+            try:
+                EditStore(self._shelf.library).save(conversation.chat.id, conversation.edits)
+            except Failure as failure:
+                self._edited[conversation] = failure
+                if told is None:
+                    self._notice.tell(failure.__str__, kind="problem", detail=failure.detail)
+            else:
+                del self._edited[conversation]
+
+    def unstored(self) -> list[tuple[str, Failure]]:
+        """The titles of chats with edits that cannot be stored, each with the reason: this was the last try."""
+        self._keep_edits()
+        return [(each.chat.title, failure) for each, failure in self._edited.items() if failure is not None]
 
     def _leave(self, id: str, text: str) -> None:
         conversation = self._conversation

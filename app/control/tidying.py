@@ -7,19 +7,24 @@ import math
 import time
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject, QTimer, Signal
 
-from app.background import Background, ignore
+from app.background import Background
 from app.library.upkeep import keep_up
 from models.failures import Failure
 
 log = logging.getLogger(__name__)
 PAUSE_MS = 3_000
+AGAIN_MS = 60_000  # after a failure
 CLOSING_SECONDS = 2.0  # nobody sees a window that is closed wait so long
 
 
 class Tidying(QObject):
-    """`soon` asks for it, `now` for what is to be out of the file at once. What `close` cuts off goes on next time."""
+    """`soon` asks for it, `now` for what is to be out of the file at once. What `close` cuts off goes on next time.
+
+    `ended` carries the Failure that it waits for, or None."""
+
+    ended = Signal(object)
 
     def __init__(self, library: Path, parent: QObject) -> None:
         super().__init__(parent)
@@ -47,11 +52,15 @@ class Tidying(QObject):
         if self._background.running:
             self.soon()
         else:
-            self._background.run(lambda: keep_up(self._library, self._wanted), ignore, self._put_off)
+            self._background.run(
+                lambda: keep_up(self._library, self._wanted), lambda _: self.ended.emit(None), self._put_off
+            )
 
     def _wanted(self) -> bool:
         return time.monotonic() < self._until
 
     def _put_off(self, failure: Failure) -> None:
-        """Nobody waits for it; what stands in the way is told when something is to be stored."""
+        """Nobody waits for it, but who deletes all chats; others hear with their next write what stands in the way."""
         log.warning("the library's upkeep waits: %s (%s)", failure, failure.detail)
+        self._pause.start(AGAIN_MS)
+        self.ended.emit(failure)

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import shutil
+import stat
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
 from app.chats.chat import Chat
+from app.folders import users_umask
 from app.library.chat_json import FORMAT, VERSION, encode_chat, encode_folder
 from app.library.chat_markdown import file_name, markdown_of
 from app.library.library import Library
 from app.library.progress import Progress
 from app.words import tr
 from models.failures import Failure
+from models.files import TEMPORARY, replacing
+
+ENDING = ".md"
 
 
 def export_json(library: Path, chat_ids: Iterable[str] | None, target: Path, progress: Progress) -> int:
@@ -41,9 +49,9 @@ def export_markdown(library: Path, chat_ids: Iterable[str] | None, target: Path,
             with _written(target) as file:
                 file.write(markdown_of(chats[0], source.messages(chats[0])).encode())
             return 1
-        with _filled(target.with_suffix("")) as folder:
+        with _filled(target.with_suffix("") if target.suffix.lower() == ENDING else target) as folder:
             for chat in _counted(chats, progress):
-                _free(folder / f"{file_name(chat.title)}.md").write_text(
+                _free(folder / file_name(chat.title), ENDING).write_text(
                     markdown_of(chat, source.messages(chat)), encoding="utf-8"
                 )
     return len(chats)
@@ -60,82 +68,65 @@ def _counted(chats: Sequence[Chat], progress: Progress) -> Iterator[Chat]:
         yield chat
 
 
-class _opened:
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[Library]:
     """A library of its own for this thread."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> Library:
-        self._library = Library(self._path)
-        return self._library
-
-    def __exit__(self, *_error: object) -> None:
-        self._library.close()
+    library = Library(path)
+    try:
+        yield library
+    finally:
+        library.close()
 
 
-class _written:
+@contextlib.contextmanager
+def _written(target: Path) -> Iterator[BinaryIO]:
     """The file appears, or is replaced, when all of it is on the disk."""
-
-    def __init__(self, target: Path) -> None:
-        self._target, self._part = target, target.with_name(target.name + ".part")
-
-    def __enter__(self) -> BinaryIO:
-        try:
-            self._file = os.fdopen(os.open(self._part, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb")
-        except OSError as error:
-            raise _failure(self._target, error) from error
-        return self._file
-
-    def __exit__(self, kind: object, error: object, _trace: object) -> None:
-        try:
-            if error is None:
-                self._file.flush()
-                os.fsync(self._file.fileno())
-            self._file.close()
-            if error is None:
-                self._part.replace(self._target)
-        except OSError as failed:
-            self._part.unlink(missing_ok=True)
-            raise _failure(self._target, failed) from failed
-        self._part.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise _failure(self._target, error) from error
+    with _failures(target), replacing(target.resolve(), _mode(target)) as file:
+        yield file
 
 
-class _filled:
+def _mode(target: Path) -> int:
+    """As the file has it that is replaced, or as a new one of the user's. Raises OSError where no file can be."""
+    try:
+        mode = target.stat().st_mode
+    except FileNotFoundError:
+        return 0o666 & ~users_umask()
+    if not stat.S_ISREG(mode):
+        number = errno.EISDIR if stat.S_ISDIR(mode) else errno.EEXIST
+        raise OSError(number, os.strerror(number))
+    return stat.S_IMODE(mode)
+
+
+@contextlib.contextmanager
+def _filled(target: Path) -> Iterator[Path]:
     """The folder appears when all of its files are written; one that is there already is left alone."""
-
-    def __init__(self, target: Path) -> None:
-        self._target, self._part = target, target.with_name(target.name + ".part")
-
-    def __enter__(self) -> Path:
-        shutil.rmtree(self._part, ignore_errors=True)
+    with _failures(target):
+        part = Path(tempfile.mkdtemp(dir=target.parent, prefix=TEMPORARY))  # mkdtemp's mode is 0700
         try:
-            self._part.mkdir(mode=0o700)
-        except OSError as error:
-            raise _failure(self._target, error) from error
-        return self._part
-
-    def __exit__(self, kind: object, error: object, _trace: object) -> None:
-        try:
-            if error is None:
-                self._part.rename(_free(self._target))
-        except OSError as failed:
-            raise _failure(self._target, failed) from failed
+            yield part
+            for file in part.iterdir():
+                file.chmod(0o666 & ~users_umask())
+            part.chmod(0o777 & ~users_umask())
+            part.rename(_free(target))
         finally:
-            shutil.rmtree(self._part, ignore_errors=True)
-        if isinstance(error, OSError):
-            raise _failure(self._target, error) from error
+            shutil.rmtree(part, ignore_errors=True)
 
 
-def _free(path: Path) -> Path:
+def _free(path: Path, ending: str = "") -> Path:
     """This name, or with a number the next one that nothing has."""
-    number, free = 2, path
-    while free.exists():
-        free = path.with_name(f"{path.stem} {number}{path.suffix}")
+    number, free = 2, path.with_name(path.name + ending)
+    while os.path.lexists(free):
+        free = path.with_name(f"{path.name} {number}{ending}")
         number += 1
     return free
+
+
+@contextlib.contextmanager
+def _failures(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise _failure(target, error) from error
 
 
 def _failure(path: Path, error: OSError) -> Failure:

@@ -72,7 +72,7 @@ def kinds(folders: Folders, cache: Path) -> tuple[Kind, ...]:
             mark("Logs"),
             mark("What the programs reported, without anything of your chats."),
             folders.logs,
-            ("*.log*",),
+            ("window.log*", "engine.log*"),  # and no others: the folder may be the user's own
             mark("Delete them?"),
         ),
         Kind(
@@ -113,18 +113,23 @@ def delete_files(kind: Kind) -> list[str]:
     """Delete all files of a plain kind; returns the names of those that could not be."""
     assert kind.plain, kind.name
     assert kind.question, kind.name
+    return delete_paths(kind.paths())
+
+
+def delete_paths(paths: Iterable[Path]) -> list[str]:
+    """Delete these files, and folders with all in them; returns the names of those that could not be."""
     left: list[str] = []
 
     def stays(_function: Callable[..., object], path: str, error: object) -> None:
         log.warning("not deleted: %s (%s)", path, error)
         left.append(path)
 
-    for path in kind.paths():
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, onerror=stays)
-            continue
+    for path in paths:
         try:
-            path.unlink(missing_ok=True)
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, onerror=stays)
+            else:
+                path.unlink(missing_ok=True)
         except OSError as error:
             stays(path.unlink, str(path), error)
     return left

@@ -141,16 +141,13 @@ class Library:
 
     @_guarded
     def delete_all(self) -> None:
-        """No chat, and nothing that was typed for one, stays in the file; folders and personas do."""
+        """No chat, and nothing that was typed for one, comes back; folders and personas stay.
+
+        The next upkeep takes all of it out of the file: that may take seconds, and this returns at once."""
         with transaction(self._db):
-            for table in (*UNSENT, "chats"):
+            self._db.execute(f"UPDATE chats SET deleted_at = {DOOMED}")
+            for table in UNSENT:
                 self._db.execute(f"DELETE FROM {table}")
-            # What was taken out word by word stays in an index until its parts are merged.
-            for index in ("message_index", "attachment_index"):
-                self._db.execute(f"INSERT INTO {index} ({index}) VALUES ('delete-all')")
-            self._db.execute("DELETE FROM unmerged")
-        self._db.execute("VACUUM")  # or the words would stay readable in pages that are free
-        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     @_guarded
     def folders(self) -> list[Folder]:

@@ -21,6 +21,7 @@ PIECE = 20_000  # characters of a file that are one entry of the index: some mil
 MOST_INDEXED = 1_000_000  # characters of one file: a thick novel
 REMOVED = 20  # messages in one step
 MERGED_PAGES = 64  # of the index in one step
+SMALL = 1 << 20  # bytes of a library that SQLite copies in some milliseconds
 GAP_SECONDS = 0.002  # for whoever waits to write
 INDEXES = ("message_index", "attachment_index")
 
@@ -33,7 +34,18 @@ def keep_up(path: Path, wanted: Callable[[], bool] = lambda: True) -> None:
             if not wanted():
                 return
             time.sleep(GAP_SECONDS)
+        if _is_hollow(db):
+            db.execute("VACUUM")
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         db.execute("PRAGMA wal_checkpoint(PASSIVE)")  # waits for no one; the window's own connection leaves it to this
+
+
+def _is_hollow(db: sqlite3.Connection) -> bool:
+    """Is there little in a large file? Only then it is written anew, in a few milliseconds: all writers wait for it."""
+    pages, free, size = (
+        db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
+    )
+    return bool((pages - free) * size <= SMALL and free * size > SMALL)
 
 
 def _remove(db: sqlite3.Connection) -> Iterator[None]:

@@ -12,6 +12,7 @@ from app.chats.chat import Chat, Folder
 from app.library.library import Library
 from app.open_chats.conversation import Change, Conversation
 from app.open_chats.edits import EditStore
+from models.failures import Failure
 
 
 class Shelf:
@@ -79,23 +80,28 @@ class Shelf:
     def delete_all(self) -> list[str]:
         """Delete all chats for good, also those that could be restored; returns the ids of those that were listed."""
         ids = list(self._chats)
+        self.library.delete_all()  # first: where it fails, all is as it was
         for conversation in self._open.values():
             conversation.let_go()
         self._open.clear()
-        self.library.delete_all()
         self._chats.clear()
         self.new()
         return ids
 
+    def unstored(self) -> list[tuple[str, Failure]]:
+        """The titles of open chats whose last words cannot be stored, each with the reason: this was the last try."""
+        tried = [(conversation.chat.title, conversation.unstored()) for conversation in self._open.values()]
+        return [(title, failure) for title, failure in tried if failure is not None]
+
     def reload(self, chat_ids: Iterable[str] = ()) -> None:
         """The library's file was written by an import: read the list again, and these chats if they are open.
 
-        A chat that is being answered goes on as it is; its next write wins."""
+        A chat that is being answered, or has words that could not be stored, goes on as it is; its next write wins."""
         self._chats = {chat.id: chat for chat in self.library.chats()}
         self._folders = {folder.id: folder for folder in self.library.folders()}
         for chat_id in chat_ids:
             conversation = self._open.get(chat_id)
-            if conversation is not None and not conversation.busy:
+            if conversation is not None and not conversation.busy and conversation.unstored() is None:
                 del self._open[chat_id]
         if self.current.chat.id in self._chats:
             self.open(self.current.chat.id)

@@ -22,11 +22,13 @@ class Storing:
         self._failed = failed
         self._unsaved: dict[str, ChatMessage] = {}
         self._later: Chat | None = None  # what the entry is to be when the write that is under way has ended
+        self._entry: Chat | None = None
         self._writing = self._told = self._ended = False
+        self._failure: Failure | None = None
 
     def end(self) -> None:
         """The chat was deleted for good: nothing of it is written any more."""
-        self._ended = True
+        self._ended, self._failure = True, None
         self._unsaved.clear()
 
     def save(self, chat: Chat, messages: Iterable[ChatMessage] = ()) -> None:
@@ -34,6 +36,7 @@ class Storing:
         if self._ended:
             return
         self._unsaved.update((message.id, message) for message in messages)
+        self._entry = chat
         if self._writing:
             self._later = chat
             return
@@ -41,8 +44,17 @@ class Storing:
         self._writing = self.stored = True
         self._library.save_in_turn(chat, written, lambda failure: self._done(written, was_stored, failure))
 
+    def unstored(self) -> Failure | None:
+        """Try once more to store what could not be; returns why it still cannot.
+
+        For the end, when all writes are done at once."""
+        if self._failure is not None and self._entry is not None:
+            self.save(self._entry)
+        return self._failure
+
     def _done(self, written: list[ChatMessage], was_stored: bool, failure: Failure | None) -> None:
         self._writing = False
+        self._failure = failure
         if failure is not None:
             self.stored = was_stored
             self._complain(failure)

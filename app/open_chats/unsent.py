@@ -13,6 +13,7 @@ from app.library.database import transaction
 from app.library.library import UNSENT, Library
 from app.library.writer import Done
 from engine.protocol import ModelInfo
+from models.failures import Failure
 
 Fit = Literal["all", "unknown", "too_much", "best", "beginning"]
 LEAST_ROOM = 400  # tokens: a part and its heading
@@ -125,11 +126,14 @@ class UnsentStore:
                 elif files:
                     db.execute(NO_FILES, (chat_id,))
 
+        def written(failure: Failure | None) -> None:
+            if failure is None and files and not attachments:
+                self._without_files.add(chat_id)
+            done(failure)
+
         if attachments:
             self._without_files.discard(chat_id)
-        elif files:
-            self._without_files.add(chat_id)
-        self._library.writer.write(write, done, long=files)
+        self._library.writer.write(write, written, long=files)
 
     def tidy(self) -> None:
         """Forget what belongs to chats that are gone for good."""

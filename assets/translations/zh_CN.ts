@@ -1189,6 +1189,11 @@
   </message>
   <message>
     <location filename="../../app/control/exchange.py"/>
+    <source>Replace it</source>
+    <translation>替换</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/exchange.py"/>
     <source>Stopped. Nothing was changed.</source>
     <translation>已停止，未做任何更改。</translation>
   </message>
@@ -1196,6 +1201,11 @@
     <location filename="../../app/control/exchange.py"/>
     <source>There are no chats in this file.</source>
     <translation>此文件中没有对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/exchange.py"/>
+    <source>There is a file {name} already in {folder}.</source>
+    <translation>{folder} 中已有文件 {name}。</translation>
   </message>
   <message>
     <location filename="../../app/control/exchange.py"/>
@@ -1246,6 +1256,11 @@
     <location filename="../../app/control/keeping.py"/>
     <source>What is kept on this computer</source>
     <translation>本机保存的内容</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/keeping.py"/>
+    <source>What was deleted is still in the file, and is removed later.</source>
+    <translation>已删除的内容仍在文件中，稍后会被移除。</translation>
   </message>
   <message>
     <location filename="../../app/control/librarian.py"/>
@@ -1326,6 +1341,26 @@
     <location filename="../../app/control/problem_notice.py"/>
     <source>Start engine again</source>
     <translation>重新启动引擎</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/unstored.py"/>
+    <source>What could not be stored before is stored now.</source>
+    <translation>之前未能保存的内容现已保存。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/unstored.py"/>
+    <source>What was written last in “{title}” could not be stored.</source>
+    <translation>“{title}”中最后写下的内容未能保存。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/unstored.py"/>
+    <source>What you had begun to write could not be stored.</source>
+    <translation>您已开始输入的内容未能保存。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/unstored.py"/>
+    <source>Your changes to a message in “{title}” could not be stored.</source>
+    <translation>您对“{title}”中一条消息的修改未能保存。</translation>
   </message>
   <message>
     <location filename="../../app/library/chat_markdown.py"/>

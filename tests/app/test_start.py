@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import signal
 import sqlite3
@@ -21,6 +22,7 @@ from app.wiring import Chickadee
 from models.default import default_model
 from models.failures import Failure
 from tests.app.conftest import Opener
+from tests.app.small_disk import fill_up, small_disk
 from tests.app.test_window import stored
 from tests.app.unprivileged import permissions_hold
 
@@ -83,6 +85,36 @@ def test_folders_are_private(tmp_path: Path) -> None:
     folders = open_folders(tmp_path / "data")
     assert folders.data.stat().st_mode & 0o777 == 0o700
     assert folders.logs.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
+def test_a_folder_of_the_users_stays_as_it_is(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    (shared / "logs").mkdir(parents=True)
+    for folder in (shared, shared / "logs"):
+        folder.chmod(0o775)
+        (folder / ".writable").write_text("the user's own")
+    open_folders(shared)
+    for folder in (shared, shared / "logs"):
+        assert folder.stat().st_mode & 0o777 == 0o775
+        assert (folder / ".writable").read_text() == "the user's own"
+        assert {path.name for path in folder.iterdir()} <= {"logs", ".writable"}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
+def test_all_folders_that_are_made_on_the_way_are_private(tmp_path: Path) -> None:
+    open_folders(tmp_path / "a" / "b")
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "a", tmp_path / "a" / "b")} == {0o700}
+
+
+def test_a_disk_that_is_full_is_told(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        fill_up(disk)
+        done = start("--data-dir", str(disk))
+        assert done.returncode == 1
+        assert done.stderr.startswith(f"Chickadee cannot write to its folder {disk}: No space left on device.")
+        assert "Traceback" not in done.stderr
+        assert [path.name for path in disk.iterdir()] == ["filler"]
 
 
 def test_the_self_test_passes() -> None:
@@ -151,6 +183,23 @@ def test_an_interrupt_closes_the_window_and_all_files_are_private(tmp_path: Path
     _, errors = process.communicate(timeout=30)
     assert (process.returncode, errors) == (0, b"")
     assert (data / "window.ini").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_window_that_is_closed_while_the_disk_is_full_ends_clean(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 2 << 20) as data:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "app", "--data-dir", str(data)],
+            cwd=CHECKOUT, env=os.environ | {"QT_QPA_PLATFORM": "offscreen"}, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        while process.poll() is None and not loaded(data):
+            time.sleep(0.05)
+        log = data / "logs" / "window.log"
+        with log.open("ab") as file:  # its last page has room even on a full disk
+            file.write(b"\n" * (-log.stat().st_size % mmap.PAGESIZE))
+        fill_up(data)
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=30)
+        assert (process.returncode, errors) == (0, b"")
 
 
 def loaded(data: Path) -> list[str]:

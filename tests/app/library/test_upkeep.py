@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import subprocess
 import sys
@@ -12,13 +13,15 @@ from pathlib import Path
 import pytest
 
 from app.attachments.attachment import Attachment
-from app.chats.chat import Chat, ChatMessage
+from app.chats.chat import Chat, ChatMessage, Folder
 from app.library import upkeep
 from app.library.database import beside
 from app.library.library import Library
 from app.library.search import Search
 from app.library.upkeep import MOST_INDEXED, PIECE, keep_up
+from app.open_chats.shelf import Shelf
 from models.failures import Failure
+from tests.app.small_disk import fill_up, small_disk
 
 OLD = 40 * 86_400
 
@@ -205,3 +208,54 @@ def test_another_program_that_looks_into_the_file_takes_nothing_away(path: Path)
     stored(library, "later words")
     assert len(found(path, "words")) == 1
     library.close()
+
+
+def test_deleting_all_chats_is_left_to_upkeep_which_gives_the_room_back(path: Path) -> None:
+    """Taking out and writing anew what may be hundreds of megabytes is nothing for the window's thread."""
+    library = Library(path)
+    library.save_folder(Folder("Work"))
+    for number in range(10):
+        stored(library, f"secret {number} " + "x" * 300_000, note("a.txt", "secret"))
+    keep_up(path)
+    before = path.stat().st_size
+    library.delete_all()
+    assert (library.chats(), library.deleted_chats(), found(path, "secret")) == ([], [], [])
+    assert path.stat().st_size == before
+    steps = iter([True, True, False])
+    keep_up(path, lambda: next(steps))  # the window was closed meanwhile
+    library.close()
+    library = Library(path)
+    keep_up(path)
+    assert path.stat().st_size < before / 10
+    assert b"secret" not in path.read_bytes() + beside(path, "-wal").read_bytes()
+    assert [folder.name for folder in library.folders()] == ["Work"]
+    library.close()
+
+
+def test_a_library_with_much_in_it_is_not_written_anew(path: Path) -> None:
+    library = Library(path)
+    for number in range(10):
+        stored(library, f"words {number} " + "x" * 300_000)
+    library.delete(gone := library.chats()[0].id)
+    library.delete_for_good(gone)
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        keep_up(path)
+        assert db.execute("PRAGMA freelist_count").fetchone()[0] > 50
+    assert len(library.chats()) == 9
+    library.close()
+
+
+def test_chats_that_cannot_be_deleted_stay_as_they_are(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        library = Library(disk / "library.sqlite3")
+        shelf = Shelf(library)
+        shelf.current.send("first")
+        shelf.current.withdraw()
+        filler = fill_up(disk)
+        with pytest.raises(Failure, match="The disk is full"):
+            shelf.delete_all()
+        assert len(shelf.chats()) == 1
+        filler.unlink()
+        shelf.current.send("second")
+        assert [message.content for message in library.messages(shelf.current.chat)] == ["first", "second"]
+        library.close()

@@ -164,9 +164,23 @@ def test_all_chats_go_for_good_also_one_that_is_being_answered(
     qtbot.waitUntil(lambda: not answered.busy)
     assert chickadee.shelf.chats() == []
     assert chickadee.shelf.current.messages == []
+    qtbot.waitUntil(
+        lambda: not any(b"secret" in path.read_bytes() for path in folders.data.glob("library*")), timeout=30_000
+    )
     with sqlite3.connect(folders.library) as db:
         assert db.execute("SELECT count(*) FROM chats").fetchone() == (0,)
         assert db.execute("SELECT count(*) FROM messages").fetchone() == (0,)
     db.close()
-    for path in folders.data.glob("library*"):
-        assert b"secret" not in path.read_bytes()
+
+
+def test_a_damaged_library_goes_with_the_chats_and_a_folder_of_that_name_stays(
+    cache: Path, chickadee: Chickadee, qtbot: QtBot, folders: Folders
+) -> None:
+    file, folder = (folders.data / f"library-damaged-{name}.sqlite3" for name in ("file", "folder"))
+    file.touch()
+    folder.mkdir()
+    row = opened(chickadee, qtbot).rows["chats"]
+    row.delete_button.click()
+    row.delete_button.click()
+    qtbot.waitUntil(lambda: not file.exists())
+    assert folder.is_dir()

@@ -1,0 +1,51 @@
+"""The user's words that could not be stored, on a full disk for one: tried again now and then, and at the end named."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, QTimer
+
+from app.control.attaching import Attaching
+from app.control.message_acts import MessageActs
+from app.notice import UNDO_MS
+from app.open_chats.shelf import Shelf
+from app.window import Window
+from app.words import tr
+
+AGAIN_MS = 5_000  # what is kept waiting has failed before, and fails fast
+
+
+class Unstored(QObject):
+    """Who failed to store something has said so; here it is said when that has come right."""
+
+    def __init__(self, shelf: Shelf, acts: MessageActs, attaching: Attaching, window: Window) -> None:
+        super().__init__(window)
+        self._shelf, self._acts, self._attaching, self._notice = shelf, acts, attaching, window.notice
+        self._some = False
+        self._again = QTimer(self)
+        self._again.timeout.connect(self.try_again)
+        self._again.start(AGAIN_MS)
+
+    def try_again(self) -> None:
+        was_some, self._some = self._some, bool(self.sentences())
+        if was_some and not self._some:
+            self._notice.tell(lambda: tr("What could not be stored before is stored now."), milliseconds=UNDO_MS)
+
+    def close(self) -> list[str]:
+        """What goes with the window, sentence by sentence. The library's writes are done at once by now."""
+        self._again.stop()
+        return self.sentences()
+
+    def sentences(self) -> list[str]:
+        """Try to store all of it once more: what is it that cannot be, and why?"""
+        lost = [
+            (tr("What was written last in “{title}” could not be stored.", title=title), failure)
+            for title, failure in self._shelf.unstored()
+        ]
+        lost += [
+            (tr("Your changes to a message in “{title}” could not be stored.", title=title), failure)
+            for title, failure in self._acts.unstored()
+        ]
+        unsent = self._attaching.unstored()
+        if unsent is not None:
+            lost.append((tr("What you had begun to write could not be stored."), unsent))
+        return [f"{sentence} {failure}" for sentence, failure in lost]
