@@ -17,7 +17,8 @@ from app.folders import Folders
 from app.single_instance import SingleInstance
 from app.wiring import Chickadee
 from models.default import default_model
-from tests.app.test_start import CHECKOUT, SECONDS, loaded
+from tests.app.conftest import SECONDS
+from tests.app.test_start import CHECKOUT, loaded
 
 ALREADY = b"Chickadee is already open; its window is in front now.\n"
 Starter = Callable[..., "subprocess.Popen[bytes]"]
@@ -65,7 +66,7 @@ def test_a_second_start_raises_the_first_window(
     with qtbot.waitSignal(first.raised, timeout=SECONDS) as heard:
         second = start(folders.data, "--model", str(model))
     assert heard.args == [str(model)]
-    assert second.communicate(timeout=60) == (ALREADY, b"")
+    assert second.communicate(timeout=SECONDS / 1000) == (ALREADY, b"")
     assert second.returncode == 0
     assert not chickadee.window.isMinimized()
     assert chickadee.assistant.standing.path == model
@@ -79,15 +80,15 @@ def test_two_programs_one_killed_and_one_more(tmp_path: Path, start: Starter) ->
     first = start(data)
     wait(lambda: loaded(data) == [str(default_model())], first)
     second = start(data, str(model))
-    assert second.communicate(timeout=60) == (ALREADY, b"")
+    assert second.communicate(timeout=SECONDS / 1000) == (ALREADY, b"")
     wait(lambda: loaded(data) == [str(model), str(default_model())], first)
     first.kill()
-    assert first.wait(timeout=60) == -signal.SIGKILL
+    assert first.wait(timeout=SECONDS / 1000) == -signal.SIGKILL
     third = start(data)
     wait(lambda: loaded(data) == [str(default_model()), str(model)], third)
     fourth = start(data)
-    assert fourth.communicate(timeout=60) == (ALREADY, b"")
+    assert fourth.communicate(timeout=SECONDS / 1000) == (ALREADY, b"")
     third.send_signal(signal.SIGTERM)
-    assert third.communicate(timeout=60) == (b"", b"")
+    assert third.communicate(timeout=SECONDS / 1000) == (b"", b"")
     assert third.returncode == 0
     assert SingleInstance(data).claim()  # it left no lock behind

@@ -14,8 +14,8 @@ from app.composer.status_line import lines_of
 from app.folders import Folders
 from app.wiring import Chickadee
 from engine.protocol import Text, encode
-from tests.app.conftest import Opener
-from tests.app.test_window import SECONDS, Ask, done, last_text, stored
+from tests.app.conftest import SECONDS, Opener
+from tests.app.test_window import Ask, done, last_text, stored
 
 
 def test_a_refusal_is_told_in_place(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:

@@ -20,8 +20,8 @@ from app.markdown.math_text import put_back, take_formulas
 from app.markdown.math_worker import EM, Drawing, Task, draw
 from app.markdown.prose_view import ProseView
 from app.transcript.answer_view import AnswerView
+from tests.app.conftest import SECONDS
 
-SECONDS = 30_000
 SLOW = "x^{" * 40 + "}" * 40  # ziamath takes twice as long for each level
 
 OF_LIBRARIES = pytest.mark.filterwarnings("ignore::DeprecationWarning")
