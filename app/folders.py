@@ -55,7 +55,7 @@ def _make_private(folder: Path) -> None:
         probe = folder / ".writable"
         probe.touch(mode=0o600)
         probe.write_bytes(bytes(PROBE_BYTES))  # a full disk still takes empty files
-        probe.unlink()
+        probe.unlink(missing_ok=True)  # of several starts at once
     except OSError as error:
         sentence = (
             f"Chickadee cannot write to its folder {folder}: {error.strerror}. Check its permissions and free space."
