@@ -1,4 +1,4 @@
-"""One sentence above the composer with one button: a problem, an undo, a question about a link. Never modal."""
+"""Sentences above the composer, each with one button: a problem, an undo, a question about a link. Never modal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from html import escape
 from typing import Literal
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from app.look.icons import icon
@@ -14,14 +14,116 @@ from app.look.theme import SIZES, theme
 from app.words import Saying, said, tr
 
 UNDO_MS = 10_000
+MOST = 3  # are shown at once; those told before come up again when these are over
 
 
-class Notice(QFrame):
-    """Shows the latest of its sentences; hidden when there is none."""
+class Notice(QWidget):
+    """Whoever tells something may take it away again, and only that. What can be undone stays until its time is over,
+    whatever else is told; of the other sentences the latest is shown. Hidden when there is none."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._rows = QVBoxLayout(self)
+        self._rows.setContentsMargins(0, 0, 0, 0)
+        self._rows.setSpacing(SIZES.gap)
+        self.told: list[Told] = []  # what is not over yet, from the first to the latest
+        self._latest = self._add()
+        self.hide()
+
+    @property
+    def text(self) -> QLabel:
+        """Of the latest sentence, as are the other parts."""
+        return self._latest.text
+
+    @property
+    def details(self) -> QLabel:
+        return self._latest.details
+
+    @property
+    def fold(self) -> QPushButton:
+        return self._latest.fold
+
+    @property
+    def button(self) -> QPushButton:
+        return self._latest.button
+
+    @property
+    def close_button(self) -> QToolButton:
+        return self._latest.close_button
+
+    def tell(
+        self,
+        sentence: Saying,
+        step: Saying = "",
+        work: Callable[[], object] | None = None,
+        kind: Literal["problem", "note"] = "note",
+        detail: Saying = "",
+        milliseconds: int = 0,
+        strong: str = "",
+    ) -> Told:
+        """Show `sentence` and a button labelled `step` that does `work`; `milliseconds` 0 keeps it until dismissed.
+
+        `strong` is the part of the sentence to look at. What can be said anew follows the language. Gives back what
+        `dismiss` takes."""
+        undo = work is not None and milliseconds > 0
+        if not undo:
+            for each in [each for each in self.told if not each.undo]:
+                self._remove(each)
+        told = self._add()
+        told.undo = undo
+        told.tell(sentence, step, work, kind, detail, milliseconds, strong)
+        self.told.append(told)
+        self._arrange()
+        return told
+
+    def dismiss(self, told: Told | None = None) -> None:
+        """Take this one away, if it is still there; None: the latest, for it is what the user means."""
+        if told is None and self.told:
+            told = self.told[-1]
+        if told in self.told:
+            self._remove(told)
+            self._arrange()
+
+    def restyle(self) -> None:
+        for each in {*self.told, self._latest}:
+            each.restyle()
+
+    def retranslate(self) -> None:
+        for each in {*self.told, self._latest}:
+            each.retranslate()
+
+    def _add(self) -> Told:
+        told = Told(self)
+        told.over.connect(lambda: self.dismiss(told))
+        self._rows.addWidget(told)
+        return told
+
+    def _remove(self, told: Told) -> None:
+        self.told.remove(told)
+        told.end()
+        if told is not self._latest:
+            told.deleteLater()
+
+    def _arrange(self) -> None:
+        if self.told and self._latest is not self.told[-1]:
+            if self._latest not in self.told:
+                self._latest.deleteLater()
+            self._latest = self.told[-1]
+        for number, each in enumerate(reversed(self.told)):
+            each.setVisible(number < MOST)
+        self.setVisible(bool(self.told))
+
+
+class Told(QFrame):
+    """One sentence. `over`: it was dismissed, its button was pressed, or its time is over; `undo`: there is a way back
+    for a time."""
+
+    over = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("notice")
+        self.undo = False
         self.text = QLabel(self)
         self.text.setObjectName("noticeText")
         self.text.setWordWrap(True)
@@ -38,14 +140,14 @@ class Notice(QFrame):
         self.button.setAutoDefault(True)  # Return presses it, as Space does
         self.button.setProperty("kind", "step")
         self.close_button = QToolButton(self)
-        self.close_button.clicked.connect(self.dismiss)
+        self.close_button.clicked.connect(self.over)
         self._layout()
         self._step: Callable[[], object] | None = None
         self._said: tuple[Saying, Saying, str] = ("", "", "")
         self._detail: Saying = ""
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
-        self._timer.timeout.connect(self.dismiss)
+        self._timer.timeout.connect(self.over)
         self.button.clicked.connect(self._go)
         self.restyle()
         self.retranslate()
@@ -54,16 +156,14 @@ class Notice(QFrame):
     def tell(
         self,
         sentence: Saying,
-        step: Saying = "",
-        work: Callable[[], object] | None = None,
-        kind: Literal["problem", "note"] = "note",
-        detail: Saying = "",
-        milliseconds: int = 0,
-        strong: str = "",
+        step: Saying,
+        work: Callable[[], object] | None,
+        kind: Literal["problem", "note"],
+        detail: Saying,
+        milliseconds: int,
+        strong: str,
     ) -> None:
-        """Show `sentence` and a button labelled `step` that does `work`; `milliseconds` 0 keeps it until dismissed.
-
-        `strong` is the part of the sentence to look at. What can be said anew follows the language."""
+        """As `Notice.tell`."""
         self.setProperty("kind", kind)
         self.style().unpolish(self)
         self.style().polish(self)
@@ -75,12 +175,10 @@ class Notice(QFrame):
         self.details.hide()
         self.fold.setVisible(bool(self.details.text()))
         self._step = work
-        self._timer.stop()
         if milliseconds:
             self._timer.start(milliseconds)
-        self.show()
 
-    def dismiss(self) -> None:
+    def end(self) -> None:
         self._timer.stop()
         self._step = None
         self.hide()
@@ -104,7 +202,7 @@ class Notice(QFrame):
 
     def _go(self) -> None:
         step = self._step
-        self.dismiss()
+        self.over.emit()
         if step is not None:
             step()
 

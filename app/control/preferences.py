@@ -9,7 +9,7 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QWidget
 
 from app.assistant.standing import Standing
-from app.notice import Notice
+from app.notice import Notice, Told
 from app.settings.options import Options, options_of
 from app.settings.settings import Settings
 from app.settings.wrong import Wrong
@@ -38,7 +38,8 @@ class Preferences(QObject):
         self._window, self._notice = window, notice
         self._max_tokens = max_tokens
         self._suggested: dict[str, str] = {}
-        self._told: tuple[Wrong, ...] = ()
+        self._problems: tuple[Wrong, ...] = ()
+        self._told: Told | None = None  # of them
         self._settling = QTimer(self)
         self._settling.setSingleShot(True)
         self._settling.setInterval(SETTLE_MS)
@@ -91,19 +92,19 @@ class Preferences(QObject):
 
     def tell_problems(self) -> None:
         """Say what of the file is not used, once for each state of it."""
-        problems, before, self._told = self.settings.problems, self._told, self.settings.problems
+        problems, before, self._problems = self.settings.problems, self._problems, self.settings.problems
         if problems == before:
             return
         if problems:
-            self._notice.tell(
+            self._told = self._notice.tell(
                 problems[0].__str__,
                 lambda: tr("Open settings"),
                 self.open,
                 kind="problem",
                 detail=lambda: "\n".join(map(str, problems[1:])),
             )
-        elif self._notice.text.text() in map(str, before):
-            self._notice.dismiss()
+        elif self._told is not None:
+            self._notice.dismiss(self._told)
 
     def activated(self, state: Qt.ApplicationState) -> None:
         """Who comes back from an editor has perhaps changed the file there."""

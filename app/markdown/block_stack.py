@@ -111,6 +111,11 @@ class BlockStack(QWidget):
                 part.settle()
         slices().add(self, self._join)
 
+    def lay_out(self) -> None:
+        """The next block of a finished text now, and not in a slice of its own."""
+        if self._left is not None:
+            self._fill()
+
     def give_up(self) -> list[Part]:
         """The parts, which are the caller's to delete now; nothing more is laid out."""
         self._left = self._splitter = None

@@ -35,6 +35,13 @@ class AnswerView(QWidget):
         """Is all of the text laid out?"""
         return all(section.filled for section in self.sections)
 
+    def lay_out(self) -> None:
+        """The next block of what is not laid out yet, now."""
+        for section in self.stacks:
+            if not section.filled:
+                section.lay_out()
+                return
+
     @property
     def parts(self) -> list[Part]:
         """What the answer's text consists of, thoughts left out."""

@@ -35,7 +35,7 @@ class MessageColumn(SelectionScope):
         self._heights = Heights()
         self._width = self._left = 0
         self._dirty: set[str] = set()  # views whose height may be another one now
-        self._filling: set[str] = set()  # views made ahead that are not filled yet
+        self._filling: dict[str, bool] = {}  # views that were not filled when they were measured: made ahead?
 
     # --- looking ----------------------------------------------------------------------------------------------------
 
@@ -51,9 +51,14 @@ class MessageColumn(SelectionScope):
         return self._live.get(self._messages[row].id)
 
     def is_whole(self, row: int) -> bool:
-        """Has the row a view that is laid out to its end?"""
+        """Has the row a view that was laid out to its end when it was measured?"""
         id = self._messages[row].id
         return id in self._live and id not in self._filling
+
+    def is_ready(self, row: int) -> bool:
+        """Has the row a view that is as high as it must be so far?"""
+        id = self._messages[row].id
+        return id in self._live and id not in self._dirty
 
     def row_of(self, id: str) -> int | None:
         return self._rows.get(id)
@@ -67,12 +72,9 @@ class MessageColumn(SelectionScope):
     def row_at(self, y: int) -> int:
         return self._heights.row_at(y - SIZES.gap_xl)
 
-    def needed(self, top: int, bottom: int) -> list[int]:
-        """The rows that lie between and have no view, or one that must be measured again."""
-        if not self._messages:
-            return []
-        rows = range(self.row_at(top), self.row_at(max(top, bottom - 1)) + 1)
-        return [row for row in rows if not self._is_ready(self._messages[row].id)]
+    def rows(self, top: int, bottom: int) -> range:
+        """Those that lie between, wholly or in part; at least one where there are any."""
+        return range(self.row_at(top), self.row_at(max(top, bottom - 1)) + 1) if self._messages else range(0)
 
     # --- changing ---------------------------------------------------------------------------------------------------
 
@@ -121,12 +123,19 @@ class MessageColumn(SelectionScope):
             self._measure(message.id)
             return view
         view = self._live[message.id] = self._make(message, ahead)
-        if not view.filled and ahead:
-            self._filling.add(message.id)
+        if not view.filled:
+            self._filling[message.id] = ahead
         view.resized.connect(lambda: self._resized(message.id))
         self._measure(message.id)  # before it is shown: it is laid out once, for the width it will have
         self._stack(row, view)
         return view
+
+    def lay_out(self, row: int) -> None:
+        """Some more of a view that is not laid out to its end, now."""
+        view = self.view(row)
+        if view is not None:
+            view.lay_out()
+            self._measure(view.message.id)
 
     def measure(self, id: str) -> None:
         """The view's height has changed, or may have."""
@@ -153,16 +162,13 @@ class MessageColumn(SelectionScope):
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
-    def _is_ready(self, id: str) -> bool:
-        return id in self._live and id not in self._dirty
-
     def _measure(self, id: str) -> None:
         view = self._live[id]
         row = self._rows[id]
         height = view.heightForWidth(self._width) + SIZES.gap_s
         if view.filled:
-            self._filling.discard(id)
-        elif id in self._filling:
+            self._filling.pop(id, None)
+        elif self._filling.get(id):
             height = max(height, self._heights[row])
         self._measured[id] = height
         if height != self._heights[row]:
@@ -189,7 +195,7 @@ class MessageColumn(SelectionScope):
     def _let_go(self, id: str) -> None:
         view = self._live.pop(id)
         self._dirty.discard(id)
-        self._filling.discard(id)
+        self._filling.pop(id, None)
         delete_slowly(view, view.stacks)
 
     def _stack(self, row: int, view: MessageView) -> None:

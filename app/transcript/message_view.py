@@ -104,6 +104,11 @@ class MessageView(QWidget):
         """Is all of it laid out?"""
         return isinstance(self.body, ProseView) or self.body.filled
 
+    def lay_out(self) -> None:
+        """The next block of what is not laid out yet, now."""
+        if not isinstance(self.body, ProseView):
+            self.body.lay_out()
+
     @property
     def stacks(self) -> list[BlockStack]:
         """What its text is laid out in."""

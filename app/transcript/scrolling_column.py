@@ -57,11 +57,7 @@ class ScrollingColumn(QScrollArea):
     @property
     def whole(self) -> bool:
         """Is all that is in view laid out?"""
-        if not len(self.column):
-            return True
-        top = self.view_top()
-        rows = range(self.column.row_at(top), self.column.row_at(top + self.viewport().height() - 1) + 1)
-        return all((view := self.column.view(row)) is not None and view.filled for row in rows)
+        return all(map(self.column.is_whole, self._in_view()))
 
     def to_end(self) -> None:
         self.following = True
@@ -93,18 +89,18 @@ class ScrollingColumn(QScrollArea):
         for view in self.views:
             view.retranslate()
 
-    def anchor(self) -> Anchor | None:
-        """The uppermost row in view that has all of its height, and where it is: it must not jump."""
-        if not len(self.column):
+    def anchor(self, before: int | None = None) -> Anchor | None:
+        """The uppermost row in view that has all of its height, and where it is: it must not jump.
+
+        `before`: from there the view has just been scrolled to where it is. A row that was seen there too goes before
+        one that comes into view: between both may be some whose height is a guess."""
+        rows = self._in_view()
+        if not rows:
             return None
-        top = self.verticalScrollBar().value()
-        first = row = self.column.row_at(top)
-        last = self.column.row_at(top + self.viewport().height())
-        while row <= last:
-            if self.column.is_whole(row):
-                return row, self.column.top(row) - top
-            row += 1
-        return first, self.column.top(first) - top
+        whole = [row for row in rows if self.column.is_whole(row)]
+        seen = self._in_view(before) if before is not None else rows
+        row = next((row for row in whole if row in seen), whole[0] if whole else rows[0])
+        return row, self.column.top(row) - self.view_top()
 
     def fill(self, anchor: Anchor | None = None, patience: float = math.inf, least: int = 0) -> None:
         """See that all that is in view is there, at its right height, and that nothing in view jumps meanwhile. What
@@ -116,18 +112,60 @@ class ScrollingColumn(QScrollArea):
         try:
             anchor = anchor or self.anchor()
             self._settle(anchor)
-            while (least > 0 or time.perf_counter() < until) and (rows := self._rows_in_view()):
-                self.column.build(rows[-1 if self.following else 0], ahead=patience < math.inf and least <= 0)
+            while least > 0 or time.perf_counter() < until:
+                now = least > 0 or patience == math.inf
+                row = self._next(self._in_view(), anchor, now)
+                if row is None:
+                    break
+                self._work_on(row, anchor, ahead=not now)
                 least -= 1
-                self._settle(anchor)
+            while (row := self._gap()) is not None:
+                self._work_on(row, anchor)
         finally:
             self._moving = False
         self._down.setVisible(not self.following)
         slices().add(self, self._build_ahead)
 
-    def _rows_in_view(self) -> list[int]:
-        """Those that are not there yet."""
-        return self.column.needed(self.view_top(), self.view_top() + self.viewport().height())
+    def _in_view(self, top: int | None = None) -> range:
+        """The rows in view, or in one that began at `top`."""
+        top = self.view_top() if top is None else top
+        return self.column.rows(top, top + self.viewport().height())
+
+    def _next(self, rows: range, anchor: Anchor | None, now: bool = False) -> int | None:
+        """The one to be worked on next: outward from the anchor, and none beyond one that is not laid out to its end,
+        for that would move it. `now`: such a one is worked on too, until it reaches over the edge of the view."""
+        if not rows or anchor is None:
+            return None
+        start = rows.stop - 1 if self.following else min(max(anchor[0], rows.start), rows.stop - 1)
+        up, down = range(start, rows.start - 1, -1), range(start, rows.stop)
+        for side in (up,) if self.following else (down, up) if self._forward else (up, down):
+            for row in side:
+                if not self.column.is_ready(row) or (now and self._ends_in_view(row, side.step)):
+                    return row
+                if not self.column.is_whole(row):
+                    break
+        return None
+
+    def _ends_in_view(self, row: int, step: int) -> bool:
+        """Is the row not laid out to its end, and would what follows above (-1) or below it be seen?"""
+        if self.column.is_whole(row):
+            return False
+        top = self.column.top(row) - self.view_top()
+        return top > 0 if step < 0 else top + self.column.height_of(row) < self.viewport().height()
+
+    def _gap(self) -> int | None:
+        """A row in view that is not laid out to its end, between two that are: one of them would jump when it is."""
+        rows = self._in_view()
+        whole = [row for row in rows if self.column.is_whole(row)]
+        return next((row for row in range(whole[0], whole[-1]) if row not in whole), None) if whole else None
+
+    def _work_on(self, row: int, anchor: Anchor | None, ahead: bool = False) -> None:
+        """Make the row, measure it, or lay out some more of it."""
+        if self.column.is_ready(row):
+            self.column.lay_out(row)
+        else:
+            self.column.build(row, ahead)
+        self._settle(anchor)
 
     def _settle(self, anchor: Anchor | None) -> None:
         """Place the views, then scroll to the end or to where the anchor was."""
@@ -144,20 +182,18 @@ class ScrollingColumn(QScrollArea):
         return self.verticalScrollBar().value()
 
     def _build_ahead(self) -> bool:
-        """Make what is next in the direction of scrolling, or let go of what is far; is there more to do?"""
+        """Make what is next in the direction of scrolling, or let go of what is far; is there more to do? Where a row
+        is still being laid out, this goes on when it is."""
         page, top = self.viewport().height(), self.view_top()
-        ahead = int(page * AHEAD_PAGES)
-        below = self.column.needed(top, top + page + ahead)
-        above = self.column.needed(top - ahead, top)[::-1]
-        seen = self._rows_in_view()
-        wanted = (seen[::-1] if self.following else seen) + (below + above if self._forward else above + below)
-        if not wanted:
-            kept = int(page * KEPT_PAGES)
-            return self.column.let_go(top - kept, top + page + kept)
+        ahead, kept = int(page * AHEAD_PAGES), int(page * KEPT_PAGES)
         anchor = self.anchor()
+        row = self._next(self._in_view(), anchor)
+        if row is None:
+            row = self._next(self.column.rows(top - ahead, top + page + ahead), anchor)
+        if row is None:
+            return self.column.let_go(top - kept, top + page + kept)
         self._moving = True
-        self.column.build(wanted[0], ahead=True)
-        self._settle(anchor)
+        self._work_on(row, anchor, ahead=True)
         self._moving = False
         return True
 
@@ -169,10 +205,11 @@ class ScrollingColumn(QScrollArea):
             self.fill(anchor, PATIENCE_SECONDS)
 
     def _scrolled(self, value: int) -> None:
-        self._forward, self._value = value >= self._value, value
+        before, self._value = self._value, value
+        self._forward = value >= before
         if not self._moving:
             self.see_whether_following()
-            self.fill(patience=PATIENCE_SECONDS)
+            self.fill(self.anchor(before), PATIENCE_SECONDS)
 
     def see_whether_following(self) -> None:
         bar = self.verticalScrollBar()

@@ -6,11 +6,13 @@ import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
+from pytestqt.wait_signal import SignalBlocker
 
 from app import words
 from app.folders import Folders, open_folders
@@ -20,6 +22,7 @@ from engine.protocol import Request, decode_request
 
 FAKE = [sys.executable, "-m", "tests.app.fake_engine"]
 NAMES = {"English", "简体中文", "llama.cpp", "ik_llama.cpp"}  # the same in every language
+SECONDS = 120_000  # how long a test waits for anything, in ms: beside other busy programs too it comes before that
 Opener = Callable[..., Chickadee]
 Requests = Callable[[], list[Request]]
 
@@ -30,6 +33,24 @@ def formulas() -> Iterator[None]:
     yield
     if math_service._service is not None:
         math_service._service.close()
+
+
+class PatientBot(QtBot):
+    """Waits as long as a busy computer may need, where a test says nothing else."""
+
+    def waitUntil(self, callback: Callable[[], bool | None], *, timeout: int = SECONDS) -> None:
+        super().waitUntil(callback, timeout=timeout)
+
+    def waitSignal(self, signal: Any, *, timeout: int = SECONDS, **options: Any) -> SignalBlocker:
+        return super().waitSignal(signal, timeout=timeout, **options)
+
+    def waitExposed(self, widget: QWidget, *, timeout: int = SECONDS) -> Any:
+        return super().waitExposed(widget, timeout=timeout)
+
+
+@pytest.fixture
+def qtbot(qapp: QApplication, request: pytest.FixtureRequest) -> QtBot:
+    return PatientBot(request)
 
 
 @pytest.fixture(scope="session")

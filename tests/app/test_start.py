@@ -21,20 +21,19 @@ from app.folders import Folders, open_folders
 from app.wiring import Chickadee
 from models.default import default_model
 from models.failures import Failure
-from tests.app.conftest import Opener
+from tests.app.conftest import SECONDS, Opener
 from tests.app.small_disk import fill_up, small_disk
 from tests.app.test_window import stored
 from tests.app.unprivileged import permissions_hold
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
-SECONDS = 60_000
 
 
 def start(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     settings = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
     settings |= {"QT_QPA_PLATFORM": "offscreen"} | environment
     command = [sys.executable, "-m", "app", *arguments]
-    return subprocess.run(command, env=settings, cwd=CHECKOUT, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, env=settings, cwd=CHECKOUT, capture_output=True, text=True, timeout=SECONDS / 1000)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems always have a display")
@@ -180,7 +179,7 @@ def test_an_interrupt_closes_the_window_and_all_files_are_private(tmp_path: Path
     files = [path for path in data.rglob("*") if path.is_file()]
     assert {oct(path.stat().st_mode & 0o777) for path in files} == {"0o600"}
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=SECONDS / 1000)
     assert (process.returncode, errors) == (0, b"")
     assert (data / "window.ini").stat().st_mode & 0o777 == 0o600
 
@@ -206,5 +205,5 @@ def loaded(data: Path) -> list[str]:
     """The models that a window with this folder has loaded, the latest first."""
     if not (data / "library.sqlite3").exists():
         return []
-    with contextlib.closing(sqlite3.connect(data / "library.sqlite3", timeout=5)) as db:
+    with contextlib.closing(sqlite3.connect(data / "library.sqlite3", timeout=SECONDS / 1000)) as db:
         return [path for (path,) in db.execute("SELECT path FROM recent_models ORDER BY opened_at DESC")]

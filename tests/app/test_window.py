@@ -16,10 +16,9 @@ from app.markdown.code_view import CodeView
 from app.markdown.prose_view import ProseView
 from app.transcript.answer_view import AnswerView
 from app.wiring import Chickadee
-from tests.app.conftest import Opener
+from tests.app.conftest import SECONDS, Opener
 
 Ask = Callable[[Chickadee, str], None]
-SECONDS = 10_000
 
 
 def done(chickadee: Chickadee) -> bool:

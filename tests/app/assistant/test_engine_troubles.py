@@ -16,8 +16,8 @@ from app.folders import Folders
 from app.wiring import Chickadee
 from engine.protocol import Text, encode
 from models.default import default_model
-from tests.app.conftest import Opener
-from tests.app.test_window import SECONDS, Ask, done, last_text, stored
+from tests.app.conftest import SECONDS, Opener
+from tests.app.test_window import Ask, done, last_text, stored
 from tests.common.trying import needs_landlock
 
 

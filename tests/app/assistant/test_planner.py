@@ -13,7 +13,7 @@ from app.assistant.planner import Planner
 from app.wiring import Chickadee
 from models.default import default_model
 from models.verdict import Ask, Verdict
-from tests.app.model_library.conftest import SECONDS
+from tests.app.conftest import SECONDS
 
 
 def hear(heard: list[tuple[object, str]], key: object, verdict: Verdict) -> None:

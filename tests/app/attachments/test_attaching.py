@@ -17,10 +17,9 @@ from app.composer.attachment_text import AttachmentText
 from app.composer.chips import Chip
 from app.wiring import Chickadee
 from engine.protocol import Generate, Prepare
-from tests.app.conftest import Opener, Requests
+from tests.app.conftest import SECONDS, Opener, Requests
 
 Ask = Callable[[Chickadee, str], None]
-SECONDS = 20_000
 TEXT = "Chickadees store seeds in autumn.\n" * 4
 
 
@@ -330,19 +329,19 @@ def test_the_real_engine_does_not_read_a_file_twice(
     open_window: Opener, ask: Ask, qtbot: QtBot, tmp_path: Path
 ) -> None:
     chickadee = open_window(command=None, max_tokens=4)
-    qtbot.waitUntil(lambda: chickadee.assistant.standing.phase == "ready", timeout=3 * SECONDS)
+    qtbot.waitUntil(lambda: chickadee.assistant.standing.phase == "ready", timeout=SECONDS)
     attach(chickadee, qtbot, file(tmp_path, text=TEXT * 3))
     tokens = unsent(chickadee).tokens
     assert tokens
-    qtbot.waitUntil(lambda: chickadee.assistant.standing.context_tokens > tokens, timeout=3 * SECONDS)
+    qtbot.waitUntil(lambda: chickadee.assistant.standing.context_tokens > tokens, timeout=SECONDS)
     ask(chickadee, "What do chickadees store?")
-    qtbot.waitUntil(lambda: answered(chickadee), timeout=3 * SECONDS)
+    qtbot.waitUntil(lambda: answered(chickadee), timeout=SECONDS)
     first = chickadee.assistant.standing.statistics
     assert first
     assert first.reused_tokens > tokens
     assert first.prompt_tokens - first.reused_tokens < 40  # the question and the template's end
     ask(chickadee, "When?")
-    qtbot.waitUntil(lambda: answered(chickadee, 4), timeout=3 * SECONDS)
+    qtbot.waitUntil(lambda: answered(chickadee, 4), timeout=SECONDS)
     second = chickadee.assistant.standing.statistics
     assert second
     assert second.reused_tokens >= first.prompt_tokens

@@ -16,10 +16,9 @@ from app.settings.options import Options
 from app.settings_view.chat_panel import OWN_VALUES, ChatPanel
 from app.wiring import Chickadee
 from engine.protocol import Generate, Message, Prepare
-from tests.app.conftest import Opener, Requests
+from tests.app.conftest import SECONDS, Opener, Requests
 
 Ask = Callable[[Chickadee, str], None]
-SECONDS = 20_000
 
 
 def test_options_come_back_as_they_were_and_bad_ones_are_left_out() -> None:

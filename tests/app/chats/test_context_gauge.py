@@ -7,8 +7,8 @@ from pytestqt.qtbot import QtBot
 from app.chats.context_use import lines_of, parts_of
 from app.wiring import Chickadee
 from engine.protocol import Counted, Generate, Message
-from tests.app.conftest import Requests
-from tests.app.test_window import SECONDS, Ask
+from tests.app.conftest import SECONDS, Requests
+from tests.app.test_window import Ask
 from tests.app.transcript.test_messages import ask_and_wait
 
 CHAT = tuple(

@@ -16,8 +16,8 @@ from app.markdown.prose_view import ProseView
 from app.transcript.answer_view import AnswerView
 from app.transcript.thought_view import line_of
 from app.wiring import Chickadee
+from tests.app.conftest import SECONDS
 
-SECONDS = 10_000
 PIECES = st.sampled_from(
     ["<think>", "</think>", "[THINK]", "[/THINK]", "<thin", "<", "\n", " ", "`", "```\n", "word", "<|channel>", "◁"]
 )

@@ -18,7 +18,7 @@ from app.commands.commands import BY_NAME, COMMANDS, IN_PLACE, PLACES, plain
 from app.commands.finder import Entry, command_entries, matching
 from app.markdown.last_code import last_code
 from app.wiring import Chickadee
-from tests.app.test_window import SECONDS
+from tests.app.conftest import SECONDS
 
 Ask = Callable[[Chickadee, str], None]
 WITH_CODE = "Look:\n\n```python\nprint(1)\n```\n\nand\n\n~~~\nlast\n~~~\n\nDone."

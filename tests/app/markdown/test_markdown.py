@@ -247,7 +247,7 @@ def test_a_standing_without_a_model_has_a_name() -> None:
 
 def test_the_theme_follows_the_system(chickadee: Chickadee, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     chickadee.send("look\n```python\nx = 1\n```\nend `code`")
-    qtbot.waitUntil(lambda: not chickadee.shelf.current.busy, timeout=10_000)
+    qtbot.waitUntil(lambda: not chickadee.shelf.current.busy)
     other = DARK if theme.theme() is LIGHT else LIGHT
     before = theme.theme()
     for chosen in (other, before):

@@ -22,9 +22,9 @@ from app.markdown.math_worker import EM, Drawing, Task, draw
 from app.markdown.prose_view import ProseView
 from app.transcript.answer_view import AnswerView
 from common.confinement import landlock
+from tests.app.conftest import SECONDS
 from tests.common.trying import linux, private_file, tried
 
-SECONDS = 30_000
 SLOW = "x^{" * 40 + "}" * 40  # ziamath takes twice as long for each level
 
 OF_LIBRARIES = pytest.mark.filterwarnings("ignore::DeprecationWarning")

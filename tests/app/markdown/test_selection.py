@@ -14,8 +14,7 @@ from app.library.library import Library
 from app.markdown.selection import Text
 from app.transcript.message_menu import MessageMenu
 from app.wiring import Chickadee
-from tests.app.conftest import Opener
-from tests.app.test_window import SECONDS
+from tests.app.conftest import SECONDS, Opener
 
 LEFT = Qt.MouseButton.LeftButton
 CODE = "\n".join(f"line {number}" for number in range(60))

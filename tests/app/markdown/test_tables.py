@@ -12,8 +12,7 @@ from app.look.theme import SIZES
 from app.markdown.table_text import cells, is_table_head, words_of
 from app.markdown.table_view import TableView
 from app.transcript.answer_view import AnswerView
-
-SECONDS = 10_000
+from tests.app.conftest import SECONDS
 
 
 @pytest.mark.parametrize(

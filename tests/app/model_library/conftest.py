@@ -13,9 +13,9 @@ from app.model_library.model_rows import Action
 from app.model_library.models_dialog import ModelsDialog
 from app.wiring import Chickadee
 from models.default import default_model
+from tests.app.conftest import SECONDS
 from tests.models.hub_server import HubServer
 
-SECONDS = 60_000
 BUILT_IN = ("here", default_model())
 
 

@@ -12,7 +12,8 @@ from pytestqt.qtbot import QtBot
 from app.model_library.models_dialog import ModelsDialog
 from models import part_file
 from models.places import own_folder
-from tests.app.model_library.conftest import SECONDS, press
+from tests.app.conftest import SECONDS
+from tests.app.model_library.conftest import press
 from tests.models.hub_server import Handler, HubServer
 from tests.models.make_gguf import make_gguf
 

@@ -18,8 +18,8 @@ from app.settings_view.setting_controls import Choice, Line
 from app.wiring import Chickadee
 from engine.protocol import Generate, Load, Request
 from models.default import default_model
-from tests.app.conftest import Requests
-from tests.app.model_library.conftest import BUILT_IN, SECONDS, press
+from tests.app.conftest import SECONDS, Requests
+from tests.app.model_library.conftest import BUILT_IN, press
 from tests.models.make_gguf import make_gguf
 
 

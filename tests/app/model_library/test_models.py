@@ -22,8 +22,8 @@ from models.added import Added
 from models.downloads import wanted
 from models.paths import path_of, path_text
 from models.places import own_folder
-from tests.app.conftest import Opener, Requests
-from tests.app.model_library.conftest import BUILT_IN, SECONDS, press
+from tests.app.conftest import SECONDS, Opener, Requests
+from tests.app.model_library.conftest import BUILT_IN, press
 from tests.app.test_window import Ask
 from tests.models.hub_server import Handler, HubServer
 from tests.models.make_gguf import make_gguf

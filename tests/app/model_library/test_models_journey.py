@@ -15,8 +15,8 @@ from pytestqt.qtbot import QtBot
 
 from app.wiring import Chickadee
 from models.default import default_model
-from tests.app.conftest import Opener
-from tests.app.model_library.conftest import SECONDS, press
+from tests.app.conftest import SECONDS, Opener
+from tests.app.model_library.conftest import press
 from tests.app.test_window import Ask
 
 TRAP = """

@@ -24,7 +24,7 @@ def test_open_it_shows_what_the_engine_tells(chickadee: Chickadee, qtbot: QtBot)
     chickadee.window.commands.run("engine")
     panel = chickadee.watching.panel
     qtbot.waitUntil(lambda: bool(panel.now.parts))
-    qtbot.waitUntil(lambda: panel.steps is not None, timeout=20_000)
+    qtbot.waitUntil(lambda: panel.steps is not None)
     assert [part.text for part in panel.now.parts] == ["42 MB", "458 MB", "500 MB"]
     assert [part.text for part in panel.cache.parts] == ["256", "44", "4", "208", "3,584"]
     assert "2.00 tokens a step" in panel.speed.text()

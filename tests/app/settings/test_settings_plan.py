@@ -10,8 +10,7 @@ from pytestqt.qtbot import QtBot
 from app.settings_view.settings_dialog import SettingsDialog
 from app.wiring import Chickadee
 from models.default import default_model
-from tests.app.conftest import Opener
-from tests.app.model_library.conftest import SECONDS
+from tests.app.conftest import SECONDS, Opener
 from tests.app.settings_view.test_settings_dialog import enter, open_dialog, pick
 
 

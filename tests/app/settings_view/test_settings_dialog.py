@@ -16,8 +16,8 @@ from app.settings_view.setting_controls import Choice, Line, Words
 from app.settings_view.settings_dialog import RESET_ALL, UNDO_RESET, SettingsDialog
 from app.wiring import Chickadee
 from engine.protocol import Generate, Load, Message, Prepare
-from tests.app.conftest import Opener, Requests
-from tests.app.test_window import SECONDS, Ask, last_text
+from tests.app.conftest import SECONDS, Opener, Requests
+from tests.app.test_window import Ask, last_text
 from tests.app.transcript.test_long_chats import ask_and_wait, choose
 
 

@@ -12,8 +12,8 @@ from pytestqt.qtbot import QtBot
 from app.assistant import assistant
 from app.wiring import Chickadee
 from engine.protocol import Generate, Load, Prepare
-from tests.app.conftest import Opener, Requests
-from tests.app.test_window import SECONDS, Ask, done, last_text
+from tests.app.conftest import SECONDS, Opener, Requests
+from tests.app.test_window import Ask, done, last_text
 
 
 def prepared(requests: Requests) -> list[list[str]]:

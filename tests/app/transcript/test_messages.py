@@ -14,8 +14,8 @@ from app.folders import Folders
 from app.transcript.message_view import MessageView
 from app.wiring import Chickadee
 from engine.protocol import Generate
-from tests.app.conftest import Opener, Requests
-from tests.app.test_window import SECONDS, Ask, done, last_text
+from tests.app.conftest import SECONDS, Opener, Requests
+from tests.app.test_window import Ask, done, last_text
 
 ALT = Qt.KeyboardModifier.AltModifier
 

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from random import Random
+
+import pytest
 from PySide6.QtCore import QPoint
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
+from app import slices
 from app.chats.chat import Chat, ChatMessage
 from app.markdown.prose_view import ProseView
+from app.transcript import scrolling_column
 from app.transcript.answer_view import AnswerView
 from app.transcript.thought_view import ThoughtView
+from app.transcript.transcript import Transcript
 from app.wiring import Chickadee
-from tests.app.conftest import Opener
-from tests.app.test_window import SECONDS, Ask, last_text
+from tests.app.conftest import SECONDS, Opener
+from tests.app.test_window import Ask, last_text
 from tests.app.transcript.test_messages import ask_and_wait, editor_of, view_at
 
 
@@ -84,6 +91,61 @@ def test_nothing_jumps_while_one_scrolls_up(open_window: Opener, qtbot: QtBot, c
             view = transcript.view_of(id)
             assert view
             assert view.mapTo(transcript.viewport(), top).y() == y
+
+
+def whole_in_view(transcript: Transcript) -> dict[str, int]:
+    """Where on the page the messages are that are laid out, as far as they are seen."""
+    page = transcript.viewport().rect()
+    views = [view for view in transcript.views if view.filled and not view.isHidden()]
+    places = {view.message.id: view.rect().translated(view.mapTo(transcript.viewport(), QPoint())) for view in views}
+    return {id: place.top() for id, place in places.items() if place.intersects(page)}
+
+
+def run_one_slice(chance: Random) -> None:
+    """A step of the waiting work, in an order that no clock decides."""
+    waiting = slices.slices()._steps
+    if waiting:
+        step = chance.choice(list(waiting))
+        owner = waiting.pop(step)
+        if isValid(owner) and step():
+            waiting[step] = owner
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_nothing_jumps_whenever_slices_come(
+    open_window: Opener, chickadee: Chickadee, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """As on a busy computer: a step of scrolling has no time to lay anything out, and slices come when they come."""
+    pieces = ["Some words of it. " * 20, "```python\nx = 1\ny = 2\n```", "|a|b|\n|-|-|\n|1|2|", "- one\n- two\n- three"]
+    texts = {number: "\n\n".join(pieces[: number % 5]) + " end" for number in range(1, 160, 2)}
+    texts |= {number: "\n\n".join(pieces * 12) for number in (41, 79, 81, 119)}
+    chat = long_chat(chickadee, 160, texts)
+    chickadee.window.close()
+    monkeypatch.setattr(slices, "BUDGET_SECONDS", -1.0)  # this test alone runs the steps
+    monkeypatch.setattr(scrolling_column, "PATIENCE_SECONDS", 0.0)
+    window = open_window()
+    window.open_chat(chat.id)
+    transcript, chance, held = window.window.transcript, Random(seed), 0
+    bar = transcript.verticalScrollBar()
+    bar.setValue(bar.maximum() // 2)
+    for turn in range(800):
+        before, by, kind = whole_in_view(transcript), 0, chance.randrange(8)
+        if kind == 0 and 2_000 < bar.value() < bar.maximum() - 2_000:
+            by = chance.choice((-400, -150, -150, -40, 40, 150))
+            bar.setValue(bar.value() + by)
+        elif kind == 1:
+            transcript.column.changed.emit(chance.choice(transcript.views).message.id)
+        elif kind == 2:
+            QApplication.processEvents()
+        elif turn % 160 == 159:  # the scroll bar is dragged elsewhere; then back is a part that was seen
+            bar.setValue(chance.randrange(2_500, bar.maximum() - 2_500))
+            continue
+        else:
+            run_one_slice(chance)
+        after = whole_in_view(transcript)
+        assert {id: after[id] + by for id in before if id in after} == {id: before[id] for id in before if id in after}
+        held += len(before) > 1
+    assert held > 80
 
 
 def test_an_opened_thought_stays_open_out_of_sight_and_in_another_chat(

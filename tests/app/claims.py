@@ -1,0 +1,28 @@
+"""A start of the program without its window: `python -m tests.app.claims FOLDER GO` waits for the file GO, claims the
+folder, says what came of it, and stays if it is the first."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication
+
+from app.single_instance import SingleInstance
+
+
+def main() -> int:
+    folder, go = map(Path, sys.argv[1:])
+    application = QCoreApplication(sys.argv[:1])
+    instance = SingleInstance(folder)
+    print("here", flush=True)
+    while not go.exists():
+        time.sleep(0.001)
+    first = instance.claim()
+    print("first" if first else "told", flush=True)
+    return application.exec() if first else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

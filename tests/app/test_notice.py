@@ -1,0 +1,86 @@
+"""Sentences above the composer: whoever told one takes away that one alone, and an undo stays until its time is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from app.notice import UNDO_MS, Notice
+from app.wiring import Chickadee
+from tests.app.conftest import Opener
+from tests.app.test_window import done
+
+Ask = Callable[[Chickadee, str], None]
+
+
+def sentences(notice: Notice) -> list[str]:
+    """What is shown, from top to bottom."""
+    return [each.text.text() for each in notice.told if not each.isHidden()]
+
+
+def test_an_undo_stays_while_problems_come_and_go(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    """The engine dies, a chat is deleted, the engine runs again: the chat can still be brought back."""
+    ask(chickadee, "one")
+    qtbot.waitUntil(lambda: done(chickadee))
+    chat = chickadee.shelf.current.chat.id
+    chickadee.window.commands.run("new_chat")
+    ask(chickadee, "die")
+    notice = chickadee.window.notice
+    qtbot.waitUntil(lambda: not notice.isHidden())
+    assert notice.button.text() == "Start engine again"
+    chickadee.librarian.delete([chat])
+    assert notice.button.text() == "Undo"
+    assert len(sentences(notice)) == 2  # what is wrong is still said
+    qtbot.mouseClick(notice.told[0].button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: chickadee.assistant.standing.phase == "ready")
+    chickadee.window.commands.run("copy_code")  # "There is no code", which goes by itself
+    assert len(sentences(notice)) == 2
+    undo = next(each for each in notice.told if each.undo)
+    qtbot.mouseClick(undo.button, Qt.MouseButton.LeftButton)
+    assert chat in [each.id for each in chickadee.shelf.chats()]
+    assert len(sentences(notice)) == 1
+
+
+def test_several_undos_each_bring_back_their_own(qtbot: QtBot) -> None:
+    notice, did = Notice(), list[int]()
+    qtbot.addWidget(notice)
+    for number in range(5):
+        notice.tell(f"{number} is gone.", "Undo", lambda number=number: did.append(number), milliseconds=UNDO_MS)  # type: ignore[misc]
+    assert sentences(notice) == ["2 is gone.", "3 is gone.", "4 is gone."]
+    qtbot.mouseClick(notice.told[3].button, Qt.MouseButton.LeftButton)
+    assert did == [3]
+    assert sentences(notice) == ["1 is gone.", "2 is gone.", "4 is gone."]  # one that was told before comes up again
+    notice.dismiss()
+    assert sentences(notice) == ["0 is gone.", "1 is gone.", "2 is gone."]
+
+
+def test_what_was_told_is_taken_away_and_nothing_else(qtbot: QtBot) -> None:
+    notice = Notice()
+    qtbot.addWidget(notice)
+    first = notice.tell("The engine stopped.", kind="problem")
+    second = notice.tell("The file cannot be read.", kind="problem")
+    notice.dismiss(first)  # its place was taken
+    assert sentences(notice) == ["The file cannot be read."]
+    notice.dismiss(second)
+    notice.dismiss(second)
+    assert notice.isHidden()
+    brief = notice.tell("Copied.", milliseconds=1)
+    qtbot.waitUntil(lambda: brief not in notice.told)
+    assert notice.isHidden()
+    notice.tell("The next one.")
+    notice.dismiss(second)
+    assert sentences(notice) == ["The next one."]
+
+
+def test_settings_that_are_right_again_leave_the_undo(open_window: Opener, chickadee: Chickadee) -> None:
+    path = chickadee.preferences.settings.path
+    path.write_text("[engine]\nthreads = 'many'\n", encoding="utf-8")
+    chickadee.preferences.settings.refresh()
+    notice = chickadee.window.notice
+    assert notice.button.text() == "Open settings"
+    notice.tell("Gone.", "Undo", lambda: None, milliseconds=UNDO_MS)
+    path.write_text("", encoding="utf-8")
+    chickadee.preferences.settings.refresh()
+    assert sentences(notice) == ["Gone."]
