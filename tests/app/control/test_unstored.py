@@ -15,9 +15,9 @@ from pytestqt.qtbot import QtBot
 
 from app.folders import Folders, open_folders
 from app.wiring import Chickadee
-from tests.app.conftest import Opener
+from tests.app.conftest import SECONDS, Opener
 from tests.app.small_disk import fill_up, small_disk
-from tests.app.test_window import SECONDS, Ask, done, stored
+from tests.app.test_window import Ask, done, stored
 
 FULL = "The disk is full, so this chat cannot be stored. Free some space."
 SECOND = "second" + "x" * 7000  # more than the pages that are there have room for
