@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,6 +57,13 @@ def test_the_engine_tries_the_network_and_fails():
     assert outcomes == dict.fromkeys(outcomes, "PermissionError") | {"name": "gaierror", "download": "URLError"}
 
 
+def test_nothing_starts_threads_before_the_engine_is_confined():
+    """They would stay free: numpy's do, as soon as it is imported."""
+    code = "import engine.__main__, sys; print(*{'numpy', 'llama_cpp', 'ik_llama_cpp'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.split() == []
+
+
 @needs_landlock
 def test_the_engine_reads_what_it_was_told_of_and_nothing_else(tmp_path, monkeypatch):
     for name, folder in {"HOME": "home", "CHICKADEE_DATA_DIR": "data", "CHICKADEE_CACHE_DIR": "cache"}.items():
@@ -73,6 +82,7 @@ def test_the_engine_reads_what_it_was_told_of_and_nothing_else(tmp_path, monkeyp
     }  # fmt: skip
     attempts = {name: f"Path({str(path)!r}).read_text()" for name, path in paths.items()} | {
         "cache": f"Path({str(tmp_path / 'cache' / 'new')!r}).write_text('x')",
+        "temporary file": "__import__('tempfile').TemporaryFile().close()",
         "trace": f"Path({str(tmp_path / 'trace.jsonl')!r}).write_text('x')",
         "model changed": f"Path({str(parts[0])!r}).write_text('x')",
         "beside": f"Path({str(tmp_path / 'new')!r}).write_text('x')",
@@ -81,7 +91,7 @@ def test_the_engine_reads_what_it_was_told_of_and_nothing_else(tmp_path, monkeyp
     arguments = ["chat", "--model", str(parts[0]), f"--prompt-file={paths['question']}"]
     arguments += ["--prompt", str(secret), "--trace", str(tmp_path / "trace.jsonl")]
     outcomes = tried(CONFINED, attempts, *arguments)
-    wanted = ("part", "found", "question", "cache", "trace")
+    wanted = ("part", "found", "question", "cache", "temporary file", "trace")
     assert outcomes == {name: "done" if name in wanted else "PermissionError" for name in attempts}
 
 
