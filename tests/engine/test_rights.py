@@ -130,9 +130,11 @@ def test_a_model_that_lies_elsewhere_takes_a_process_that_is_told_of_it(elsewher
 
 @linux
 def test_the_engine_still_does_all_that_it_has_to():
-    """It loads, answers, saves the chat, watches for crashes, times the disk and asks what the machine has."""
+    """It loads, answers, saves the chat, watches for crashes, times the disk, asks what the machine has and starts
+    a command of its own."""
     work = """
 from common.confinement import limits
+from engine.apart import run_apart
 from engine.crash_mark import CrashMark, CrashWatch, folder
 from engine.engine import Engine
 from engine.folders import cache_folder
@@ -167,6 +169,7 @@ question = (Message("user", "Tell me of birds. " * 60),)
         "crash mark": "crash()",
         "disk": "speeds.disk_speeds(cache_folder(), 0.01, 1 << 20)",
         "machine": "(machine.memory(), machine.fingerprint(), machine.last_level_cache(), machine.resident_bytes())",
+        "command apart": "list(run_apart('cache', 'list'))[-1] and 1 / 0",
         "close": "engine.close()",
     }
     assert tried(CONFINED + work, attempts) == dict.fromkeys(attempts, "done")
