@@ -19,6 +19,7 @@ from common.confinement import Rights, confine, limits
 from common.confinement.program import ROOT
 from engine.folders import cache_folder
 from models.files import make_private_folder
+from models.paths import path_of
 from models.reach import inode, model_folders, with_parts
 
 TEXTS = ("--prompt",)  # what follows is no file, whatever it says
@@ -55,7 +56,7 @@ def _files(arguments: Sequence[str]) -> tuple[list[Path], list[Path]]:
     """Files that the command line names, to be read, and to be written: these are made, for a right to be given to."""
     read, write = [], []
     for option, value in _values(arguments):
-        path = Path(value)
+        path = path_of(value)
         if option in OUTPUTS:
             write += [path] if _make(path) else []
         elif option not in TEXTS and _is_file(path):

@@ -14,6 +14,7 @@ import pytest
 
 from engine.protocol import Finished, Generate, Hello, Load, Loaded, Restart, Sampling, Welcome
 from models.default import default_model
+from models.paths import path_text
 from models.reach import reach
 from tests.common.trying import linux, needs_landlock, private_file, tried
 from tests.engine.test_serve import MESSAGES, Pipe
@@ -103,6 +104,19 @@ def test_a_file_is_out_of_reach_only_where_a_new_process_would_help(tmp_path):
     asked = f"[out_of_reach(Path(name)) for name in {[str(path) for path in (told, other, gone, tmp_path)]}]"
     expected = [False, True, False, False]
     assert tried(CONFINED, {"asked": f"{asked} == {expected} or 1 / 0"}, "--read", str(told)) == {"asked": "done"}
+
+
+@needs_landlock
+def test_a_file_whose_name_is_no_text_can_be_told_of(tmp_path):
+    path = tmp_path / os.fsdecode(b"m\xff.gguf")
+    path.write_text("GGUF")
+    for told in (path, path_text(path)):
+        of = reach([told])
+        assert of.covers(told)
+        assert not of.covers(tmp_path / "other.gguf")
+        assert [argument.encode("utf-8", "replace").decode() for argument in of.arguments] == of.arguments
+        attempts = {"told": "__import__('models.paths').paths.path_of(sys.argv[2]).read_text()"}
+        assert tried(CONFINED, attempts, *of.arguments) == {"told": "done"}
 
 
 @needs_landlock
