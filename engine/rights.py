@@ -19,6 +19,7 @@ from common.confinement import Rights, confine, limits
 from common.confinement.program import ROOT
 from engine.folders import cache_folder
 from models.files import make_private_folder
+from models.paths import path_of
 from models.reach import inode, model_folders, with_parts
 
 TEXTS = ("--prompt",)  # what follows is no file, whatever it says
@@ -33,7 +34,9 @@ def confine_engine(arguments: Sequence[str]) -> None:
     _compile()
     read, write = _files(arguments)
     _named.update(filter(None, map(inode, read)))
-    confine(Rights((*model_folders(), *(part for file in read for part in with_parts(file))), (_cache(), *write)))
+    cache = _cache()
+    os.environ["TMPDIR"] = str(cache)  # of this process and of those that it starts: elsewhere nothing can be written
+    confine(Rights((*model_folders(), *(part for file in read for part in with_parts(file))), (cache, *write)))
 
 
 def out_of_reach(path: Path) -> bool:
@@ -53,10 +56,11 @@ def _files(arguments: Sequence[str]) -> tuple[list[Path], list[Path]]:
     """Files that the command line names, to be read, and to be written: these are made, for a right to be given to."""
     read, write = [], []
     for option, value in _values(arguments):
+        path = path_of(value)
         if option in OUTPUTS:
-            write += [path for path in [Path(value)] if _make(path)]
-        elif option not in TEXTS and _is_file(Path(value)):
-            read.append(Path(value))
+            write += [path] if _make(path) else []
+        elif option not in TEXTS and _is_file(path):
+            read.append(path)
     return read, write
 
 

@@ -13,7 +13,6 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import psutil
@@ -54,6 +53,7 @@ from engine.stop import Stopped
 from engine.words.counter import Counter
 from engine.words.turns import TooLong
 from models.failures import Failure
+from models.paths import path_of
 
 if TYPE_CHECKING:
     from engine.engine import Engine
@@ -273,7 +273,7 @@ class Server:
 
     def _load(self, request: Load) -> Event:
         for file in filter(None, (request.path, request.draft_model)):
-            if out_of_reach(Path(file)):
+            if out_of_reach(path_of(file)):
                 log.info("this process may not read %s: a new one is asked for", file)
                 return Restart(request.id, None)
         try:

@@ -13,6 +13,7 @@ from pathlib import Path
 from common.confinement.program import holds_home
 from models.added import Added
 from models.folders import data_folder
+from models.paths import path_of, path_text
 from models.places import places
 from models.split import part_names
 
@@ -29,17 +30,17 @@ class Reach:
 
     @property
     def arguments(self) -> list[str]:
-        return [argument for path in self.files for argument in (READ, str(path))]
+        return [argument for path in self.files for argument in (READ, path_text(path))]
 
     def covers(self, file: str | Path) -> bool:
-        path = Path(file)
+        path = _path(file)
         return _is_below(path, self.folders) or (path in self.files and inode(path) == self.files[path])
 
 
 def reach(files: Iterable[str | Path | None]) -> Reach:
     """So that the process can read all of these files."""
     folders = tuple(_real(folder) for folder in model_folders())
-    wanted = dict.fromkeys(Path(file) for file in files if file)
+    wanted = dict.fromkeys(_path(file) for file in files if file)
     return Reach(folders, {path: inode(path) for path in wanted if not _is_below(path, folders)})
 
 
@@ -62,6 +63,10 @@ def inode(path: Path) -> Inode | None:
     except (OSError, ValueError):  # not there, or no name that a file can have
         return None
     return status.st_dev, status.st_ino
+
+
+def _path(file: str | Path) -> Path:
+    return path_of(file) if isinstance(file, str) else file
 
 
 def _is_below(path: Path, folders: tuple[Path, ...]) -> bool:

@@ -6,12 +6,15 @@ import json
 import os
 import shutil
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from engine.protocol import Finished, Generate, Hello, Load, Loaded, Restart, Sampling, Welcome
 from models.default import default_model
+from models.paths import path_text
 from models.reach import reach
 from tests.common.trying import linux, needs_landlock, private_file, tried
 from tests.engine.test_serve import MESSAGES, Pipe
@@ -55,6 +58,13 @@ def test_the_engine_tries_the_network_and_fails():
     assert outcomes == dict.fromkeys(outcomes, "PermissionError") | {"name": "gaierror", "download": "URLError"}
 
 
+def test_nothing_starts_threads_before_the_engine_is_confined():
+    """They would stay free: numpy's do, as soon as it is imported."""
+    code = "import engine.__main__, sys; print(*{'numpy', 'llama_cpp', 'ik_llama_cpp'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.split() == []
+
+
 @needs_landlock
 def test_the_engine_reads_what_it_was_told_of_and_nothing_else(tmp_path, monkeypatch):
     for name, folder in {"HOME": "home", "CHICKADEE_DATA_DIR": "data", "CHICKADEE_CACHE_DIR": "cache"}.items():
@@ -73,6 +83,7 @@ def test_the_engine_reads_what_it_was_told_of_and_nothing_else(tmp_path, monkeyp
     }  # fmt: skip
     attempts = {name: f"Path({str(path)!r}).read_text()" for name, path in paths.items()} | {
         "cache": f"Path({str(tmp_path / 'cache' / 'new')!r}).write_text('x')",
+        "temporary file": "__import__('tempfile').TemporaryFile().close()",
         "trace": f"Path({str(tmp_path / 'trace.jsonl')!r}).write_text('x')",
         "model changed": f"Path({str(parts[0])!r}).write_text('x')",
         "beside": f"Path({str(tmp_path / 'new')!r}).write_text('x')",
@@ -81,7 +92,7 @@ def test_the_engine_reads_what_it_was_told_of_and_nothing_else(tmp_path, monkeyp
     arguments = ["chat", "--model", str(parts[0]), f"--prompt-file={paths['question']}"]
     arguments += ["--prompt", str(secret), "--trace", str(tmp_path / "trace.jsonl")]
     outcomes = tried(CONFINED, attempts, *arguments)
-    wanted = ("part", "found", "question", "cache", "trace")
+    wanted = ("part", "found", "question", "cache", "temporary file", "trace")
     assert outcomes == {name: "done" if name in wanted else "PermissionError" for name in attempts}
 
 
@@ -93,6 +104,19 @@ def test_a_file_is_out_of_reach_only_where_a_new_process_would_help(tmp_path):
     asked = f"[out_of_reach(Path(name)) for name in {[str(path) for path in (told, other, gone, tmp_path)]}]"
     expected = [False, True, False, False]
     assert tried(CONFINED, {"asked": f"{asked} == {expected} or 1 / 0"}, "--read", str(told)) == {"asked": "done"}
+
+
+@needs_landlock
+def test_a_file_whose_name_is_no_text_can_be_told_of(tmp_path):
+    path = tmp_path / os.fsdecode(b"m\xff.gguf")
+    path.write_text("GGUF")
+    for told in (path, path_text(path)):
+        of = reach([told])
+        assert of.covers(told)
+        assert not of.covers(tmp_path / "other.gguf")
+        assert [argument.encode("utf-8", "replace").decode() for argument in of.arguments] == of.arguments
+        attempts = {"told": "__import__('models.paths').paths.path_of(sys.argv[2]).read_text()"}
+        assert tried(CONFINED, attempts, *of.arguments) == {"told": "done"}
 
 
 @needs_landlock
@@ -120,9 +144,11 @@ def test_a_model_that_lies_elsewhere_takes_a_process_that_is_told_of_it(elsewher
 
 @linux
 def test_the_engine_still_does_all_that_it_has_to():
-    """It loads, answers, saves the chat, watches for crashes, times the disk and asks what the machine has."""
+    """It loads, answers, saves the chat, watches for crashes, times the disk, asks what the machine has and starts
+    a command of its own."""
     work = """
 from common.confinement import limits
+from engine.apart import run_apart
 from engine.crash_mark import CrashMark, CrashWatch, folder
 from engine.engine import Engine
 from engine.folders import cache_folder
@@ -157,6 +183,7 @@ question = (Message("user", "Tell me of birds. " * 60),)
         "crash mark": "crash()",
         "disk": "speeds.disk_speeds(cache_folder(), 0.01, 1 << 20)",
         "machine": "(machine.memory(), machine.fingerprint(), machine.last_level_cache(), machine.resident_bytes())",
+        "command apart": "list(run_apart('cache', 'list'))[-1] and 1 / 0",
         "close": "engine.close()",
     }
     assert tried(CONFINED + work, attempts) == dict.fromkeys(attempts, "done")
