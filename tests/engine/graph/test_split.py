@@ -153,7 +153,8 @@ def test_memory_ends_when_some_layers_have_moved(small, mode, moved, monkeypatch
     with closing(opened(small, mode, [] if mode == "exact" else SOME)) as target:
 
         def fails_to_move(n_ctx: int) -> None:
-            room, made = target.kv._cells, 0
+            kv: Any = target.kv
+            room, made = kv._cells, 0
 
             def short(*sizes: object) -> object:
                 nonlocal made
@@ -162,7 +163,7 @@ def test_memory_ends_when_some_layers_have_moved(small, mode, moved, monkeypatch
                     raise MemoryError
                 return room(*sizes)
 
-            monkeypatch.setattr(target.kv, "_cells", short)
+            monkeypatch.setattr(kv, "_cells", short)
             with pytest.raises(Failure, match="not enough free memory"):
                 target.grow(n_ctx)
             monkeypatch.undo()
