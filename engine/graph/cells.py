@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,17 @@ class Cells:
 
     def _array(self, pointer: Any) -> NDArray[Any]:
         return array(pointer, np.float16, self.count, self.width)
+
+    def squeeze(self, parts: Sequence[tuple[int, int, int]]) -> None:
+        """Give up rows without new memory. Of the heads of each part (heads, rows of each now, rows of each to be left)
+        the first rows are kept; all parts lie one behind the other."""
+        begin = end = 0
+        for heads, now, left in parts:
+            for _ in range(heads):
+                for rows in self.rows:
+                    rows[end : end + left] = rows[begin : begin + left]
+                begin, end = begin + now, end + left
+        self.count, self.rows = end, (self.rows[0][:end], self.rows[1][:end])
 
     def free(self) -> None:
         self.buffer.free()

@@ -97,7 +97,8 @@ class ExactKV(Layout):
         return size
 
     def grow(self, n_ctx: int, size: int) -> None:
-        """Layer by layer, so that the cache is never in memory twice; raises Failure, and is then as it was."""
+        """Layer by layer, so that the cache is never in memory twice; raises Failure, and then holds the same and is no
+        larger than it was."""
         count = round_up(n_ctx)
         try:
             for i, old in enumerate(self.layers):
@@ -107,8 +108,17 @@ class ExactKV(Layout):
                 self.layers[i] = new
                 old.free()
         except MemoryError as error:
+            self._even_out(count)
             raise no_memory(n_ctx) from error
         self.n_ctx = count
+
+    def _even_out(self, n_ctx: int) -> None:
+        """After a move to `n_ctx` that ended halfway: all layers as large as the smaller ones. They must agree on where
+        a head begins."""
+        self.n_ctx = min(self.n_ctx, n_ctx)
+        heads = self.d.kv_heads
+        for cells in self.layers:
+            cells.squeeze([(heads, cells.count // heads, self.n_ctx)])
 
     def state_bytes(self, size: int) -> int:
         return self.d.layers * 2 * size * self._token_bytes

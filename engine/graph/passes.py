@@ -37,7 +37,7 @@ class Processor:
 
     def __init__(self, threads: int, gives_way: bool, stop: StopFlag) -> None:
         self._threads, self._gives_way, self._used = threads, gives_way, 0
-        self._flag = (ctypes.c_char * 2).from_buffer(stop.text)  # keeps the bytes in place
+        self._flag: Any = (ctypes.c_char * 2).from_buffer(stop.text)  # keeps the bytes in place
         self.stop = stop
         self.pointer = ggml("ggml_backend_dev_init", P, P, ctypes.c_char_p)(cpu_device(), None)
         self._set_threads = device_function("ggml_backend_set_n_threads", P, INT)
@@ -61,8 +61,9 @@ class Processor:
             self._used = threads
 
     def close(self) -> None:
-        ggml("ggml_backend_free", None, P)(self.pointer)
-        del self._flag
+        if self.pointer:
+            ggml("ggml_backend_free", None, P)(self.pointer)
+            self.pointer = self._flag = None
 
 
 def device_function(name: str, *arguments: Any) -> Any:
@@ -123,9 +124,11 @@ class Passes:
         self._kept: OrderedDict[Hashable, Pass] = OrderedDict()
         self._places = ggml("ggml_gallocr_new", P, P)(plain_memory())
         largest = make(model, kv, most, min(most, most_rows), kv.largest_bucket)
-        if not ggml("ggml_gallocr_reserve", ctypes.c_bool, P, P)(self._places, largest.g.graph):
-            raise MemoryError
+        fits = ggml("ggml_gallocr_reserve", ctypes.c_bool, P, P)(self._places, largest.g.graph)
         largest.g.free()
+        if not fits:
+            self.close()
+            raise MemoryError
         self._size = self.reserved
 
     def run(self, make: Make[Kind], tokens: Inputs, positions: Sequence[int], seen: Seen, rows: int, size: int) -> Kind:
@@ -171,4 +174,10 @@ class Passes:
 
     def close(self) -> None:
         self._forget()
-        ggml("ggml_gallocr_free", None, P)(self._places)
+        if self.is_open:
+            ggml("ggml_gallocr_free", None, P)(self._places)
+            self._places = None
+
+    @property
+    def is_open(self) -> bool:
+        return self._places is not None

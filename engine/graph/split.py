@@ -216,10 +216,22 @@ class SplitKV(Layout):
                 self.layers[i] = new
                 old.free()
         except MemoryError as error:
+            self._even_out(n_ctx, slots)
             raise no_memory(n_ctx) from error
         self.n_ctx = n_ctx
         if slots != self.slots.capacity:
             self.slots.grow(slots)
+
+    def _even_out(self, n_ctx: int, slots: int) -> None:
+        """After a move that ended halfway: all layers as large as the smaller ones, where each head begins."""
+        self.n_ctx = min(self.n_ctx, n_ctx)
+        if slots < self.slots.capacity:
+            self.slots.grow(slots)
+        for group, cells in zip(self.groups, self.layers, strict=True):
+            now = cells.first // max(1, group.full), (cells.count - cells.first) // max(1, group.compressed)
+            left = self.n_ctx, self.slots.capacity
+            cells.squeeze([(group.full, now[0], left[0]), (group.compressed, now[1], left[1])])
+            cells.first = group.full * self.n_ctx
 
     def head_groups(self, size: int) -> tuple[HeadGroup, ...]:
         entry = 2 * self.d.head * HALF

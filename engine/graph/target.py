@@ -20,7 +20,7 @@ from engine.graph.passes import Pass, Passes, Processor
 from engine.kv_mode import EXACT, KVMode
 from engine.protocol import HeadGroup, Sampling
 from engine.sampling import RowSampler
-from engine.stop import StopFlag, Stopped
+from engine.stop import StopFlag
 from engine.tree import NOTHING, Tree
 
 
@@ -63,6 +63,12 @@ class GraphTarget:
         self._ahead.forget()
         self.passes.close()
         self.passes = self._passes()
+
+    def _open_passes(self) -> Passes:
+        """There may have been no memory for them when the cache moved: try again. Raises Failure."""
+        if not self.passes.is_open:
+            self.passes = self._passes()
+        return self.passes
 
     @property
     def vocabulary(self) -> CVocabulary:
@@ -124,12 +130,12 @@ class GraphTarget:
     def _pass(self, tokens: Sequence[int], positions: Sequence[int], seen: Seen, rows: int) -> None:
         self._check(tokens, self._size, rows)
         self._ahead.forget()
-        if self.kv.begin(tokens, self._size):
-            self._make_passes()
         self._rows, self._begun = None, False
         try:
-            self._last = self.passes.run(Pass, tokens, positions, seen, rows, self._size)
-        except Stopped:
+            if self.kv.begin(tokens, self._size):
+                self._make_passes()
+            self._last = self._open_passes().run(Pass, tokens, positions, seen, rows, self._size)
+        except BaseException:
             if not self.kv.can_drop:  # some layers hold it already
                 self._size = self.kv.drop_after(0, self._size)
             raise
@@ -158,7 +164,7 @@ class GraphTarget:
         ahead, behind = self._ahead, self._size + len(self._ahead.tokens)
         self._check(tokens, behind, 1)
         positions, seen = range(behind, behind + len(tokens)), np.tri(len(tokens), dtype=np.bool_)
-        done = self.passes.run(Lower(ahead.layers, logits), tokens, positions, seen, 1, behind)
+        done = self._open_passes().run(Lower(ahead.layers, logits), tokens, positions, seen, 1, behind)
         ahead.add(tokens, done.states)
         return done
 
@@ -171,7 +177,7 @@ class GraphTarget:
             if rest := tokens[ahead.cut(tokens) :]:
                 self._lower(rest, logits=False)
             positions, seen = range(self._size, self._size + n), np.tri(n, dtype=np.bool_)
-            self._last = self.passes.run(Upper(ahead.layers), ahead.all, positions, seen, rows, self._size)
+            self._last = self._open_passes().run(Upper(ahead.layers), ahead.all, positions, seen, rows, self._size)
         finally:
             ahead.forget()
         self._size += n
@@ -227,9 +233,15 @@ class GraphTarget:
         size, kept = self._size, state.Aside(self.kv, self._size, self.folder)
 
         def put_back() -> None:
-            kept.put(self.kv)
+            self._size = self.kv.drop_after(0, self._size)
+            try:
+                kept.put(self.kv)
+            except BaseException:
+                self.kv.drop_after(0, 0)
+                raise
+            finally:
+                self._make_passes()
             self._size = size
-            self._make_passes()
 
         return put_back
 
@@ -249,6 +261,9 @@ class GraphTarget:
         self._size = 0
         try:
             tokens = state.load_file(self.kv, path)
+        except BaseException:
+            self.kv.drop_after(0, 0)
+            raise
         finally:
             self._make_passes()  # the cache may have moved
         self._size = len(tokens)

@@ -27,9 +27,9 @@ class ChatMemory:
 
     def open(self, chat: str, prompt: Sequence[int]) -> None:
         """Before `prompt` of `chat` is read: fetch the chat's saved keys and values if they spare much reading."""
-        if chat != self.chat:
-            self.chat, self.saved_tokens = chat, 0
+        self.chat = chat
         record = self.saved.find(chat, self.guard) if chat else None
+        self.saved_tokens = common_prefix(record.tokens, prompt) if record else 0
         if record is None or len(record.tokens) > self.session.limit:
             return
         gain = common_prefix(record.tokens, prompt) - common_prefix(self.session.tokens, prompt)

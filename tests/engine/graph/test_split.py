@@ -146,6 +146,69 @@ def test_saved_set_aside_grown(small, mode, tmp_path):
             other.restore(tmp_path / "kv")
 
 
+@pytest.mark.parametrize("mode", ["exact", "merged", "window"])
+@pytest.mark.parametrize("moved", [0, 1])
+def test_memory_ends_when_some_layers_have_moved(small, mode, moved, monkeypatch):
+    """To a larger cache, and to a smaller one when it is empty: all layers must agree where a head begins."""
+    with closing(opened(small, mode, [] if mode == "exact" else SOME)) as target:
+
+        def fails_to_move(n_ctx: int) -> None:
+            kv: Any = target.kv
+            room, made = kv._cells, 0
+
+            def short(*sizes: object) -> object:
+                nonlocal made
+                made += 1
+                if made > moved:
+                    raise MemoryError
+                return room(*sizes)
+
+            monkeypatch.setattr(kv, "_cells", short)
+            with pytest.raises(Failure, match="not enough free memory"):
+                target.grow(n_ctx)
+            monkeypatch.undo()
+
+        def answer() -> np.ndarray:
+            target.run([5])
+            row = target.logits(-1).copy()
+            target.drop_after(500)
+            return row
+
+        list(target.prefill(TOKENS[:500]))
+        expected, n_ctx = answer(), target.n_ctx
+        fails_to_move(2048)
+        assert target.n_ctx == n_ctx
+        assert (answer() == expected).all()
+        target.grow(2048)
+        assert (answer() == expected).all()
+        target.drop_after(0)
+        fails_to_move(768)
+        assert 768 <= target.n_ctx <= 2048
+        list(target.prefill(TOKENS[:500]))
+        assert (answer() == expected).all()
+
+
+def test_no_memory_for_passes_when_the_cache_has_moved(small, monkeypatch):
+    with closing(opened(small, "exact", [])) as target:
+        list(target.prefill(TOKENS[:500]))
+        target.run([5])
+        expected = target.logits(-1).copy()
+        target.drop_after(500)
+        monkeypatch.setattr("engine.graph.target.Passes", no_memory_for_passes)
+        with pytest.raises(Failure, match="not enough free memory"):
+            target.grow(2048)
+        with pytest.raises(Failure, match="not enough free memory"):
+            target.run([5])
+        monkeypatch.undo()
+        target.run([5])
+        assert (target.logits(-1) == expected).all()
+        target.close()  # twice, by the block's end
+
+
+def no_memory_for_passes(*_arguments: object) -> None:
+    raise MemoryError
+
+
 @pytest.mark.parametrize("mode", ["merged", "window", "published"])
 def test_what_was_merged_cannot_be_brought_back(small, mode):
     with closing(opened(small, mode, SOME)) as target:

@@ -66,6 +66,22 @@ def test_an_edited_chat_reuses_up_to_the_edit(tmp_path):
     assert read(memory(tmp_path), "a", edited) == 300
 
 
+def test_an_edited_chat_is_saved_again_though_it_is_shorter(tmp_path):
+    chat = memory(tmp_path)
+    read(chat, "a", PROMPT)
+    assert chat.save(FAST)
+    edited = [*PROMPT[:300], *[9] * 90]
+    read(chat, "a", edited)
+    assert chat.saved_tokens == 300
+    assert chat.save(FAST)
+    assert read(memory(tmp_path), "a", [*edited, 1]) == 390
+    read(chat, "a", edited)
+    assert not chat.save(FAST)
+    chat.saved.clear()  # as another engine may
+    read(chat, "a", edited)
+    assert chat.save(FAST)
+
+
 @pytest.mark.parametrize("change", [{"model": "other"}, {"settings": "q8_0"}, {"build": "build 2"}])
 def test_under_other_circumstances_it_is_read_again(tmp_path, change):
     save(tmp_path)
