@@ -43,7 +43,7 @@ class ChatTemplate:
         self.stops: tuple[str, ...] = CHATML_STOPS
         self._source = CHATML
         self._renderer = Renderer()
-        self._ended = weakref.finalize(self, self._renderer.close)
+        weakref.finalize(self, self._renderer.close)
         self._visible: frozenset[str] = frozenset()
         if not source:
             self.notes = ("The model has no chat template of its own; ChatML is used.",)
