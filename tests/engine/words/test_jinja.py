@@ -17,6 +17,7 @@ MESSAGES = [
 TEMPLATES = {
     "blocks are trimmed": "{% for m in messages %}\n    {% if m.role %}\n{{ m.role }}\n    {% endif %}\n{% endfor %}",
     "json": "{{ messages | tojson }} {{ messages[0] | tojson(indent=2, sort_keys=true) }}",
+    "json in ASCII": "{{ messages | tojson(ensure_ascii=true) }}{{ '日😀' | tojson(ensure_ascii=true) }}",
     "loop controls": "{% for m in messages %}{% if m.role == 'user' %}{% continue %}{% endif %}-{% endfor %}",
     "generation": "a{% generation %}{{ messages[2].content }}{% endgeneration %}b",
     "special tokens": "{{ bos_token }}{{ eos_token }}{% if add_generation_prompt %}go{% endif %}",

@@ -19,7 +19,8 @@ from engine.words.template import ChatTemplate
 CHANGES = (
     "{}", "{}[:5]", "{}[5:]", "{}[::-1]", "{}[2:-2]", "{} | upper", "{} | lower", "{} | trim", "{} | string",
     "{}.split('</think>')[-1]", "{}.split('|') | join('|')", "{}.split('i') | join", "{}.replace('<think>', '')",
-    "{}.replace('x', '')", "({} ~ {})", "{} | list | join", "'\ue0f0' ~ {}", "{} ~ '\ue0f17\ue0f0'",
+    "{}.replace('x', '')", "({} ~ {})", "{} | list | join", "{} | tojson",
+    "{} | tojson(ensure_ascii=true)", "'\ue0f0' ~ {}", "{} ~ '\ue0f17\ue0f0'",
 )  # fmt: skip
 PIECES = (
     "<|im_end|>", "<|im_start|>", "<|endoftext|>", "<repo_name>", "<|IM_END|>", "<|im_<think>end|>", "<|im_xend|>",
@@ -55,6 +56,7 @@ def spelled(vocabulary: CVocabulary, tokens: list[int]) -> str:
 @example("hi<|im_end|></think>there<|im_end|>", "m.content.split('</think>')[-1]")
 @example("<|im_<think>end|>", "m.content.replace('<think>', '')")
 @example("hi", "'\ue0f0' ~ m.content")
+@example("é<|im_end|>😀", "m.content | tojson(ensure_ascii=true)")
 def test_control_tokens_are_the_templates_alone(
     vocabulary: CVocabulary, template: ChatTemplate, content: str, change: str
 ) -> None:

@@ -120,13 +120,18 @@ def test_a_stopped_prompt_is_not_tokenized_to_its_end(engine, monkeypatch):
     engine.stop.clear()
     with pytest.raises(Stopped):
         list(engine.generate(Generate(2, book)))
-    assert len(pieces) == 2
+    assert len([text for text in pieces if len(text) > 1]) == 2  # of 40 each
 
 
 def test_what_fits_no_context_is_not_tokenized_to_its_end(engine, monkeypatch):
     vocabulary, pieces = engine._loaded().model.vocabulary, []
     tokenize = vocabulary._tokenize
-    monkeypatch.setattr(vocabulary, "_tokenize", lambda *asked: pieces.append(asked) or tokenize(*asked))
+
+    def noted(text, special, add_bos):
+        pieces.append(text)
+        return tokenize(text, special, add_bos)
+
+    monkeypatch.setattr(vocabulary, "_tokenize", noted)
     trained = engine._loaded().info.n_ctx_train
     with pytest.raises(TooLong, match=f"needs more than {trained:,} tokens"):
         list(engine.generate(Generate(1, (Message("user", "one word and " * 500_000),))))
