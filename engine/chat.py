@@ -115,6 +115,8 @@ def open_trace(path: Path | None) -> Iterator[IO[str] | None]:
     try:
         with path.open("w", encoding="utf-8") as file:
             yield file
+    except BrokenPipeError:  # who reads the answer is gone
+        raise
     except OSError as error:
         raise Failure("unwritable", f"The trace cannot be written to {path}: {error.strerror}.") from error
 

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 PIECE = 1 << 20  # bytes read at once
-# O_NONBLOCK: a pipe that is put where a file was must not make us wait; with a regular file it changes nothing.
-ALWAYS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
 TEMPORARY = ".chickadee-"  # begins the name of a file or folder that is not whole yet
-READ, APPEND = os.O_RDONLY | ALWAYS, os.O_WRONLY | os.O_APPEND | os.O_CREAT | ALWAYS
+# A pipe that is put where a file was must not make us wait; with a regular file it changes nothing.
+NEVER_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 
 
 class NotAFile(OSError):
@@ -25,14 +24,18 @@ class NotAFile(OSError):
         super().__init__(errno.EINVAL, "It is not a file", str(path))
 
 
-def open_file(path: Path, append: bool = False) -> BinaryIO:
-    """Open a regular file, without a buffer, for reading or to `append` to it, where it may be new. Never waits.
+def never_waiting(path: str, flags: int) -> int:
+    """An opener for `open`: what is a pipe where a file should be does not make us wait. Files are as ever."""
+    return os.open(path, flags | NEVER_WAIT, 0o666)
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a regular file for reading, without a buffer. Never waits.
 
     Raises OSError: NotAFile, IsADirectoryError, and for a name that no file can have FileNotFoundError."""
     try:
-        if not append or os.path.lexists(path):
-            _check_kind(path, os.stat(path))  # first: to open some devices is to use them
-        handle = os.open(path, APPEND if append else READ, 0o666)
+        _check_kind(path, os.stat(path))  # first: to open some devices is to use them
+        file = open(path, "rb", buffering=0, opener=never_waiting)  # noqa: SIM115
     except ValueError as error:  # a zero byte, or letters that the file system cannot say
         raise FileNotFoundError(errno.ENOENT, "No file can have such a name", str(path)) from error
     except OSError as error:
@@ -40,11 +43,11 @@ def open_file(path: Path, append: bool = False) -> BinaryIO:
             raise FileNotFoundError(errno.ENOENT, "No file can have such a name", str(path)) from error
         raise
     try:
-        _check_kind(path, os.fstat(handle))
-        return open(handle, "ab" if append else "rb", buffering=0)
+        _check_kind(path, os.fstat(file.fileno()))
     except BaseException:
-        os.close(handle)
+        file.close()
         raise
+    return file
 
 
 def _check_kind(path: Path, status: os.stat_result) -> None:

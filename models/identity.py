@@ -7,14 +7,19 @@ from functools import lru_cache
 from pathlib import Path
 
 from models.files import open_file, read_up_to
+from models.header import unopened
 
 
 def file_identity(path: Path, header_bytes: int) -> str:
     """Size, time of change and a digest of the header (its vocabulary and all metadata) of a GGUF file.
 
-    The weights are not read: reading 5 GB to open a chat would cost more than any saved state is worth."""
-    status = path.stat()
-    return _identity(path, header_bytes, status.st_size, status.st_mtime_ns)
+    The weights are not read: reading 5 GB to open a chat would cost more than any saved state is worth.
+    Raises Failure where the file is gone since its header was read."""
+    try:
+        status = path.stat()
+        return _identity(path, header_bytes, status.st_size, status.st_mtime_ns)
+    except OSError as error:
+        raise unopened(path, error) from error
 
 
 @lru_cache(maxsize=8)

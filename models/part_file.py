@@ -19,7 +19,7 @@ import msgspec
 
 from models.byte_sizes import show_bytes
 from models.failures import Failure
-from models.files import make_private_folder, open_file, read_small, sync_folder, write_atomically
+from models.files import make_private_folder, never_waiting, open_file, read_small, sync_folder, write_atomically
 
 SPARE = 256 << 20  # bytes that stay free on the disk: a full one hurts all programs
 READ = 4 << 20
@@ -63,7 +63,7 @@ class PartFile:
     def __enter__(self) -> PartFile:
         with self._disk():
             make_private_folder(self.target.parent)
-            file = open_file(self.path, append=True)
+            file = open(self.path, "ab", buffering=0, opener=never_waiting)
             try:
                 _lock(file, self.target.name)
                 self.done = os.fstat(file.fileno()).st_size

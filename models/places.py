@@ -79,7 +79,7 @@ def _lm_studio() -> Iterator[Path]:
     for home in (*homes, _home("~/.lmstudio"), _home("~/.cache/lm-studio")):
         try:
             settings = json.loads(_text(str(home / "settings.json")) or "{}")
-        except ValueError:
+        except (ValueError, RecursionError):
             settings = {}
         folder = settings.get("downloadsFolder") if isinstance(settings, dict) else None
         if isinstance(folder, str) and folder:

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from models import collection
 from models.added import Added
 from models.collection import LocalModel, describe, scan
+from models.downloads import unfinished
 from models.fact_cache import FactCache
 from models.failures import Failure
+from models.part_file import PartFile
 from models.places import own_folder, places
 from models.removal import purge, remove
 from models.split import grouped, part_names
@@ -102,6 +104,41 @@ def test_hostile_manifests_and_settings_are_passed_over(home):
     assert others() == []
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes of that kind")
+def test_pipes_in_the_places_of_other_programs_files_are_passed_over(home):
+    """Opening one would wait for ever."""
+    manifests, blobs = home / ".ollama/models/manifests/r/l/m", home / ".ollama/models/blobs"
+    for folder in (manifests, blobs, home / ".lmstudio/models"):
+        folder.mkdir(parents=True)
+    digest = "ab" * 32
+    layers = [{"mediaType": "application/vnd.ollama.image.model", "digest": f"sha256:{digest}"}]
+    (manifests / "tag").write_text(json.dumps({"layers": layers}))
+    pipes = [manifests / "pipe", blobs / f"sha256-{digest}", home / ".lmstudio/settings.json"]
+    pipes += [home / ".lmstudio-home-pointer", own_folder() / "x.gguf.part", own_folder() / "x.gguf.part.json"]
+    for pipe in pipes:
+        os.mkfifo(pipe)
+    assert [model.problem for model in others()] == ["r/l/m:tag is not a file."]
+    assert list(unfinished()) == []
+    part = PartFile(own_folder() / "x.gguf")
+    assert part.source() is None
+    with pytest.raises(Failure, match="cannot be stored"), part:
+        pytest.fail("a pipe was opened")
+
+
+def test_deep_settings_of_another_program_are_passed_over(home):
+    (home / ".lmstudio").mkdir()
+    (home / ".lmstudio/settings.json").write_text("[" * 60_000)
+    assert others() == []
+
+
+def test_the_deepest_and_the_oddest_folders(home, tmp_path):
+    """A chain far deeper than we look, and a folder that is called like a model."""
+    deep = tmp_path / "deep"
+    make_gguf(deep.joinpath(*["ab"] * 300) / "far.gguf")
+    make_gguf(deep / "x.gguf" / "bird.gguf")
+    assert [model.name for model in others(deep)] == ["bird.gguf"]
+
+
 def test_parts_are_one_model_and_a_missing_part_is_told():
     for number in (1, 2):
         make_gguf(own_folder() / f"big-0000{number}-of-00002.gguf")
@@ -171,7 +208,7 @@ def test_known_files_are_not_read_again(monkeypatch):
     path = make_gguf(own_folder() / "bird.gguf")
     first = others()
     with monkeypatch.context() as patched:
-        patched.setattr(collection, "read_header", lambda path: pytest.fail(f"{path} was read again"))
+        patched.setattr(collection, "read_parts", lambda files: pytest.fail(f"{files} were read again"))
         assert others() == first
     make_gguf(path, name="Another bird")
     (changed,) = others()

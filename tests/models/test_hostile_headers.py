@@ -192,6 +192,15 @@ def test_a_vocabulary_is_read_again_no_further_than_the_header(tmp_path, reads):
     assert max(reads) == header.data_offset < 200
 
 
+def test_a_file_that_is_gone_since_its_header_was_read_is_a_sentence(tmp_path):
+    path = write(tmp_path / "x.gguf", [ARCHITECTURE])
+    header = read_header(path)
+    path.unlink()
+    for read in (lambda: file_identity(path, header.data_offset), lambda: read_token_list(header)):
+        with pytest.raises(Failure):
+            read()
+
+
 def test_a_file_cut_short_while_it_is_read_ends_nothing(tmp_path, monkeypatch):
     """A mapping of it would end the process."""
     tokens = b"".join(text("token") for _ in range(300_000))
