@@ -10,6 +10,8 @@ from pathlib import Path
 from PySide6.QtCore import QEvent, QObject, QTimer
 from PySide6.QtWidgets import QWidget
 
+from models.files import write_atomically
+
 log = logging.getLogger(__name__)
 REPORT_VARIABLE = "CHICKADEE_FIRST_FRAME"  # a file to write the Unix time to
 
@@ -32,5 +34,4 @@ class FirstFrame(QObject):
         log.info("the window is visible")
         report = os.environ.get(REPORT_VARIABLE)
         if report:
-            Path(report).with_suffix(".part").write_text(f"{time.time()}", encoding="utf-8")
-            Path(report).with_suffix(".part").replace(report)
+            write_atomically(Path(report), f"{time.time()}".encode())

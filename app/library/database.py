@@ -11,6 +11,10 @@ from pathlib import Path
 from app.words import mark, tr
 from models.failures import Failure
 
+GONE = mark(
+    "The file with your chats, {path}, was moved or deleted while Chickadee is open, so nothing can be stored."
+    " Put it back."
+)
 WAIT_SECONDS = 0.2  # one writer per data folder, so a lock is someone's backup: wait briefly, never freeze the window
 
 
@@ -34,6 +38,27 @@ def open_database(path: Path) -> sqlite3.Connection:
         db.close()
         raise
     return db
+
+
+class Place:
+    """Notices that the file at `path` was moved or deleted while it is open: SQLite would go on writing to nowhere."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._was = path, self._identity(path)
+
+    def check(self) -> None:
+        """Raises Failure."""
+        if self._identity(self._path) != self._was:
+            path = self._path
+            raise Failure("library_gone", lambda: tr(GONE, path=path))
+
+    @staticmethod
+    def _identity(path: Path) -> tuple[int, int] | None:
+        try:
+            found = path.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:

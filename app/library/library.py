@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from app.attachments import rows as attachment_rows
 from app.chats.chat import Chat, ChatMessage, Folder
-from app.library.database import failures, open_database, transaction
+from app.library.database import Place, failures, open_database, transaction
 from app.library.migrations import migrate
 from app.library.writer import Done, Writer
 from models.paths import path_of, path_text
@@ -37,6 +37,8 @@ def _guarded(method: LibraryMethod[P, R]) -> LibraryMethod[P, R]:
 
     def guarded(self: Library, /, *args: P.args, **kwargs: P.kwargs) -> R:
         self.writer.settle()
+        if method.__name__ != "close":
+            self.place.check()
         with failures(self.path):
             return method(self, *args, **kwargs)
 
@@ -61,7 +63,8 @@ class Library:
             except BaseException:
                 self._db.close()
                 raise
-        self.writer = Writer(path, self._db)
+        self.place = Place(path)
+        self.writer = Writer(self.place, path, self._db)
 
     @_guarded
     def close(self) -> None:

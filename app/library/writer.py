@@ -16,7 +16,7 @@ from queue import Queue
 from threading import Thread
 
 from app.bugs import BUG
-from app.library.database import failures, open_database
+from app.library.database import Place, failures, open_database
 from app.library.migrations import know_spaced
 from app.words import tr
 from models.failures import Failure
@@ -30,8 +30,8 @@ Tell = Callable[[Callable[[], object]], object]
 class Writer:
     """Until `use_thread`, and after `close`, every write is done at once. `db` is the connection for short ones."""
 
-    def __init__(self, path: Path, db: sqlite3.Connection) -> None:
-        self._path, self._db = path, db
+    def __init__(self, place: Place, path: Path, db: sqlite3.Connection) -> None:
+        self._place, self._path, self._db = place, path, db
         self._tell: Tell | None = None
         self._queue: Queue[tuple[Work, Done] | None] = Queue()
         self._ended: deque[tuple[Done, Failure | None]] = deque()
@@ -85,6 +85,7 @@ class Writer:
     def _outcome(self, work: Callable[[], object]) -> Failure | None:
         """A bug in `work` is logged and told as one: the thread must go on, for everything waits for it."""
         try:
+            self._place.check()
             with failures(self._path):
                 work()
         except Failure as failure:

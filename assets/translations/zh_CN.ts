@@ -1400,6 +1400,11 @@
   </message>
   <message>
     <location filename="../../app/library/database.py"/>
+    <source>The file with your chats, {path}, was moved or deleted while Chickadee is open, so nothing can be stored. Put it back.</source>
+    <translation>存放对话的文件 {path} 在 Chickadee 打开期间被移动或删除，因此无法保存任何内容。请将其放回原处。</translation>
+  </message>
+  <message>
+    <location filename="../../app/library/database.py"/>
     <source>Your chats cannot be stored in {path}: {reason}.</source>
     <translation>无法将对话保存到 {path}：{reason}。</translation>
   </message>

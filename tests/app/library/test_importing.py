@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.chats.chat import Chat, ChatMessage
+from app.folders import users_umask
 from app.library.exporting import export_json
 from app.library.importing import import_chats
 from app.library.library import Library
@@ -26,7 +27,7 @@ def test_what_is_exported_comes_back_whole_and_once(library: Library, other: Lib
     assert [folder.id for folder in other.folders()] == ["folder"]
     assert counts(load(file, other)) == (0, 0, 3)
     assert everything(other) == everything(library)
-    assert file.stat().st_mode & 0o777 == 0o600
+    assert file.stat().st_mode & 0o777 == 0o666 & ~users_umask()
     assert json.loads(file.read_bytes())["version"] == 1
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from app.attachments.attachment import Attachment
-from app.chats.chat import Chat, ChatMessage
+from app.chats.chat import Chat, ChatMessage, Folder
 from app.library.library import LONG, Library
 from app.library.upkeep import keep_up
 from app.open_chats.conversation import Conversation
@@ -155,3 +157,27 @@ def test_upkeep_moves_the_log_into_the_file(library: Library) -> None:
     keep_up(library.path)
     assert library.path.stat().st_size >= before
     assert b"some words" in library.path.read_bytes()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere a file that is open can be neither moved nor deleted")
+def test_a_library_that_is_moved_away_is_told_and_nothing_is_lost(library: Library, tmp_path: Path) -> None:
+    """SQLite itself goes on writing to a file that nobody finds again."""
+    chat, ended = Chat("t"), list[Failure | None]()
+    library.path.rename(tmp_path / "away")
+    library.save_in_turn(chat, [message(chat, "a")], ended.append)
+    with pytest.raises(Failure, match="was moved or deleted"):
+        library.save(chat)
+    assert [failure and failure.code for failure in ended] == ["library_gone"]
+    assert not library.path.exists()
+    (tmp_path / "away").rename(library.path)
+    library.save_in_turn(chat, [message(chat, "a")], ended.append)
+    assert ended[1:] == [None]
+    assert [each.id for each in library.messages(chat)] == ["a"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere a folder with an open file in it cannot be deleted")
+def test_a_library_whose_folder_is_gone_can_still_be_closed(library: Library) -> None:
+    shutil.rmtree(library.path.parent)
+    with pytest.raises(Failure, match="was moved or deleted"):
+        library.save_folder(Folder("Work"))
+    library.close()
