@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 
-from engine.commands import cache, calibrate, chat, phrases, plan, plans, profile, rank_heads, serve
+from engine.commands import cache, calibrate, chat, look, phrases, plan, plans, profile, rank_heads, serve
 from engine.huge_pages import start_with_huge_pages
 from engine.terminal import complain
 from models.failures import Failure
 
-COMMANDS = (serve, chat, profile, calibrate, phrases, plan, plans, rank_heads, cache)
+COMMANDS = (serve, chat, profile, calibrate, phrases, plan, plans, look, rank_heads, cache)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -16,6 +16,7 @@ from models.header import read_header
 from models.ollama import ollama_models
 from models.places import Place, gguf_files, places
 from models.split import Group, grouped
+from models.validation import check
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,11 @@ def _described(found: _Found, cache: FactCache) -> LocalModel:
 
 def _read(files: tuple[Path, ...], size: int, newest: int) -> Known:
     try:
-        return Known(size, newest, facts_of([read_header(path) for path in files]))
+        headers = [read_header(path) for path in files]
+        facts = facts_of(headers)
+        if facts.can_answer:
+            check(headers[0])
+        return Known(size, newest, facts)
     except Failure as failure:
         return Known(size, newest, None, str(failure), lasting=failure.code != "unreadable")
 

@@ -14,7 +14,7 @@ from models.files import write_atomically
 from models.folders import cache_folder
 
 log = logging.getLogger(__name__)
-VERSION = 1  # of `Facts`: kept ones of another version are read anew
+VERSION = 2  # of `Facts` and of what is refused: kept ones of another version are read anew
 MOST = 5000  # entries; the oldest go first
 
 

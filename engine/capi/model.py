@@ -12,9 +12,11 @@ from engine.capi.vocabulary import CVocabulary
 from engine.stop import Stopped
 from models.failures import Failure
 from models.header import Header, read_header
+from models.validation import validate
 
 # What a causal language model does not have: see docs/gguf.md, `[arch].attention.causal` and `[arch].pooling_type`.
 NO_POOLING = 0
+MOST_CTX = 1 << 24  # tokens; the longest that models are trained for is 10 million
 
 
 class CModel:
@@ -29,6 +31,7 @@ class CModel:
         self.path = Path(path)
         self.header = read_header(self.path)
         refuse_other_kinds(self.header)
+        validate(self.header)
         stopped = False
 
         @lib.llama_progress_callback  # type: ignore[untyped-decorator]
@@ -52,7 +55,8 @@ class CModel:
 
     @property
     def n_ctx_train(self) -> int:
-        return int(self.lib.llama_model_n_ctx_train(self.pointer))
+        """Tokens; of what a file claims beyond MOST_CTX nothing is believed, for a plan tries such a context."""
+        return min(MOST_CTX, int(self.lib.llama_model_n_ctx_train(self.pointer)))
 
     @property
     def n_params(self) -> int:

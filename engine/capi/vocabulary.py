@@ -7,6 +7,9 @@ from functools import lru_cache
 from typing import Any
 
 from engine.thoughts import SHOWN
+from models.failures import Failure
+
+NO_TOKEN = "The model's vocabulary is damaged: it has no token for some of the characters. Download the model again."
 
 
 class CVocabulary:
@@ -20,13 +23,17 @@ class CVocabulary:
         self._pieces = lru_cache(maxsize=65_536)(self._piece)
 
     def tokenize(self, text: str, special: bool, add_bos: bool = False) -> list[int]:
+        """Raises Failure where the vocabulary has no token for a part of the text, not even an unknown one."""
         raw = text.encode("utf-8", errors="replace")
         size = len(raw) + 8
         while True:
             tokens = (self.lib.llama_token * size)()
             count = self.lib.llama_tokenize(self.pointer, raw, len(raw), tokens, size, add_bos, special)
             if count >= 0:
-                return list(tokens[:count])
+                found = list(tokens[:count])
+                if min(found, default=0) < 0:
+                    raise Failure("bad_model", NO_TOKEN)
+                return found
             size = -count
 
     def count(self, text: str) -> int:
