@@ -16,6 +16,7 @@ from typing import Literal
 
 from engine.answer import Answer
 from engine.backend import PACKAGES, Backend, OtherLibrary, backend, takes_new_process
+from engine.capi.vocabulary import NO_TOKEN
 from engine.choice import Choice, choose, wish_for
 from engine.crash_mark import CrashWatch
 from engine.first_look import meanwhile
@@ -159,8 +160,12 @@ class Engine:
     def _prompt(self, request: Generate, messages: Sequence[Message]) -> list[int]:
         template = self._loaded().template
         if request.continue_last:
-            return continued_prompt(template, messages, self._last_tokens)
-        return template.tokens(messages)
+            prompt = continued_prompt(template, messages, self._last_tokens)
+        else:
+            prompt = template.tokens(messages)
+        if not prompt:
+            raise Failure("bad_model", NO_TOKEN)
+        return prompt
 
     def _too_long(self, messages: Sequence[Message], tokens: int) -> TooLong:
         """What to say and to offer when `messages` need more tokens than the context holds."""

@@ -40,6 +40,7 @@ EPSILONS = ("attention.layer_norm_rms_epsilon", "attention.layer_norm_epsilon")
 SCALING, SCALINGS = "rope.scaling.type", ("none", "linear", "yarn", "longrope")
 ONE_EXPERT_IS_NONE = ("hunyuan-dense", "hunyuan_vl")  # of these llama.cpp forgets what they say about one expert
 TOKENS, PER_TOKEN = "tokenizer.ggml.tokens", ("tokenizer.ggml.scores", "tokenizer.ggml.token_type")
+TEXTS = (TOKENS, "tokenizer.ggml.merges")
 TOKENIZER, NO_TOKENIZER = "tokenizer.ggml.model", ("none", "no_vocab")
 NEEDED_ALIGNMENT = 32  # bytes; ggml computes with no tensor that begins elsewhere
 
@@ -134,6 +135,9 @@ def _check_vocabulary(header: Header) -> None:
     """What belongs to tokens is there for each of them.
 
     RWKV's tokenizer needs all bytes: where a longer token begins with one that is missing, it never gets further."""
+    for key in (*TEXTS, *PER_TOKEN):
+        if key in header.metadata or (key in TEXTS and key in header.arrays):  # no list, or one of numbers
+            raise senseless(header, key)
     tokens = header.array_lengths.get(TOKENS, 0)
     for key in PER_TOKEN:
         if header.array_lengths.get(key, tokens) < tokens:

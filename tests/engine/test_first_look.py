@@ -55,13 +55,20 @@ def test_one_planner_survives_all_that_would_abort_it(tmp_path, good):
     assert "no vocabulary" in found["no tokenizer"].problem
 
 
-def test_the_terminal_says_a_sentence(tmp_path):
-    """RWKV's tokenizer gives -1 for a byte that its vocabulary lacks: the file is refused before anything is asked."""
-    path = write_altered(tmp_path / "rwkv.gguf", rwkv_values())
+@pytest.mark.parametrize(
+    "changes",
+    [
+        rwkv_values(),  # llama.cpp gives -1 for a byte that is missing, which the first look finds
+        {"tokenizer.ggml.tokens": Value([f"x{i}" for i in range(320)], STRING)},  # nothing is left of the question
+    ],
+    ids=["rwkv", "no letters"],
+)
+def test_a_vocabulary_without_a_token_for_the_question(tmp_path, changes):
+    path = write_altered(tmp_path / "bird.gguf", changes)
     arguments = ("chat", "--model", str(path), "--prompt", "Hello", "--backend", "llama")
-    done = subprocess.run((sys.executable, "-m", "engine", *arguments), capture_output=True, text=True)
-    assert done.returncode == 2
-    assert "has no token for some of the characters" in done.stderr
+    asked = subprocess.run((sys.executable, "-m", "engine", *arguments), capture_output=True, text=True)
+    assert asked.returncode == 2
+    assert "has no token for some of the characters" in asked.stderr
 
 
 def test_a_file_is_looked_at_once(good, tmp_path):

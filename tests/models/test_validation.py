@@ -123,6 +123,18 @@ def test_a_vocabulary_whose_lists_do_not_go_together():
         validate(Header(Path("bird.gguf"), 1, 3, {}, lengths, (), 0))
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("tokens", 5), ("tokens", (1, 2)), ("merges", "a b"), ("merges", (1, 2)), ("token_type", 1), ("scores", 0.5)],
+)
+def test_a_vocabulary_that_is_no_list(key, value):
+    """Of these ik_llama.cpp reads from whatever address comes out."""
+    name = f"tokenizer.ggml.{key}"
+    scalars, arrays = ({}, {name: value}) if isinstance(value, tuple) else ({name: value}, {})
+    with pytest.raises(Failure, match=f"“{name}” makes no sense"):
+        validate(Header(Path("bird.gguf"), 1, 3, scalars, {name: 2} if arrays else {}, (), 0, arrays))
+
+
 def test_the_list_says_what_is_wrong(tmp_path, own_data):
     good, bad = (make_gguf(tmp_path / f"{count}.gguf", llama__block_count=count) for count in (2, 0))
     assert describe(good).usable
