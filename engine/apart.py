@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -12,13 +13,21 @@ NO_CONSOLE: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # Windows would op
 
 
 def start_apart(
-    *arguments: str, stdout: int | IO[bytes] = subprocess.DEVNULL, stderr: int | IO[bytes] = subprocess.DEVNULL
-) -> subprocess.Popen[bytes]:
-    """Start `python -m engine …`, which gets no input. Raises OSError."""
+    *arguments: str, stdout: int | IO[bytes] = subprocess.DEVNULL, stderr: int | IO[bytes] = subprocess.DEVNULL,
+    own_group: bool = False,
+) -> subprocess.Popen[bytes]:  # fmt: skip
+    """Start `python -m engine …`, which gets no input. Raises OSError.
+
+    `own_group`: Ctrl-C in the terminal does not reach it, except on Windows."""
     command = [sys.executable, *([] if getattr(sys, "frozen", False) else ["-m", "engine"]), *arguments]
     return subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, creationflags=NO_CONSOLE
-    )  # fmt: skip
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=stderr,
+        creationflags=NO_CONSOLE,
+        process_group=0 if own_group and os.name == "posix" else None,
+    )
 
 
 def run_apart(*arguments: str) -> Iterator[int | None]:

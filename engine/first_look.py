@@ -70,7 +70,7 @@ def first_look(path: Path, backend: BackendName) -> Iterator[None]:
     with tempfile.TemporaryFile() as said:
         arguments = ("look", "--backend", BESIDE.get(backend, backend), "--", str(path.absolute()))
         try:
-            process = start_apart(*arguments, stdout=subprocess.PIPE, stderr=said)
+            process = start_apart(*arguments, stdout=subprocess.PIPE, stderr=said, own_group=True)
         except OSError as error:
             sentence = f"{path.name} was not loaded: the system has no room for another process."
             raise Failure("out_of_memory", sentence, str(error)) from error

@@ -3,6 +3,7 @@ the real ones, and only processes that the tests start load them: an abort is a 
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from engine import first_look
+from engine.apart import start_apart
 from engine.first_look import looked_at, mark_of, meanwhile
 from engine.stop import Stopped
 from models.default import default_model
@@ -83,6 +85,23 @@ def test_a_file_is_looked_at_once(good, tmp_path):
     assert list(first_look.first_look(good, "llama")) == []
     write_altered(good, TWICE)
     assert mark_of(good, "llama") != mark
+
+
+@pytest.mark.skipif(os.name != "posix", reason="groups of processes are POSIX's")
+def test_ctrl_c_is_for_who_started_the_look(good, monkeypatch):
+    """A look that Ctrl-C ends must not be taken for a crash."""
+    groups = []
+
+    def started(*arguments, **options):
+        process = start_apart(*arguments, **options)
+        groups.append(os.getpgid(process.pid))
+        return process
+
+    monkeypatch.setattr(first_look, "start_apart", started)
+    with pytest.raises(Stopped):
+        meanwhile(lambda: None, (good,), "llama", stop=lambda: True)
+    assert groups
+    assert os.getpgid(0) not in groups
 
 
 def test_what_comes_with_chickadee_is_trusted():
