@@ -18,6 +18,7 @@ from engine.answer import Answer
 from engine.backend import PACKAGES, Backend, OtherLibrary, backend, takes_new_process
 from engine.choice import Choice, choose, wish_for
 from engine.crash_mark import CrashWatch
+from engine.first_look import meanwhile
 from engine.folders import cache_folder
 from engine.kv.ladder import ANSWER_ROOM, size_class
 from engine.kv.policy import PartialFixed
@@ -51,8 +52,8 @@ from engine.words.continuing import continued_prompt
 from engine.words.counter import counted
 from engine.words.turns import TooLong, turns_to_forget, without_oldest
 from models.failures import Failure
-from models.header import read_header
 from models.paths import path_of
+from models.validation import checked_header
 
 VERSION = "0.1.0"
 
@@ -80,13 +81,14 @@ class Engine:
         Raises Failure, Stopped when stopped meanwhile, and OtherLibrary when it takes a new process."""
         started = time.perf_counter()
         self._saved.limit(request.saved_chats_bytes)
-        header = read_header(path_of(request.path))
+        header = checked_header(path_of(request.path))
         wish = wish_for(request.backend, kv_mode_of(request))
         choice = choose(wish, header, request.threads or default_threads(), request.kv_type or "f16")
         if kv_mode_of(request) != EXACT and choice.name != "graph":
             raise Failure("not_supported", choice.note)
         try:
-            library = self._library(choice)
+            files = (path_of(request.path), path_of(request.draft_model) if request.draft_model else None)
+            library = meanwhile(lambda: self._library(choice), files, choice.name, self.stop.is_set)
             plan = self._plan(request, library)
             if plan.verdict == "no":
                 raise Failure("out_of_memory", " ".join(plan.reasons), str(plan.parts))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from engine.backend import Backend
 from engine.draft.same_vocabulary import check_pair
+from engine.first_look import looked_at
 from engine.flash_attention import check_kv_type
 from engine.kv_mode import EXACT, KVMode
 from engine.measured.machine import memory
@@ -33,6 +34,7 @@ def plan_for(
     `memory_bytes` is the most the engine may take, if the user set that; `freed_bytes` are given back before loading.
     """
     check_kv_type(flash_attention, wish.kv_type)
+    looked_at((path, draft), library.name)
     now = memory()
     limits = budget(now.total, now.available, memory_bytes, freed_bytes)
     modes = {} if kv_mode == EXACT else {"kv_mode": kv_mode}

@@ -16,6 +16,7 @@ from models.ollama import ollama_models
 from models.paths import shown
 from models.places import Place, gguf_files, places
 from models.split import Group, grouped, read_parts
+from models.validation import check
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,11 @@ def _described(found: _Found, cache: FactCache) -> LocalModel:
 
 def _read(files: tuple[Path, ...], size: int, newest: int) -> Known:
     try:
-        return Known(size, newest, facts_of(read_parts(files)))
+        headers = read_parts(files)
+        facts = facts_of(headers)
+        if facts.can_answer:
+            check(headers[0])
+        return Known(size, newest, facts)
     except Failure as failure:
         return Known(size, newest, None, str(failure), lasting=failure.code not in ("unreadable", "no_such_file"))
 

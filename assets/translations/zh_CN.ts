@@ -3592,6 +3592,11 @@
     <translation>上下文缓存 {1} 与此模型不符。</translation>
   </message>
   <message>
+    <location filename="../../engine/capi/vocabulary.py"/>
+    <source>The model's vocabulary is damaged: it has no token for some of the characters. Download the model again.</source>
+    <translation>模型的词表已损坏：其中缺少某些字符对应的 token。请重新下载模型。</translation>
+  </message>
+  <message>
     <location filename="../../engine/choice.py"/>
     <source>Only Chickadee's own graph can keep keys and values by --kv {1}, not {2}.</source>
     <translation>只有 Chickadee 的自研计算图能按 --kv {1} 保留键值，{2} 不能。</translation>
@@ -3690,6 +3695,31 @@
     <location filename="../../engine/exits.py"/>
     <source>What was found cannot be kept in {1}: {2}.</source>
     <translation>测得的结果无法保存到 {1}：{2}。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/first_look.py"/>
+    <source>The system ended the process that looked at {1}, most likely because memory ran out.</source>
+    <translation>检查 {1} 的进程被系统终止，很可能是因为内存不足。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/first_look.py"/>
+    <source>{1} cannot be used: its header alone would fill the memory of this computer.</source>
+    <translation>无法使用 {1}：仅其文件头就会占满本机内存。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/first_look.py"/>
+    <source>{1} cannot be used: {2} does not get to the end of its header.</source>
+    <translation>无法使用 {1}：{2} 无法读完它的文件头。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/first_look.py"/>
+    <source>{1} makes {2} crash: it is damaged or made for another version. Choose another.</source>
+    <translation>{1} 会使 {2} 崩溃：文件已损坏，或是为其他版本制作的。请选择其他模型。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/first_look.py"/>
+    <source>{1} was not loaded: the system has no room for another process.</source>
+    <translation>未能加载 {1}：系统没有余量再启动一个进程。</translation>
   </message>
   <message>
     <location filename="../../engine/flash_attention.py"/>
@@ -4319,6 +4349,16 @@
     <location filename="../../models/token_list.py"/>
     <source>{1} holds no vocabulary.</source>
     <translation>{1} 不含词表。</translation>
+  </message>
+  <message>
+    <location filename="../../models/validation.py"/>
+    <source>{1} has no vocabulary: it knows numbers of tokens only, so it cannot chat.</source>
+    <translation>{1} 没有词表：它只认识 token 的编号，因此无法对话。</translation>
+  </message>
+  <message>
+    <location filename="../../models/validation.py"/>
+    <source>{1} is damaged: what its header says about “{2}” makes no sense. Download it again.</source>
+    <translation>{1} 已损坏：其文件头中关于“{2}”的内容不合理。请重新下载。</translation>
   </message>
   <message>
     <location filename="../../models/verdict.py"/>

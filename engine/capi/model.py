@@ -15,9 +15,11 @@ from models.failures import Failure
 from models.header import Header, read_header
 from models.paths import shown
 from models.split import other_parts
+from models.validation import validate
 
 # What a causal language model does not have: see docs/gguf.md, `[arch].attention.causal` and `[arch].pooling_type`.
 NO_POOLING = 0
+MOST_CTX = 1 << 24  # tokens; the longest that models are trained for is 10 million
 
 
 class CModel:
@@ -34,6 +36,7 @@ class CModel:
         self.parts = [self.header, *other_parts(self.header)]
         self.adapt(params)
         refuse_other_kinds(self.header)
+        validate(self.header)
         stopped = False
 
         @lib.llama_progress_callback  # type: ignore[untyped-decorator]
@@ -60,7 +63,8 @@ class CModel:
 
     @property
     def n_ctx_train(self) -> int:
-        return int(self.lib.llama_model_n_ctx_train(self.pointer))
+        """Tokens; of what a file claims beyond MOST_CTX nothing is believed, for a plan tries such a context."""
+        return min(MOST_CTX, int(self.lib.llama_model_n_ctx_train(self.pointer)))
 
     @property
     def n_params(self) -> int:

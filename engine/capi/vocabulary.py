@@ -10,6 +10,9 @@ from itertools import chain
 from typing import Any
 
 from engine.thoughts import SHOWN
+from models.failures import Failure
+
+NO_TOKEN = "The model's vocabulary is damaged: it has no token for some of the characters. Download the model again."
 
 PIECE = 32_768  # characters that are tokenized at once: 20 to 50 ms
 NEAR = 2_048  # characters before the end of a piece, among which a place to cut is looked for first
@@ -31,6 +34,7 @@ class CVocabulary:
         self._controls = lru_cache(maxsize=65_536)(self._is_control)
 
     def tokenize(self, text: str, special: bool, add_bos: bool = False) -> list[int]:
+        """Raises Failure where the vocabulary has no token for a part of the text, not even an unknown one."""
         return list(chain.from_iterable(self.tokenized(text, special, add_bos)))
 
     def tokenized(self, text: str, special: bool, add_bos: bool = False) -> Iterator[list[int]]:
@@ -74,7 +78,10 @@ class CVocabulary:
             tokens = (self.lib.llama_token * size)()
             count = self.lib.llama_tokenize(self.pointer, raw, len(raw), tokens, size, add_bos, special)
             if count >= 0:
-                return list(tokens[:count])
+                found = list(tokens[:count])
+                if min(found, default=0) < 0:
+                    raise Failure("bad_model", NO_TOKEN)
+                return found
             size = -count
 
     def counted(self, text: str) -> Iterator[int]:

@@ -17,6 +17,7 @@ from engine.capi.context import ContextOptions
 from engine.choice import Choice, choose
 from engine.costs import CostTable, Timings, nt, roofline_seconds
 from engine.crash_mark import CrashWatch
+from engine.first_look import looked_at
 from engine.measured.machine import default_threads, fingerprint
 from engine.measured.profile import Profile, machine_profile
 from engine.memory.plan import Wish
@@ -27,10 +28,10 @@ from engine.sizes import KVType
 from engine.stop import StopFlag, Stopped
 from models.default import default_model
 from models.failures import Failure
-from models.header import read_header
 from models.identity import file_identity
 from models.paths import path_of, shown
 from models.shapes import Shapes, shapes_of
+from models.validation import checked_header
 
 TOKENS = 768  # of the model's own answers; from so many on another layer is hardly ever found best
 
@@ -76,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
     if threads < 1:
         raise ValueError("--threads must be at least 1")
     path = options.model or default_model()
-    header = read_header(path)
+    header = checked_header(path)
     shapes, profile = shapes_of(header), machine_profile()
     wish: BackendName = options.backend or "llama"
     choice = choose(wish, header, threads, options.kv_type)
@@ -110,9 +111,10 @@ def layers(options: argparse.Namespace) -> int:
 def measure(path: Path, threads: int, kv_type: KVType, choice: Choice, spare: bool) -> Timings:
     """Load the model, time its passes and keep the result. Raises Failure, and Stopped on Ctrl-C."""
     watch, stop = CrashWatch(), StopFlag()
+    header = checked_header(path)
+    looked_at((path,), choice.name)
     watch.watch(choice.mark)
     library = backend(choice.name)
-    header = read_header(path)
     key = Key(file_identity(path, header.data_offset), threads, kv_type, library.build, fingerprint())
     before = signal.signal(signal.SIGINT, lambda _signal, _frame: stop.set())
     try:

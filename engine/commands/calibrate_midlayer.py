@@ -24,10 +24,10 @@ from engine.middle_layer import exit_of
 from engine.stop import StopFlag, Stopped
 from models.default import default_model
 from models.failures import Failure
-from models.header import read_header
 from models.identity import file_identity
 from models.paths import shown
 from models.shapes import shapes_of
+from models.validation import checked_header
 
 N_CTX = 2048  # what was asked, an answer, and room to time passes
 
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
     threads = default_threads() if options.threads is None else options.threads
     if options.tokens < 64:
         raise ValueError("fewer than 64 tokens tell nothing")
-    choice = choose("graph", read_header(path), threads, "f16")
+    choice = choose("graph", checked_header(path), threads, "f16")
     if choice.name != "graph":
         raise Failure("not_supported", choice.note)
     stop = StopFlag()
@@ -62,7 +62,7 @@ def measure(path: Path, threads: int, tokens: int, stop: StopFlag, chats: Path |
     from engine.graph.target import GraphTarget
 
     asked = [chat.asked for chat in read_chats(chats)] if chats else []
-    header = read_header(path)
+    header = checked_header(path)
     key = Key(file_identity(path, header.data_offset), threads, "f16", build(), fingerprint())
     costs = CostTable(timings(path, key))
     shapes, layers = shapes_of(header), len(shapes_of(header).layers)
@@ -85,7 +85,9 @@ def timings(path: Path, key: Key) -> Timings:
     """What this model's passes take here; measured now if it is not known."""
     if known := kept(key):
         return known.timings
-    found = calibrate.measure(path, key.threads, "f16", choose("graph", read_header(path), key.threads, "f16"), False)
+    found = calibrate.measure(
+        path, key.threads, "f16", choose("graph", checked_header(path), key.threads, "f16"), False
+    )
     if found.disturbed:
         raise Failure(
             "disturbed", "Another program was busy: how long this model's passes take is not known. Run this again."

@@ -10,6 +10,7 @@ from typing import get_args
 from engine.backend import SHOWN, backend
 from engine.choice import choose, wish_for
 from engine.commands.chat import add_flash_attention, add_kv_mode
+from engine.first_look import meanwhile
 from engine.kv_mode import EXACT, mode_of
 from engine.measured.machine import default_threads
 from engine.memory.parts import DRAFT
@@ -21,8 +22,8 @@ from engine.sizes import KVType
 from models.byte_sizes import parse_bytes, show_bytes
 from models.default import default_model
 from models.failures import Failure
-from models.header import read_header
 from models.paths import path_of, shown
+from models.validation import checked_header
 
 NAMES = {
     "weights_mapped": "weights, mapped file",
@@ -70,10 +71,11 @@ def run(options: argparse.Namespace) -> int:
     wish = Wish(threads, options.ctx, options.kv_type)
     path = options.model or default_model()
     mode = mode_of(options.kv, options.kv_share)
-    choice = choose(wish_for(options.backend, mode), read_header(path), threads, wish.kv_type or "f16")
+    choice = choose(wish_for(options.backend, mode), checked_header(path), threads, wish.kv_type or "f16")
     if mode != EXACT and choice.name != "graph":
         raise Failure("not_supported", choice.note)
-    library, flash = backend(choice.name), options.flash_attention
+    library = meanwhile(lambda: backend(choice.name), (path, options.draft_model), choice.name)
+    flash = options.flash_attention
     plan = plan_for(path, wish, library, limit, draft=options.draft_model, kv_mode=mode, flash_attention=flash)
     print(json.dumps(plan.as_json(), ensure_ascii=False) if options.json else table(path, plan, choice.name))
     return 0

@@ -17,6 +17,7 @@ from engine.backend import PACKAGES, OtherLibrary, backend
 from engine.calibrated import timings_with
 from engine.choice import choose, ones_and_eights, wish_for
 from engine.commands.serve import add_read
+from engine.first_look import meanwhile
 from engine.kv_mode import EXACT, KVMode, mode_of
 from engine.measured.machine import default_threads, memory
 from engine.memory.budget import budget
@@ -26,9 +27,10 @@ from engine.planner import plan_for
 from engine.protocol import BackendName, BackendWish, KVModeName
 from engine.serve import claim_stdout
 from models.failures import Failure
-from models.header import Header, read_header
+from models.header import Header
 from models.identity import file_identity
 from models.paths import path_of
+from models.validation import checked_header
 from models.verdict import Ask, Verdict, planner_command
 
 MAX_LINE = 1 << 20
@@ -72,13 +74,14 @@ def _planned(ask: Ask) -> Verdict:
     if ask.path is None:
         return Verdict(id=ask.id, problem="A question names a file or an estimate.")
     path, draft = path_of(ask.path), path_of(ask.draft) if ask.draft else None
-    header, mode = read_header(path), _mode(ask)
+    header, mode = checked_header(path), _mode(ask)
     choice = choose(wish_for(_wanted(ask.backend), mode), header, wish.threads, wish.kv_type or "f16")
     if mode != EXACT and choice.name != "graph":
         raise Failure("not_supported", choice.note)
     try:
-        library, flash = backend(choice.name), ask.flash_attention
-        plan = plan_for(path, wish, library, ask.memory_bytes, ask.freed_bytes, draft, mode, flash)
+        library = meanwhile(lambda: backend(choice.name), (path, draft), choice.name)
+        freed, flash = ask.freed_bytes, ask.flash_attention
+        plan = plan_for(path, wish, library, ask.memory_bytes, freed, draft, mode, flash)
     except OtherLibrary:
         return _apart(msgspec.structs.replace(ask, backend=choice.name))
     verdict = _verdict(ask, plan, choice.name, True)

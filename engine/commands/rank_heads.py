@@ -20,8 +20,8 @@ from engine.protocol import KVModeName
 from engine.stop import StopFlag, Stopped
 from models.default import default_model
 from models.failures import Failure
-from models.header import read_header
 from models.paths import path_of, shown
+from models.validation import checked_header
 
 MODES = tuple(name for name in get_args(KVModeName) if name != "exact")
 TOKENS = 8192  # of the calibration texts, half prose and half code; the prices are found on others
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     if options.tokens < 512:
         raise ValueError("fewer than 512 calibration tokens tell nothing")
     path = options.model or default_model()
-    choice = choose("graph", read_header(path), 1, "f16")
+    choice = choose("graph", checked_header(path), 1, "f16")
     if choice.name != "graph":
         raise Failure("not_supported", choice.note)
     stop = StopFlag()

@@ -38,7 +38,7 @@ def write_tiny(path: Path, architecture: str, **shape: Any) -> Path:
     made, dice = Shape(**shape), np.random.default_rng(1)
     writer = gguf.GGUFWriter(path, architecture)
     _add_metadata(writer, made)
-    for name, sizes in _tensors(made):
+    for name, sizes in tensors_of(made):
         data = dice.normal(size=sizes, scale=sizes[-1] ** -0.5).astype(np.float32)
         if name == "output.weight" and made.output is not None:
             writer.add_tensor(name, made.output, raw_dtype=gguf.GGMLQuantizationType.Q6_K)
@@ -73,7 +73,7 @@ def _add_metadata(writer: gguf.GGUFWriter, shape: Shape) -> None:
         writer.add_string(key, value) if isinstance(value, str) else writer.add_float32(key, value)
 
 
-def _tensors(shape: Shape) -> Iterator[tuple[str, tuple[int, ...]]]:
+def tensors_of(shape: Shape) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Names and sizes."""
     yield "token_embd.weight", (shape.vocabulary, shape.width)
     yield "output_norm.weight", (shape.width,)

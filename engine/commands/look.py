@@ -1,0 +1,91 @@
+"""`python -m engine look`: what `engine.first_look` has done to a model file in a process of its own. Hidden."""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import sys
+from pathlib import Path
+from typing import get_args
+
+import msgspec
+
+from engine.backend import backend
+from engine.capi.dry import CDryModel
+from engine.capi.vocabulary import CVocabulary
+from engine.choice import crash_mark
+from engine.crash_mark import CrashWatch
+from engine.first_look import REFUSED, SAID, Refusal
+from engine.protocol import BackendName
+from engine.serve import claim_stdout
+from engine.sizes import DrySizes, KVType
+from engine.words.template import ChatTemplate
+from models.failures import Failure
+from models.validation import checked_header
+
+# Bytes of all kinds, blanks, letters of several alphabets and a character beyond the first 65,536.
+SAMPLE = "".join(map(chr, range(256))) + " \n\n\tHello, world’s 1234567 ελληνικά кириллица 日本語 한국어 العربية 🐦"
+SMALL_CTX, N_BATCH = 512, 512
+SOME_PIECES = 1000  # tokens of the vocabulary whose texts are asked for
+MOST_CTX = 32768  # tokens, as a plan tries first
+NO_ERROR_BOXES = 0x8003  # SEM_FAILCRITICALERRORS | SEM_NOGPFAULTERRORBOX | SEM_NOOPENFILEERRORBOX
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("look")
+    parser.add_argument("--backend", choices=get_args(BackendName), required=True)
+    parser.add_argument("model", type=Path)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    output = claim_stdout()
+    crash_quietly()
+    try:
+        look(options.model, options.backend)
+    except Failure as failure:
+        output.write(msgspec.json.encode(Refusal(failure.code, str(failure), failure.detail[-SAID:])))
+        output.flush()
+        return REFUSED
+    return 0
+
+
+def crash_quietly() -> None:
+    """No image of the memory on the disk, no debugger that prints the stack, no box of the system's on the screen."""
+    os.environ["GGML_NO_BACKTRACE"] = "1"
+    if sys.platform == "win32":
+        ctypes.windll.kernel32.SetErrorMode(NO_ERROR_BOXES)
+    else:
+        import resource  # there is none on Windows
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def look(path: Path, name: BackendName) -> None:
+    """All that a plan and a chat have a library do with the file before its weights are read. Raises Failure."""
+    header = checked_header(path)
+    watch = CrashWatch()
+    watch.watch(crash_mark(header) if name == "ik" else None)  # so that llama.cpp computes it, unless asked otherwise
+    try:
+        with backend(name).dry(path) as sizes:
+            assert isinstance(sizes, CDryModel)
+            try_contexts(sizes)
+            ChatTemplate(sizes.model.template, sizes.model.vocabulary)
+            try_vocabulary(sizes.model.vocabulary)
+    finally:
+        watch.watch(None)
+
+
+def try_contexts(sizes: DrySizes) -> None:
+    for n_ctx in (SMALL_CTX, min(MOST_CTX, sizes.n_ctx_train or MOST_CTX)):
+        for kv_type in get_args(KVType):
+            sizes.context(n_ctx, kv_type, N_BATCH)
+
+
+def try_vocabulary(vocabulary: CVocabulary) -> None:
+    for special in (False, True):
+        tokens = vocabulary.tokenize(SAMPLE, special, add_bos=vocabulary.adds_bos)
+    for token in (*tokens, *range(0, vocabulary.n_tokens, max(1, vocabulary.n_tokens // SOME_PIECES))):
+        vocabulary.piece(token)
+        vocabulary.text(token)

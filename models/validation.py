@@ -1,0 +1,169 @@
+"""Does a header say what a model can have? Asked before any library sees the file.
+
+C libraries end the whole process where a header contradicts itself. Refused is only what none of them can load; what
+is missing, or unknown to one of them alone, they refuse with words of their own. The limits are llama.cpp's
+(src/llama-hparams.h), the rules what it asserts of every architecture (`load_hparams` in src/llama-model.cpp).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from models.failures import Failure
+from models.header import Header, Scalar, read_header
+from models.token_list import read_token_list
+
+MOST_LAYERS, MOST_EXPERTS = 512, 1024
+MOST_TRAINED = 1 << 27  # tokens; the longest contexts that are known have 10 million
+MOST = (1 << 31) - 1  # libraries keep counts in 32 bits, some of them with a sign
+
+COUNTS = {  # the least and the most of what the architecture's own keys count
+    "block_count": (1, MOST_LAYERS),
+    "nextn_predict_layers": (0, MOST_LAYERS),
+    "context_length": (0, MOST_TRAINED),
+    "embedding_length": (1, MOST),
+    "feed_forward_length": (0, MOST),
+    "expert_count": (0, MOST_EXPERTS),
+    "expert_used_count": (0, MOST_EXPERTS),
+    "expert_group_count": (0, MOST_EXPERTS),
+    "expert_group_used_count": (0, MOST_EXPERTS),
+    "attention.head_count": (0, MOST),
+    "attention.head_count_kv": (0, MOST),
+    "attention.key_length": (0, MOST),
+    "attention.value_length": (0, MOST),
+    "rope.dimension_count": (0, MOST),
+    "vocab_size": (0, MOST),
+}
+PER_LAYER = ("feed_forward_length", "expert_used_count", "attention.head_count", "attention.head_count_kv")
+EPSILONS = ("attention.layer_norm_rms_epsilon", "attention.layer_norm_epsilon")
+SCALING, SCALINGS = "rope.scaling.type", ("none", "linear", "yarn", "longrope")
+ONE_EXPERT_IS_NONE = ("hunyuan-dense", "hunyuan_vl")  # of these llama.cpp forgets what they say about one expert
+TOKENS, PER_TOKEN = "tokenizer.ggml.tokens", ("tokenizer.ggml.scores", "tokenizer.ggml.token_type")
+TEXTS = (TOKENS, "tokenizer.ggml.merges")
+TOKENIZER, NO_TOKENIZER = "tokenizer.ggml.model", ("none", "no_vocab")
+NEEDED_ALIGNMENT = 32  # bytes; ggml computes with no tensor that begins elsewhere
+
+
+def checked_header(path: Path) -> Header:
+    """The header of a file that is to be chatted with. Raises Failure where it cannot be read or makes no sense."""
+    header = read_header(path)
+    check(header)
+    return header
+
+
+def check(header: Header) -> None:
+    """Raises Failure where the header makes no sense, or its model cannot be chatted with for want of words."""
+    validate(header)
+    if header.metadata.get(TOKENIZER) in NO_TOKENIZER:
+        sentence = f"{header.path.name} has no vocabulary: it knows numbers of tokens only, so it cannot chat."
+        raise Failure("not_a_chat_model", sentence)
+
+
+def validate(header: Header) -> None:
+    """Raises Failure, with the key that makes no sense in its sentence."""
+    own = _OwnKeys(header)
+    for key, (least, most) in COUNTS.items():
+        own.check(all(isinstance(n, int) and least <= n <= most for n in own.numbers(key)), key)
+    own.check(own.length("block_count") is None, "block_count")
+    for key in PER_LAYER:
+        own.check(own.length(key) in (None, own.count("block_count")), key)
+    own.check(own.count("nextn_predict_layers") <= own.count("block_count", MOST_LAYERS), "nextn_predict_layers")
+    for key in EPSILONS:  # not a number is not larger than anything
+        own.check(all(n >= 0 for n in own.numbers(key)), key)
+    own.check(header.metadata.get(own.name(SCALING), "linear") in SCALINGS, SCALING)
+    _check_heads(own)
+    _check_experts(own)
+    _check_vocabulary(header)
+    _check_alignment(header)
+
+
+class _OwnKeys:
+    """The keys of the header's architecture, named without it. True and false are no numbers."""
+
+    def __init__(self, header: Header) -> None:
+        self.header = header
+
+    def name(self, key: str) -> str:
+        return f"{self.header.architecture}.{key}"
+
+    def numbers(self, key: str) -> tuple[float, ...]:
+        """One, or one for each layer; none where the file does not say. Raises Failure for anything else."""
+        name = self.name(key)
+        found: tuple[Scalar, ...] = self.header.arrays.get(name, ())
+        if name in self.header.metadata:
+            found = (self.header.metadata[name],)
+        numbers = tuple(value for value in found if isinstance(value, int | float) and not isinstance(value, bool))
+        self.check(len(numbers) == max(len(found), self.length(key) or 0), key)
+        return numbers
+
+    def length(self, key: str) -> int | None:
+        """How many numbers the file lists; None where it gives one for all."""
+        return self.header.array_lengths.get(self.name(key))
+
+    def count(self, key: str, default: int = 0) -> int:
+        """The largest of its numbers."""
+        return int(max(self.numbers(key), default=default))
+
+    def check(self, fine: bool, key: str) -> None:
+        if not fine:
+            name = self.name(key)
+            raise senseless(self.header, name)
+
+
+def _check_heads(own: _OwnKeys) -> None:
+    """Each key serves as many queries as any other."""
+    kv, heads = own.numbers("attention.head_count_kv"), own.numbers("attention.head_count")
+    layers = max(len(kv), len(heads))
+    pairs = zip(*(found * layers if len(found) == 1 else found for found in (heads, kv)), strict=False)
+    own.check(all(not k or h % k == 0 for h, k in pairs), "attention.head_count_kv")
+
+
+def _check_experts(own: _OwnKeys) -> None:
+    experts, used = own.count("expert_count"), own.count("expert_used_count")
+    if experts <= 1 and own.header.architecture in ONE_EXPERT_IS_NONE:
+        return
+    own.check(used <= experts and (used > 0) == (experts > 0), "expert_used_count")
+    groups, used_groups = own.count("expert_group_count"), own.count("expert_group_used_count")
+    own.check(groups < max(1, experts), "expert_group_count")
+    if groups > 1:
+        own.check(experts % groups == 0, "expert_group_count")
+        own.check(0 < used_groups < groups, "expert_group_used_count")
+
+
+def _check_vocabulary(header: Header) -> None:
+    """What belongs to tokens is there for each of them.
+
+    RWKV's tokenizer needs all bytes: where a longer token begins with one that is missing, it never gets further."""
+    for key in (*TEXTS, *PER_TOKEN):
+        if key in header.metadata or (key in TEXTS and key in header.arrays):  # no list, or one of numbers
+            raise senseless(header, key)
+    tokens = header.array_lengths.get(TOKENS, 0)
+    for key in PER_TOKEN:
+        if header.array_lengths.get(key, tokens) < tokens:
+            raise senseless(header, key)
+    if tokens and header.metadata.get(TOKENIZER) == "rwkv":
+        single = {_byte(text) for text in read_token_list(header).texts}
+        if not single.issuperset(bytes((byte,)) for byte in range(1, 256)):
+            raise senseless(header, TOKENS)
+
+
+def _byte(text: bytes) -> bytes:
+    """The byte that a token of this tokenizer stands for: itself, or written as Python writes it."""
+    if len(text) == 4 and text.startswith(b"\\x"):
+        with contextlib.suppress(ValueError):
+            return bytes.fromhex(text[2:].decode())
+    escaped = {b"\\t": b"\t", b"\\n": b"\n", b"\\r": b"\r"}
+    return escaped.get(text, text.removeprefix(b"\\") or text)
+
+
+def _check_alignment(header: Header) -> None:
+    alignment = header.metadata.get("general.alignment", NEEDED_ALIGNMENT)
+    if not isinstance(alignment, int) or alignment < NEEDED_ALIGNMENT or alignment & (alignment - 1):
+        raise senseless(header, "general.alignment")
+
+
+def senseless(header: Header, key: str) -> Failure:
+    value = header.metadata.get(key, header.arrays.get(key, ())[:8])
+    sentence = f"{header.path.name} is damaged: what its header says about “{key}” makes no sense. Download it again."
+    return Failure("bad_model", sentence, f"{key} = {value!r:.200}")
