@@ -30,6 +30,7 @@ def heard(event, arguments):
 sys.addaudithook(heard)
 """
 JOURNEY = "CHICKADEE_JOURNEY"
+LONG = 1200  # seconds: it starts a Python, a window, four engines and a planner, beside whatever else runs
 _trapped: list[str] = []  # of this process; an audit hook stays until the process ends
 
 
@@ -70,6 +71,7 @@ def alone() -> list[str] | None:
     return None
 
 
+@pytest.mark.timeout(LONG)
 def test_the_journey_in_a_network_with_nothing_in_it() -> None:
     """Where namespaces are not allowed it is run as it is; attempts are trapped in any case."""
     test = f"{__file__}::test_add_judge_load_chat_watch_delete_without_a_connection"
@@ -79,6 +81,7 @@ def test_the_journey_in_a_network_with_nothing_in_it() -> None:
     assert "1 passed" in done.stdout
 
 
+@pytest.mark.timeout(LONG)
 @pytest.mark.skipif(JOURNEY not in os.environ, reason="the test above runs it")
 def test_add_judge_load_chat_watch_delete_without_a_connection(
     connections: list[str], open_window: Opener, qtbot: QtBot, ask: Ask, tmp_path: Path
