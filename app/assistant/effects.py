@@ -11,8 +11,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.assistant.planner import Planner
 from app.plan_words import choices_words, context_words, speed_words
-from app.settings.schema import NAMES
-from app.words import tr
+from app.settings.schema import choice_words
 from models.verdict import Ask, Verdict
 
 # The settings whose every choice is planned, in the order in which they are asked. A library of another process takes
@@ -63,9 +62,8 @@ class Effects(QObject):
         return said
 
     def _choices(self, name: str) -> dict[str, Verdict]:
-        return {
-            tr(NAMES[name][value]): self._found[name, value] for value in CHOICES[name] if (name, value) in self._found
-        }
+        found = {value: self._found.get((name, value)) for value in CHOICES[name]}
+        return {choice_words(name, value): verdict for value, verdict in found.items() if verdict is not None}
 
     def _key(self, name: str = "", value: str = "") -> Hashable:
         return ("effects", id(self), name, value)

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import msgspec
 from PySide6.QtCore import QObject, QProcess, Signal
 
 from app.assistant.engine_end import EngineEnd
@@ -23,6 +24,17 @@ stderr_log = logging.getLogger("engine.stderr")
 GRACE_MS = 1500
 REMEMBERED_LINES = 20
 SLICE_SECONDS = 0.003
+NOT_UNDERSTOOD = (
+    "The engine said something that this window does not understand; both may be of different versions. The log has "
+    "the details."
+)
+ENDS = {protocol.type_name(end) for end in protocol.ENDS}
+
+
+class Line(msgspec.Struct):
+    """What every message has."""
+
+    type: str
 
 
 def engine_command() -> list[str]:
@@ -105,6 +117,8 @@ class EngineClient(QObject):
             event = protocol.decode_event(line)
         except protocol.ProtocolError as error:
             log.warning("a line from the engine was ignored: %s: %r", error, line[:200])
+            if error.id and _ends_a_request(line):
+                self.received.emit(protocol.Failed(error.id, "protocol", NOT_UNDERSTOOD, str(error)))
         else:
             self.received.emit(event)
 
@@ -138,3 +152,8 @@ class EngineClient(QObject):
             process.deleteLater()
         log.warning("engine: %s", end)
         self.ended.emit(end)
+
+
+def _ends_a_request(line: bytes) -> bool:
+    """Does whoever asked wait for this line, whatever else is in it?"""
+    return msgspec.json.decode(line, type=Line).type in ENDS  # sound JSON, or it would have no id

@@ -10,10 +10,10 @@ from app.background import Background
 from app.commands.bundled import NAME, VERSION, Component, components
 from app.look.icons import bird
 from app.look.theme import SIZES
+from app.settings.schema import choice_words
 from app.words import mark, tr
 from engine.protocol import Limit, ModelInfo
 
-LIBRARIES = {"llama": "llama.cpp", "ik": "ik_llama.cpp"}
 MEANS: dict[Limit, str] = {"files": "Landlock", "network": "seccomp"}
 LINE = mark("Private chat on the laptop you already have. No account; nothing you write leaves this computer.")
 
@@ -100,7 +100,7 @@ class About(QDialog):
     def _computing(self) -> str:
         if self._model is None:
             return ""
-        library, kernels = LIBRARIES[self._model.backend], self._model.kernels
+        library, kernels = choice_words("backend", self._model.backend), self._model.kernels
         if kernels in ("", "compiled in"):
             return tr("The loaded model is computed by {library}.", library=library)
         return tr(

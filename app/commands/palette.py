@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )  # fmt: skip
+from shiboken6 import isValid
 
 from app.commands.finder import Entry
 from app.look.theme import SIZES, label_font, theme
@@ -98,7 +99,7 @@ class Palette(QFrame):
         if self.isHidden():
             return
         self.hide()
-        if self._before is not None:
+        if self._before is not None and isValid(self._before):  # a rename in the list may have ended meanwhile
             self._before.setFocus()
         self._before = None
 

@@ -11,6 +11,8 @@ from app.look.theme import SIZES
 from app.words import mark, tr, tr_n
 from engine.protocol import Remedy
 
+KINDS = ("forget_turns", "larger_context", "smaller_kv")  # a newer engine may know more
+
 
 class Choices(QWidget):
     """`chosen` carries the Remedy. Hidden while there is nothing to choose."""
@@ -27,7 +29,7 @@ class Choices(QWidget):
         for button in self.buttons:
             button.hide()
             button.deleteLater()
-        self._remedies = tuple(remedies)
+        self._remedies = tuple(remedy for remedy in remedies if remedy.kind in KINDS)
         self.buttons = [self._button(remedy) for remedy in self._remedies]
         self.setVisible(bool(self.buttons))
         self._place(self.width())

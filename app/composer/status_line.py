@@ -12,8 +12,9 @@ from app.assistant.standing import Standing
 from app.byte_words import in_bytes
 from app.composer.gauge import Gauge
 from app.look.theme import SIZES
+from app.settings.schema import choice_words
 from app.words import mark, told, tr
-from engine.protocol import BackendName, Statistics
+from engine.protocol import Statistics
 from models.paths import path_text
 from models.titles import title_of
 
@@ -22,7 +23,6 @@ COMPUTED = mark("Computed by {library} with {n} threads")
 CONTEXT = mark("Context: {used:,} of {n_ctx:,} tokens used")
 QUESTION = mark("Last question: {read:,} tokens read, {known:,} known from before")
 ANSWER = mark("Last answer: {n:,} tokens in {seconds:.1f} s")
-LIBRARIES: dict[BackendName, str] = {"llama": "llama.cpp", "ik": "ik_llama.cpp", "graph": "own graph"}
 
 
 class StatusLine(QWidget):
@@ -133,7 +133,7 @@ def lines_of(standing: Standing) -> list[str]:
     if model is not None:
         size = f"{model.parameters / 1e6:,.0f}"
         lines.append(tr(ABOUT_MODEL, model=model.name, millions=size, size=in_bytes(model.file_bytes)))
-        lines.append(tr(COMPUTED, library=LIBRARIES[model.backend], n=model.threads))
+        lines.append(tr(COMPUTED, library=choice_words("backend", model.backend), n=model.threads))
         lines.append(tr(CONTEXT, used=standing.context_tokens, n_ctx=model.n_ctx))
         lines.extend(map(told, model.notes))
     if numbers is not None:

@@ -210,7 +210,9 @@ class ModelKeeper(QObject):
             self.bringing.remove(model)
 
     def _act_on_job(self, id: int, action: str) -> None:
-        job = next(job for job in self.page.jobs if job.id == id)
+        job = next((job for job in self.page.jobs if job.id == id), None)
+        if job is None:  # it ended as its button was pressed
+            return
         if action == "load" and job.path:
             self.chosen.emit(path_text(job.path))
         elif action == "hide":

@@ -16,7 +16,7 @@ from app.look.theme import SIZES, theme
 from app.panel.observed import CacheMap, MemoryParts, Observed
 from app.panel.plots import CostPlot, Plot
 from app.panel.strip import Part, Strip
-from app.settings.schema import NAMES
+from app.settings.schema import choice_words
 from app.words import mark, tr
 from engine.protocol import HeadGroup
 
@@ -100,7 +100,7 @@ class EnginePanel(QFrame):
         self._groups_label.setVisible(bool(groups))
         self.groups.setVisible(bool(groups))
         self.groups.show_parts(tr("Memory by groups of heads"), [
-            Part(tr(NAMES["kv_mode"][group.mode]), group.bytes, group_words(group), GROUPS[number % len(GROUPS)])
+            Part(choice_words("kv_mode", group.mode), group.bytes, group_words(group), GROUPS[number % len(GROUPS)])
             for number, group in enumerate(groups)
         ])  # fmt: skip
 

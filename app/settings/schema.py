@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.settings.setting import AUTO, Setting
-from app.words import mark
+from app.words import mark, tr
 from engine.protocol import MOST_LOOKUP, MOST_SEED, MOST_SEQUENCES, Generate
 from models.network import ALLOWED
 
@@ -197,3 +197,9 @@ MODELS = (
 )  # fmt: skip
 SETTINGS = (*WINDOW, *ANSWER, *ENGINE, *CACHE, *MODELS)
 NAMES = {setting.key: dict(setting.choices) for setting in ENGINE}  # of choices, by the keys of settings
+
+
+def choice_words(key: str, value: str) -> str:
+    """What a choice of a setting is called; one that only a newer engine knows, as that calls it."""
+    words = NAMES[key].get(value)
+    return value if words is None else tr(words)

@@ -3432,6 +3432,11 @@
     <translation>没有可以打开窗口的显示器。可以用 `{1}` 在终端里聊天。</translation>
   </message>
   <message>
+    <location filename="../../app/assistant/engine_client.py"/>
+    <source>The engine said something that this window does not understand; both may be of different versions. The log has the details.</source>
+    <translation>引擎发来了本窗口无法理解的内容；两者的版本可能不同。详情见日志。</translation>
+  </message>
+  <message>
     <location filename="../../app/assistant/engine_end.py"/>
     <source>The engine could not be started: {1}.</source>
     <translation>无法启动引擎：{1}。</translation>

@@ -16,12 +16,17 @@ def main() -> int:
     folder, go = map(Path, sys.argv[1:])
     application = QCoreApplication(sys.argv[:1])
     instance = SingleInstance(folder)
-    print("here", flush=True)
+    say("here")
     while not go.exists():
         time.sleep(0.001)
     first = instance.claim()
-    print("first" if first else "told", flush=True)
+    say("first" if first else "told")
     return application.exec() if first else 0
+
+
+def say(word: str) -> None:
+    sys.stdout.write(f"{word}\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 from pytestqt.wait_signal import SignalBlocker
 
 from app import words
+from app.assistant import assistant
 from app.folders import Folders, open_folders
 from app.markdown import math_service
 from app.wiring import Chickadee
@@ -77,6 +78,12 @@ def _words_can_be_translated(known_words: set[str]) -> Iterator[None]:
     yield
     words.use(None)
     assert unknown == []
+
+
+@pytest.fixture(autouse=True)
+def _no_engine_is_ended_for_being_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside busy programs even a sound one may take longer than a user should wait."""
+    monkeypatch.setattr(assistant, "PATIENCE_SECONDS", SECONDS / 1000)
 
 
 @pytest.fixture

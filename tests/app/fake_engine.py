@@ -4,9 +4,10 @@ slow: text for ever, until cancelled · read: prompt progress first · die: some
 lines between the text · refuse: a failure · early: nothing until Cancel, then a failure · many: hundred paragraphs ·
 long: too long with remedies, unless the oldest turns are forgotten or the context is larger · full: text until the
 context is full · hang: some text, then deaf to Cancel · else: an echo. A model path with "missing" in it fails to load,
-one with "slowload" loads when the file `go` beside it appears, one with "crash" ends the process, a file with "other"
-in its name asks for a new process first. Every Load, Prepare and Generate is noted in `requests.log` beside the model;
-a Prepare of a chat with "read" in it goes on until another request comes. Count takes four characters for a token.
+one with "slowload" loads when the file `go` beside it appears, one with "crash" ends the process, one with "unheard" is
+loaded by a library that no window knows, a file with "other" in its name asks for a new process first. Every Load,
+Prepare and Generate is noted in `requests.log` beside the model; a Prepare of a chat with "read" in it goes on until
+another request comes. Count takes four characters for a token.
 """
 
 from __future__ import annotations
@@ -72,6 +73,11 @@ def load(request: p.Load) -> p.ModelInfo | None:
         return None
     while "slowload" in request.path and not path.with_name("go").exists():
         time.sleep(0.01)
+    if "unheard" in request.path:  # what a newer engine might say
+        said = p.encode(p.Loaded(request.id, info(request.path, 4096), 0.1))
+        sys.stdout.buffer.write(said.replace(b'"backend":"llama"', b'"backend":"of-a-newer-engine"'))
+        sys.stdout.buffer.flush()
+        return None
     model = replace(info(request.path, request.n_ctx or 4096), backend="ik" if "other" in path.name else "llama")
     say(p.Loaded(request.id, model, 0.1))
     return model

@@ -1,4 +1,4 @@
-"""Sentences above the composer: whoever told one takes away that one alone, and an undo stays until its time is over."""
+"""Sentences above the composer: whoever told one takes away that one alone, and an undo stays for its time."""
 
 from __future__ import annotations
 
