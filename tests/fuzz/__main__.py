@@ -3,62 +3,63 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import secrets
 import sys
 import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
-from tests.fuzz.campaign import KINDS, Summary, keep, numbered, opened, run_cases
+from tests.fuzz.campaign import KINDS, Kind, Summary, keep, numbered, opened, run_cases
+from tests.fuzz.harness import Recipe
 
 DEFAULT_CASES = 100
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0: every case kept to what is promised; 1: some did not, and each is printed."""
-    options = _parser().parse_args(arguments)
-    seed = options.seed or secrets.token_hex(4)
-    print(f"seed {seed}", flush=True)
+    """0: every case kept to what is promised; 1: some did not, and each is printed; 2: there are no such kinds."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
     kinds = options.only.split(",") if options.only else list(KINDS)
-    minutes = options.minutes / len(kinds) if options.minutes else None
+    if unknown := set(kinds) - set(KINDS):
+        parser.error(f"there is no kind {', '.join(sorted(unknown))}; there are {', '.join(KINDS)}")
+    options.seed = options.seed or secrets.token_hex(4)
+    print(f"seed {options.seed}", flush=True)
     failures = 0
     with tempfile.TemporaryDirectory(prefix="chickadee-fuzz-") as folder:
         for name in kinds:
-            summary = _run(name, seed, options, minutes, Path(folder))
+            until = time.monotonic() + 60 * options.minutes / len(kinds) if options.minutes else float("inf")
+            kind = opened(name, Path(folder))
+            try:
+                cases = _cases(kind, options)
+                summary = _run(
+                    kind, itertools.takewhile(lambda _, until=until: time.monotonic() < until, cases), options
+                )
+            finally:
+                kind.close()
             failures += len(summary.failed)
             print(summary, flush=True)
     return 1 if failures else 0
 
 
-def _run(name: str, seed: str, options: argparse.Namespace, minutes: float | None, folder: Path) -> Summary:
-    import time
-
-    kind, summary = opened(name, folder), Summary(name)
-    until = None if minutes is None else time.monotonic() + 60 * minutes
-    last = options.cases or (DEFAULT_CASES if minutes is None else sys.maxsize)
-    cases = numbered(kind, seed, 0, last)
-    if options.case:
-        cases = numbered(kind, *_case(options.case))
-    if options.recipe:
-        cases = iter([(str(path), json.loads(path.read_text())["recipe"]) for path in options.recipe])
-    try:
-        for case in cases:
-            if until is not None and time.monotonic() > until:
-                break
-            before = len(summary.failed)
-            run_cases(kind, iter([case]), summary)
-            for failed in summary.failed[before:]:
-                print(failed, flush=True)
-                if options.keep:
-                    print(f"  kept as {keep(failed, options.keep)}", flush=True)
-    finally:
-        kind.close()
+def _run(kind: Kind, cases: Iterator[tuple[str, Recipe]], options: argparse.Namespace) -> Summary:
+    summary = Summary(kind.name)
+    for failed in run_cases(kind, cases, summary):
+        print(failed, flush=True)
+        if options.keep:
+            print(f"  kept as {keep(failed, options.keep)}", flush=True)
     return summary
 
 
-def _case(case: str) -> tuple[str, int, int]:
-    seed, _, number = case.rpartition(":")
-    return seed, int(number), int(number) + 1
+def _cases(kind: Kind, options: argparse.Namespace) -> Iterator[tuple[str, Recipe]]:
+    if options.recipe:
+        return ((path.stem, json.loads(path.read_text(encoding="utf-8"))["recipe"]) for path in options.recipe)
+    if options.case:
+        seed, _, number = options.case.rpartition(":")
+        return numbered(kind, seed, int(number), int(number) + 1)
+    return numbered(kind, options.seed, 0, options.cases or (sys.maxsize if options.minutes else DEFAULT_CASES))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -68,8 +69,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", metavar="S", help="the same seed makes the same cases (default: a random one)")
     parser.add_argument("--only", metavar="KINDS", help=f"some of {','.join(KINDS)}")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write each failing case into this folder")
-    parser.add_argument("--case", metavar="S:N", help="only this case, as a failure names it; with --only")
-    parser.add_argument("--recipe", type=Path, nargs="+", metavar="FILE", help="only these kept cases; with --only")
+    parser.add_argument("--case", metavar="S:N", help="this case alone, as a failure names it; with --only")
+    parser.add_argument("--recipe", type=Path, nargs="+", metavar="FILE", help="these kept cases alone; with --only")
     return parser
 
 

@@ -6,9 +6,8 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
-import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -91,12 +90,10 @@ def recipe_of(kind: Kind, case: str) -> dict[str, Any]:
     return kind.recipe(Random(f"{kind.name} {case}"))
 
 
-def run_cases(kind: Kind, cases: Iterator[tuple[str, Recipe]], summary: Summary, until: float | None = None) -> None:
-    """Until there are no more, or by time.monotonic() it is late."""
+def run_cases(kind: Kind, cases: Iterable[tuple[str, Recipe]], summary: Summary) -> Iterator[Failed]:
+    """Yields each case that breaks a promise as soon as it has."""
     for case, recipe in cases:
-        if until is not None and time.monotonic() > until:
-            return
-        begun = time.monotonic()
+        begun, failed = time.monotonic(), None
         try:
             summary.said += bool(kind.run(recipe))
         except Broken as broken:
@@ -104,30 +101,17 @@ def run_cases(kind: Kind, cases: Iterator[tuple[str, Recipe]], summary: Summary,
             summary.failed.append(failed)
         seconds = time.monotonic() - begun
         summary.cases += 1
+        summary.peak = max(summary.peak, kind.peak)
         if seconds > summary.slowest:
             summary.slowest, summary.slowest_case = seconds, case
-    summary.peak = max(summary.peak, kind.peak)
+        if failed:
+            yield failed
 
 
 def numbered(kind: Kind, seed: str, first: int, last: int) -> Iterator[tuple[str, Recipe]]:
     for number in range(first, last):
         case = f"{seed}:{number}"
         yield case, recipe_of(kind, case)
-
-
-def campaign(kinds: Sequence[str], seed: str, cases: int | None, minutes: float | None, folder: Path) -> list[Summary]:
-    """`cases` of each kind, or as many as each does in its share of the minutes."""
-    summaries = []
-    for name in kinds:
-        kind, summary = opened(name, folder), Summary(name)
-        until = None if minutes is None else time.monotonic() + minutes * 60 / len(kinds)
-        try:
-            run_cases(kind, numbered(kind, seed, 0, cases or sys.maxsize), summary, until)
-        finally:
-            summary.peak = max(summary.peak, kind.peak)
-            kind.close()
-        summaries.append(summary)
-    return summaries
 
 
 def kept(kind: str) -> Iterator[tuple[str, Recipe]]:

@@ -19,8 +19,23 @@ from tests.fuzz.real_engine import RealEngine, decoded
 from tests.fuzz.tiny_model import tiny
 from tests.fuzz.values import NOISE, TEXTS, any_value, changed_json, edge
 
-LIMITS = Limits(seconds=120, memory=2 << 30)
-PATHS = ("TINY", "TINY", "TINY", "TINY", "TINY", "DEFAULT", "NOTHING", "FOLDER", "TEXT", "PIPE", "\0", "", "x" * 100_000, "\udcff")
+LIMITS = Limits(seconds=60, memory=2 << 30)
+PATHS = (
+    "TINY",
+    "TINY",
+    "TINY",
+    "TINY",
+    "TINY",
+    "DEFAULT",
+    "NOTHING",
+    "FOLDER",
+    "TEXT",
+    "PIPE",
+    "\0",
+    "",
+    "x" * 100_000,
+    "\udcff",
+)
 LONG = ("word " * 20_000, "日" * 50_000, "a" * 300_000, "<|im_end|>" * 5_000, "\n" * 20_000)
 
 
@@ -38,7 +53,10 @@ def _steps(dice: Random, most: int) -> Iterator[list[Any]]:
                 request = changed_json(dice, request)
             yield ["line", json.dumps(request)]
         elif kind == "cancels":
-            storm = [_message("cancel", id=dice.randrange(90), request=dice.randrange(60)) for _ in range(dice.choice((3, 200)))]
+            storm = [
+                _message("cancel", id=dice.randrange(90), request=dice.randrange(60))
+                for _ in range(dice.choice((3, 200)))
+            ]
             yield ["line", "\n".join(map(json.dumps, storm))]
         elif kind == "pause":
             yield ["pause", dice.choice((1, 10, 50, 300))]
@@ -51,7 +69,8 @@ def _steps(dice: Random, most: int) -> Iterator[list[Any]]:
 def _raw(dice: Random) -> str:
     whole = json.dumps(any_request(dice))
     return str(dice.choice((
-        whole[: dice.randrange(len(whole))], dice.choice(NOISE).decode("latin-1") * 50, "[" * 100_000, '{"a":' * 5_000, "",
+        whole[: dice.randrange(len(whole))], dice.choice(NOISE).decode("latin-1") * 50, "[" * 100_000,
+        '{"a":' * 5_000, "",
         json.dumps(any_value(dice)), whole + whole, "\xff\xfe" + whole, '{"v":1,"type":"hello","id":1,"id":2}',
         whole.replace("1", "1" * 400), "x" * 3_000_000,
     )))  # fmt: skip
@@ -60,7 +79,8 @@ def _raw(dice: Random) -> str:
 def any_request(dice: Random) -> dict[str, Any]:
     """One that means something, with values that are allowed or nearly so."""
     id = dice.randrange(60)
-    kind = dice.choice(("hello", "load", "load", "unload", "generate", "generate", "generate", "prepare", "prepare", "count",
+    kind = dice.choice(("hello", "load", "load", "unload", "generate", "generate", "generate", "prepare", "prepare",
+        "count",
                         "forget", "cancel", "status", "watch"))  # fmt: skip
     if kind == "load":
         return _message(kind, id=id, **_load(dice))
@@ -77,11 +97,17 @@ def any_request(dice: Random) -> dict[str, Any]:
 
 
 def _load(dice: Random) -> dict[str, Any]:
-    options: dict[str, Any] = {"path": dice.choice(PATHS), "n_ctx": dice.choice((512, 64, 2048, None, 1 << 31)), "backend": "llama"}
+    options: dict[str, Any] = {
+        "path": dice.choice(PATHS),
+        "n_ctx": dice.choice((512, 64, 2048, None, 1 << 31)),
+        "backend": "llama",
+    }
     strange = {
-        "threads": dice.choice((1, 2, 3, 512, edge(dice))), "memory_bytes": dice.choice((1 << 28, 1, 1 << 62, edge(dice))),
+        "threads": dice.choice((1, 2, 3, 512, edge(dice))), "memory_bytes": dice.choice((1 << 28, 1, 1 << 62,
+        edge(dice))),
         "kv_type": dice.choice(("f16", "q8_0", "q4_0")), "saved_chats_bytes": dice.choice((0, 1, 1 << 30)),
-        "draft_model": dice.choice(PATHS), "backend": dice.choice(("graph", "auto", "llama", "ik")), "kv_share": dice.choice((0, 0.5, 1)),
+        "draft_model": dice.choice(PATHS), "backend": dice.choice(("graph", "auto", "llama", "ik")),
+        "kv_share": dice.choice((0, 0.5, 1)),
         "flash_attention": dice.choice(("on", "off")), "kv_mode": dice.choice(("published", "merged", "window")),
     }  # fmt: skip
     return options | {name: strange[name] for name in dice.sample(sorted(strange), dice.choice((0, 0, 1, 2)))}
@@ -90,16 +116,21 @@ def _load(dice: Random) -> dict[str, Any]:
 def _generate(dice: Random) -> dict[str, Any]:
     options: dict[str, Any] = {"messages": _messages(dice), "max_tokens": dice.choice((1, 4, 50, None))}
     sampling = {
-        "temperature": dice.choice((0, 0.8, 10)), "top_k": dice.choice((0, 1, 1 << 31, 1 << 62)), "top_p": dice.choice((1e-9, 1)),
-        "min_p": dice.choice((0, 1)), "repeat_penalty": dice.choice((1e-9, 10)), "seed": dice.choice((0, 2**32 - 2, None)),
+        "temperature": dice.choice((0, 0.8, 10)), "top_k": dice.choice((0, 1, 1 << 31, 1 << 62)),
+        "top_p": dice.choice((1e-9, 1)),
+        "min_p": dice.choice((0, 1)), "repeat_penalty": dice.choice((1e-9, 10)), "seed": dice.choice((0, 2**32 - 2,
+        None)),
         "repeat_last_n": dice.choice((0, 1, 1 << 31, 1 << 62)),
     }  # fmt: skip
     strange = {
-        "sampling": {name: sampling[name] for name in dice.sample(sorted(sampling), 3)}, "stop": ["e", "<", _text(dice)[:9] or "x"],
+        "sampling": {name: sampling[name] for name in dice.sample(sorted(sampling), 3)}, "stop": ["e", "<",
+        _text(dice)[:9] or "x"],
         "chat": dice.choice(("a" * 32, "b" * 32, "../../x", "\0")), "forget_turns": dice.choice((0, 1, 1 << 40)),
         "continue_last": True, "kv_policy": dice.choice(("always", "published", "measured")), "trace": True,
-        "draft": dice.choice(("off", "auto", "history", "history-published", "phrases", "model", "midlayer", "model-published")),
-        "lookup": {"match": dice.choice((1, 16)), "m": dice.choice((1, 2)), "n": dice.choice((2, 32))}, "exit_layers": dice.choice((1, 99)),
+        "draft": dice.choice(("off", "auto", "history", "history-published", "phrases", "model", "midlayer",
+        "model-published")),
+        "lookup": {"match": dice.choice((1, 16)), "m": dice.choice((1, 2)), "n": dice.choice((2, 32))},
+        "exit_layers": dice.choice((1, 99)),
     }  # fmt: skip
     return options | {name: strange[name] for name in dice.sample(sorted(strange), dice.choice((0, 1, 2, 4)))}
 
@@ -154,11 +185,11 @@ class Floods:
 
     def _ended(self, child: Child) -> str:
         """It must end as it should, with whole lines."""
-        until = time.monotonic() + LIMITS.seconds
+        deadline = child.deadline()
         child.send(encode(Shutdown(1)))
-        while line := child.line(until):
+        while line := child.line(deadline):
             decoded(line)
-        code = child.wait(until)
+        code = child.wait(deadline)
         child.check()
         self._engine.kill()
         if code:
@@ -193,4 +224,3 @@ class Paths:
         for word, path in self._words.items():
             line = line.replace(f'"{word}"', json.dumps(str(path)))
         return line.encode("latin-1", "replace") + b"\n"
-

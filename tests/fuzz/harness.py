@@ -33,12 +33,28 @@ class Broken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """For one case: `seconds` of wall time, `memory` in bytes of a process and its children together.
+    """For one case, of a process and its children together: `seconds` of the processor's time, which is the same beside
+    other programs; `wait` in seconds of wall time, after which one that does not compute hangs; `memory` in bytes."""
 
-    The time is a limit against hanging, far beyond what any case needs on a slow and busy machine."""
-
-    seconds: float = 60.0
+    seconds: float = 30.0
     memory: int = 2 << 30
+    wait: float = 240.0
+
+
+class Deadline:
+    """Counts from now on what a process may still take."""
+
+    def __init__(self, pid: int, limits: Limits) -> None:
+        self.pid, self.limits = pid, limits
+        self._begun, self._spent = time.monotonic(), computed(pid)
+
+    def over(self) -> str:
+        """The symptom; nothing while there is time left."""
+        if computed(self.pid) - self._spent > self.limits.seconds:
+            return f"it computed for more than {self.limits.seconds:.0f} s"
+        if time.monotonic() - self._begun > self.limits.wait:
+            return f"it did not end within {self.limits.wait:.0f} s"
+        return ""
 
 
 class Child:
@@ -47,7 +63,7 @@ class Child:
     def __init__(self, arguments: Sequence[str], folder: Path, limits: Limits) -> None:
         self.limits = limits
         self.peak = 0
-        self._stderr = tempfile.TemporaryFile(dir=folder)
+        self._stderr = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  closed by `close`
         self._read_to = 0
         self._process = subprocess.Popen(
             [sys.executable, "-m", *arguments],
@@ -82,48 +98,54 @@ class Child:
         with contextlib.suppress(OSError):
             self._process.stdin.close()
 
-    def line(self, until: float) -> bytes:
-        """The next line it writes, ENDED after its last. `until`: by time.monotonic(). Raises Broken."""
-        try:
-            line = self._lines.get(timeout=max(0.0, until - time.monotonic()))
-        except queue.Empty:
-            self.kill()
-            raise Broken(f"it did not end within {self.limits.seconds:.0f} s", self.said()) from None
-        if line == ENDED:
-            self._lines.put(ENDED)
+    def deadline(self) -> Deadline:
+        """For what is asked now."""
+        return Deadline(self.pid, self.limits)
+
+    def line(self, deadline: Deadline) -> bytes:
+        """The next line it writes, ENDED after its last. Raises Broken."""
+        while (line := self._next(LOOK_SECONDS * 5)) is None:
+            if symptom := deadline.over():
+                self.kill()
+                raise Broken(symptom, self.said())
         return line
 
-    def line_or_none(self, until: float) -> bytes | None:
-        """As `answer`; None when there is no line by then."""
+    def line_within(self, seconds: float) -> bytes | None:
+        """As `answer`; None when there is no line in so many seconds of wall time."""
+        line = self._next(seconds)
+        if line == ENDED:
+            raise self.died()
+        return line
+
+    def answer(self, deadline: Deadline) -> bytes:
+        """As `line`, of a process that must not end. Raises Broken."""
+        line = self.line(deadline)
+        if line == ENDED:
+            raise self.died()
+        return line
+
+    def _next(self, seconds: float) -> bytes | None:
         try:
-            line = self._lines.get(timeout=max(0.0, until - time.monotonic()))
+            line = self._lines.get(timeout=seconds)
         except queue.Empty:
             return None
         if line == ENDED:
             self._lines.put(ENDED)
-            self.wait(time.monotonic() + self.limits.seconds)
-            raise self.died()
         return line
 
-    def answer(self, until: float) -> bytes:
-        """As `line`, of a process that must not end. Raises Broken."""
-        line = self.line(until)
-        if line == ENDED:
-            self.wait(until)
-            raise self.died()
-        return line
-
-    def wait(self, until: float) -> int:
+    def wait(self, deadline: Deadline) -> int:
         """Its exit code. Raises Broken."""
-        try:
-            return self._process.wait(max(0.0, until - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            self.kill()
-            raise Broken(f"it did not end within {self.limits.seconds:.0f} s", self.said()) from None
+        while self.alive:
+            if symptom := deadline.over():
+                self.kill()
+                raise Broken(symptom, self.said())
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(LOOK_SECONDS * 5)
+        return self._process.returncode
 
     def died(self) -> Broken:
-        """Why there is no answer."""
-        code = self._process.returncode
+        """Why there is no answer: it has closed its output."""
+        code = self.wait(self.deadline())
         why = self._over or (f"it died of signal {-code}" if code < 0 else f"it ended with code {code}")
         return Broken(why, self.said())
 
@@ -144,10 +166,9 @@ class Child:
 
     def kill(self) -> None:
         """It and what it started, at once."""
-        with contextlib.suppress(psutil.NoSuchProcess):
-            for process in psutil.Process(self.pid).children(recursive=True):
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    process.kill()
+        for process in tree(self.pid)[1:]:
+            with contextlib.suppress(psutil.Error):
+                process.kill()
         with contextlib.suppress(OSError):
             self._process.kill()
         self._process.wait()
@@ -177,14 +198,29 @@ class Child:
             time.sleep(LOOK_SECONDS)
 
 
+def tree(pid: int) -> list[psutil.Process]:
+    """A process and all that it started."""
+    with contextlib.suppress(psutil.Error):
+        process = psutil.Process(pid)
+        return [process, *process.children(recursive=True)]
+    return []
+
+
 def resident(pid: int) -> int:
     """Bytes of memory that a process and its children hold."""
     total = 0
-    with contextlib.suppress(psutil.Error):
-        process = psutil.Process(pid)
-        for each in (process, *process.children(recursive=True)):
-            with contextlib.suppress(psutil.Error):
-                total += each.memory_info().rss
+    for process in tree(pid):
+        with contextlib.suppress(psutil.Error):
+            total += process.memory_info().rss
+    return total
+
+
+def computed(pid: int) -> float:
+    """Seconds that a process and its children have computed, those that have ended too."""
+    total = 0.0
+    for process in tree(pid):
+        with contextlib.suppress(psutil.Error):
+            total += sum(process.cpu_times()[:4])
     return total
 
 
@@ -219,10 +255,10 @@ def run(arguments: Sequence[str], folder: Path, limits: Limits) -> Ran:
     child = Child(arguments, folder, limits)
     try:
         child.close_input()
-        until, lines = time.monotonic() + limits.seconds, []
-        while line := child.line(until):
+        deadline, lines = child.deadline(), []
+        while line := child.line(deadline):
             lines.append(line)
-        code = child.wait(until)
+        code = child.wait(deadline)
         stderr = child.said()
         child._read_to = 0
         child.check()

@@ -23,7 +23,21 @@ from tests.fuzz.values import FLOATS, NOISE, TEXTS, edge
 from tests.fuzz.worker import Worker
 
 ARCHITECTURES = sorted(gguf.MODEL_ARCH_NAMES.values())
-OFTEN = ("llama", "qwen2", "qwen3", "gemma3", "phi3", "qwen3moe", "mamba", "falcon-h1", "lfm2", "bert", "t5", "rwkv6", "clip")
+OFTEN = (
+    "llama",
+    "qwen2",
+    "qwen3",
+    "gemma3",
+    "phi3",
+    "qwen3moe",
+    "mamba",
+    "falcon-h1",
+    "lfm2",
+    "bert",
+    "t5",
+    "rwkv6",
+    "clip",
+)
 FIELDS = (
     "block_count", "context_length", "embedding_length", "feed_forward_length", "attention.head_count",
     "attention.head_count_kv", "attention.key_length", "attention.value_length", "attention.layer_norm_rms_epsilon",
@@ -31,7 +45,8 @@ FIELDS = (
     "attention.max_alibi_bias", "attention.clamp_kqv", "attention.q_lora_rank", "attention.kv_lora_rank",
     "attention.shared_kv_layers", "rope.dimension_count", "rope.freq_base", "rope.scaling.type", "rope.scaling.factor",
     "rope.scaling.original_context_length", "rope.dimension_sections", "rope.scaling.attn_factor", "vocab_size",
-    "expert_count", "expert_used_count", "expert_feed_forward_length", "expert_shared_count", "leading_dense_block_count",
+    "expert_count", "expert_used_count", "expert_feed_forward_length", "expert_shared_count",
+    "leading_dense_block_count",
     "expert_group_count", "expert_weights_scale", "expert_gating_func", "pooling_type", "logit_scale", "residual_scale",
     "use_parallel_residual", "tensor_data_layout", "attn_logit_softcapping", "final_logit_softcapping",
     "ssm.conv_kernel", "ssm.inner_size", "ssm.state_size", "ssm.time_step_rank", "ssm.group_count", "wkv.head_size",
@@ -49,11 +64,14 @@ GENERAL = (
     "tokenizer.ggml.remove_extra_whitespaces", "tokenizer.chat_template", "tokenizer.chat_templates",
     "adapter.type", "adapter.lora.alpha",
 )  # fmt: skip
-WORDS = ("none", "no_vocab", "llama", "gpt2", "bert", "t5", "rwkv", "plamo2", "default", "smollm", "qwen2", "yarn", "linear",
+WORDS = ("none", "no_vocab", "llama", "gpt2", "bert", "t5", "rwkv", "plamo2", "default", "smollm", "qwen2", "yarn",
+    "linear",
          "longrope", "adapter", "mmproj", "model", *OFTEN)  # fmt: skip
-NAMES = ("m.gguf", "m.gguf", "m.gguf", "m.gguf", "m-00001-of-00002.gguf", "m-00002-of-00002.gguf", "m-00001-of-99999.gguf",
-         "m-00000-of-00000.gguf", "m\udcff.gguf", "日本 🐦.gguf", "-m.gguf", "a'b\"c$(x).gguf", "n" * 250 + ".gguf", "new\nline.gguf")  # fmt: skip
-LIMITS = Limits(seconds=60, memory=1 << 30)
+NAMES = ("m.gguf", "m.gguf", "m.gguf", "m.gguf", "m-00001-of-00002.gguf", "m-00002-of-00002.gguf",
+    "m-00001-of-99999.gguf",
+         "m-00000-of-00000.gguf", "m\udcff.gguf", "日本 🐦.gguf", "-m.gguf", "a'b\"c$(x).gguf", "n" * 250 + ".gguf",
+         "new\nline.gguf")  # fmt: skip
+LIMITS = Limits(seconds=20, memory=1 << 30)
 COMMANDS = 0.02  # of the files go through the terminal's commands too: each takes a second or two
 
 
@@ -82,7 +100,8 @@ def edit(dice: Random, architecture: str) -> list[Any]:
         "repeat": (1, lambda: [dice.choice(known(architecture))]),
         "type": (1, lambda: [dice.choice(known(architecture)), dice.choice((*range(14), edge(dice)))]),
         "length": (1, lambda: [dice.choice(("tokens", "token_type", "merges")), edge(dice)]),
-        "tensor": (3, lambda: [dice.choice(names), dice.choice(("type", "offset", "n_dims", "dim", "name")), edge(dice)]),
+        "tensor": (3, lambda: [dice.choice(names), dice.choice(("type", "offset", "n_dims", "dim", "name")),
+        edge(dice)]),
         "dims": (1, lambda: [dice.choice(names), [edge(dice) for _ in range(dice.randint(0, 6))]]),
         "no tensor": (1, lambda: [dice.choice(names)]),
         "tensor again": (1, lambda: [dice.choice(names)]),
@@ -280,7 +299,7 @@ class Headers:
         except UnicodeEncodeError:  # a name that JSON cannot hold: who asks is told so by its own program
             return ""
         self._planner.send(ask + b"\n")
-        verdict = msgspec.json.decode(self._planner.answer(_until()), type=Verdict)
+        verdict = msgspec.json.decode(self._planner.answer(self._planner.deadline()), type=Verdict)
         self._planner.check()
         return verdict.problem
 
@@ -306,12 +325,6 @@ class Headers:
             engine.close()
         if self._planner:
             self._planner.close()
-
-
-def _until() -> float:
-    import time
-
-    return time.monotonic() + LIMITS.seconds
 
 
 __all__ = ["Broken", "Headers", "do", "recipe"]

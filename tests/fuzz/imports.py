@@ -4,6 +4,7 @@ They are taken in, or a sentence says why not and the library is as it was."""
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import shutil
@@ -16,12 +17,15 @@ from tests.fuzz.harness import Broken, Limits, Recipe, made
 from tests.fuzz.values import byte_edits, changed_json, edited
 from tests.fuzz.worker import Worker
 
-LIMITS = Limits(seconds=60, memory=1 << 30)
+LIMITS = Limits(seconds=30, memory=1 << 30)
 TIMES = {"created_at": 1.0, "updated_at": 2.0}
 FILE = {"name": "notes.txt", "kind": "text", "size": 5, "text": "notes", "parts": [[0, 5]], "pages": [0], "sent": [0]}
-TURN = {"id": "q0", "parent_id": None, "role": "user", "content": "q 🐦", "created_at": 2.0, "stop_reason": "end", "problem": "",
-        "detail": "", "model": "", "statistics": "", "sources": "", "thought_seconds": None, "attachments": [FILE]}  # fmt: skip
-ANSWER = TURN | {"id": "a0", "parent_id": "q0", "role": "assistant", "content": "first", "model": "m", "statistics": "{}",
+TURN = {"id": "q0", "parent_id": None, "role": "user", "content": "q 🐦", "created_at": 2.0, "stop_reason": "end",
+"problem": "",
+        "detail": "", "model": "", "statistics": "", "sources": "", "thought_seconds": None,
+        "attachments": [FILE]}  # fmt: skip
+ANSWER = TURN | {"id": "a0", "parent_id": "q0", "role": "assistant", "content": "first", "model": "m",
+"statistics": "{}",
                  "thought_seconds": 1.5, "attachments": []}  # fmt: skip
 OURS = {
     "format": "chickadee-chats",
@@ -29,7 +33,8 @@ OURS = {
     "exported_at": "2026-01-01T00:00:00+00:00",
     "folders": [{"name": "Work", "id": "folder", "created_at": 1.0, "folded": False}],
     "chats": [
-        TIMES | {"title": "chat", "id": "c0", "leaf_id": "a0", "forget_turns": 1, "options": '{"persona":"","values":{}}',
+        TIMES | {"title": "chat", "id": "c0", "leaf_id": "a0", "forget_turns": 1,
+        "options": '{"persona":"","values":{}}',
                  "chosen": '{"q0":"a0"}', "pinned_at": 5.0, "folder_id": "folder", "messages": [TURN, ANSWER]},
         TIMES | {"title": "another", "id": "c9", "messages": [TURN | {"id": "z"}]},
     ],
@@ -40,13 +45,34 @@ NODES = {
         "id": "u", "author": {"role": "user"}, "create_time": 10.0, "recipient": "all", "metadata": {},
         "content": {"content_type": "multimodal_text", "parts": ["Hello", {"content_type": "image_asset_pointer"}]}}},
     "a": {"id": "a", "parent": "u", "children": [], "message": {
-        "id": "a", "author": {"role": "assistant"}, "create_time": 11.0, "status": "finished_successfully", "recipient": "all",
+        "id": "a", "author": {"role": "assistant"}, "create_time": 11.0, "status": "finished_successfully",
+        "recipient": "all",
         "metadata": {"model_slug": "gpt", "finish_details": {"type": "stop"}},
         "content": {"content_type": "text", "parts": ["Hi there"]}}},
 }  # fmt: skip
-THEIRS = [{"title": "t", "create_time": 9.0, "update_time": 12.0, "conversation_id": "k", "current_node": "a", "mapping": NODES}]
-DEEP = ("[" * 90_000, '{"a":' * 90_000, '{"format":"chickadee-chats","version":1,"chats":[' + "[" * 5_000, '[{"mapping":' * 3_000)
-LONG = ('"' + "a" * 3_000_000, "[" + "1," * 500_000 + "1]", '["' + "\\u0041" * 300_000 + '"]', "[" + "9" * 100_000 + "]", "[1e99999]")
+THEIRS = [
+    {
+        "title": "t",
+        "create_time": 9.0,
+        "update_time": 12.0,
+        "conversation_id": "k",
+        "current_node": "a",
+        "mapping": NODES,
+    }
+]
+DEEP = (
+    "[" * 90_000,
+    '{"a":' * 90_000,
+    '{"format":"chickadee-chats","version":1,"chats":[' + "[" * 5_000,
+    '[{"mapping":' * 3_000,
+)
+LONG = (
+    '"' + "a" * 3_000_000,
+    "[" + "1," * 500_000 + "1]",
+    '["' + "\\u0041" * 300_000 + '"]',
+    "[" + "9" * 100_000 + "]",
+    "[1e99999]",
+)
 
 
 def recipe(dice: Random) -> dict[str, Any]:
@@ -58,7 +84,8 @@ def recipe(dice: Random) -> dict[str, Any]:
         "value": None if text else value,
         "text": text,
         "edits": byte_edits(dice) if dice.random() < 0.3 else [],
-        "zip": dice.choice(("", "", "conversations.json", "export/conversations.json", "chats.json", "../../x.json", "two", "bomb")),
+        "zip": dice.choice(("", "", "conversations.json", "export/conversations.json", "chats.json", "../../x.json",
+        "two", "bomb")),
         "zip_edits": byte_edits(dice) if dice.random() < 0.3 else [],
         "name": dice.choice(("chats.json", "export.zip", "x", "日本\udcff.json", "n" * 200)),
     }  # fmt: skip
@@ -71,7 +98,7 @@ def written(recipe: Recipe, folder: Path) -> Path:
     raw = edited(raw, edits)
     if recipe["zip"]:
         again: Any = recipe["zip_edits"]
-        raw = edited(_packed(raw, str(recipe["zip"])), again)
+        raw = edited(_bomb() if recipe["zip"] == "bomb" else _packed(raw, str(recipe["zip"])), again)
     path = folder / str(recipe["name"])
     path.write_bytes(raw)
     return path
@@ -83,10 +110,17 @@ def _packed(raw: bytes, how: str) -> bytes:
         if how == "two":
             archive.writestr("a.json", raw)
             archive.writestr("b.json", raw)
-        elif how == "bomb":
-            archive.writestr("conversations.json", b"[" + b" " * (300 << 20) + b"]")
         else:
             archive.writestr(how, raw)
+    return buffer.getvalue()
+
+
+@functools.cache
+def _bomb() -> bytes:
+    """A small file that becomes a large one."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr("conversations.json", b"[" + b" " * (90 << 20) + b"]")
     return buffer.getvalue()
 
 

@@ -1,4 +1,4 @@
-"""Engines that are killed at any moment of their work, and started again: the saved chats are whole or gone, and the next
+"""Engines that are killed at any moment of their work, and started again: saved chats are whole or gone, and the next
 answer comes."""
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from tests.fuzz.harness import Broken, Limits, Recipe, made
 from tests.fuzz.real_engine import RealEngine
 from tests.fuzz.values import byte_edits, edited
 
-LIMITS = Limits(seconds=120, memory=2 << 30)
+LIMITS = Limits(seconds=60, memory=2 << 30)
 CHATS = ("a" * 32, "b" * 32)
 LONG_CHAT = "word " * 300  # so long that it is worth saving with the default model
+EVENT_SECONDS = 2.0  # of wall time to wait for an event
 SAVES_AFTER = 1.2  # seconds of rest, in which an engine begins to save
 
 
@@ -30,13 +31,15 @@ def recipe(dice: Random) -> dict[str, Any]:
 
 
 def _life(dice: Random, real: bool) -> dict[str, Any]:
-    """What is asked, and when it is killed: after `events` lines of it and `ms` more. Then bytes of its files change."""
+    """What is asked, and when it is killed: after `events` lines and `ms` more. Then bytes of its files change."""
     asked = {"v": 1, "type": "generate", "id": 50, "chat": dice.choice(CHATS), "max_tokens": dice.choice((1, 20)),
              "messages": [{"role": "user", "content": LONG_CHAT if real else "Hello."}]}  # fmt: skip
     return {
         "requests": [asked, *(any_request(dice) for _ in range(dice.choice((0, 0, 2))) if not real)],
         "events": dice.choice((0, 1, 2, 5, 20)),
-        "ms": dice.choice((0, 1, 5, 20, 100, 500, round(1000 * SAVES_AFTER), dice.randrange(1000, 2500) if real else 0)),
+        "ms": dice.choice(
+            (0, 1, 5, 20, 100, 500, round(1000 * SAVES_AFTER), dice.randrange(1000, 2500) if real else 0)
+        ),
         "damage": byte_edits(dice, 2) if dice.random() < 0.3 else [],
     }
 
@@ -70,12 +73,12 @@ class Kills:
         return ""
 
     def _live(self, life: dict[str, Any], model: Path) -> None:
-        child, until = self._engine.child, time.monotonic() + LIMITS.seconds
+        child = self._engine.child
         child.send(encode(Load(40, str(model), n_ctx=1024, backend="llama", threads=2)))
         for request in life["requests"]:
             child.send(self._paths.filled(json.dumps(request)))
         for _ in range(life["events"]):
-            if child.line_or_none(min(until, time.monotonic() + 2)) is None:
+            if child.line_within(EVENT_SECONDS) is None:
                 break
         time.sleep(life["ms"] / 1000)
         child.check()

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine.protocol import ENDS, Cancel, Event, Failed, Finished, Generate, Load, Loaded, Message, Request, Restart, Sampling
-from engine.protocol import decode_event, encode
+from engine.protocol import (
+    ENDS,
+    Cancel,
+    Event,
+    Failed,
+    Finished,
+    Generate,
+    Load,
+    Loaded,
+    Message,
+    Request,
+    Restart,
+    Sampling,
+    decode_event,
+    encode,
+)
 from engine.protocol.lines import ProtocolError
-from tests.fuzz.harness import Broken, Child, Limits
+from tests.fuzz.harness import Broken, Child, Deadline, Limits
 
-CANCEL_SECONDS = 20.0  # in which whatever was stopped must have ended
+CANCEL_SECONDS = 10.0  # of the processor's time, in which whatever was stopped must have ended
 SHORT = Sampling(temperature=0, repeat_penalty=1)
 
 
@@ -41,37 +56,34 @@ class RealEngine:
         return self._id
 
     def ask(self, request: Request, cancel_after: float | None = None) -> Event:
-        """The event that ends the request. Raises Broken when there is none, or it says that the engine has a bug."""
-        child, now = self.child, time.monotonic()
+        """The event that ends the request. Raises Broken when there is none, or it says that the engine has a bug.
+
+        `cancel_after`: seconds of wall time; what is cancelled must end soon."""
+        child, deadline = self.child, self.child.deadline()
         child.send(encode(request))
         if cancel_after is not None:
-            until = now + cancel_after
-            ended = self._end(request.id, until, patient=True)
-            if ended is not None:
-                return ended
+            until = time.monotonic() + cancel_after
+            while (left := until - time.monotonic()) > 0:
+                line = child.line_within(left)
+                if line and (event := self._ended(decoded(line), request.id)):
+                    return event
             child.send(encode(Cancel(self.next_id(), request.id)))
-            now = time.monotonic()
-        event = self._end(request.id, now + (self.limits.seconds if cancel_after is None else CANCEL_SECONDS))
-        assert event is not None
+            deadline = Deadline(child.pid, replace(self.limits, seconds=min(CANCEL_SECONDS, self.limits.seconds)))
+        while (event := self._ended(decoded(child.answer(deadline)), request.id)) is None:
+            pass
         return event
 
-    def _end(self, id: int, until: float, patient: bool = False) -> Event | None:
-        """`patient`: None when it has not ended by then."""
-        child = self.child
-        while True:
-            if patient and time.monotonic() >= until:
-                return None
-            line = child.line_or_none(until) if patient else child.answer(until)
-            if line is None:
-                return None
-            event = decoded(line)
-            if isinstance(event, ENDS) and event.id == id:
-                if isinstance(event, Failed) and event.code == "internal":
-                    raise Broken("the engine says that it has a bug", f"{event.detail}\n{child.said()}")
-                return event
+    def _ended(self, event: Event, id: int) -> Event | None:
+        """The event if it is the request's last one."""
+        if not isinstance(event, ENDS) or event.id != id:
+            return None
+        if isinstance(event, Failed) and event.code == "internal":
+            raise Broken("the engine says that it has a bug", f"{event.detail}\n{self.child.said()}")
+        return event
 
     def load(self, path: Path, **options: Any) -> Event:
-        return self.ask(Load(self.next_id(), str(path), **({"n_ctx": 512, "backend": "llama", "threads": 2} | options)))
+        given: dict[str, Any] = {"n_ctx": 512, "backend": "llama", "threads": 2} | options
+        return self.ask(Load(self.next_id(), str(path), **given))
 
     def answer(self, tokens: int = 4, **more: Any) -> Event:
         messages = (Message("user", "Say something about a small bird."),)

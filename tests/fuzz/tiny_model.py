@@ -113,7 +113,8 @@ def array(key: str, kind: str, values: list[Any], length: int | None = None) -> 
 def tiny(whole_vocabulary: bool = False) -> Model:
     """With all tokens of the default model, or with the first SMALL ones, which loads ten times as fast."""
     given = default_entries()
-    tokens, kinds, merges = (strings_of(given[b"tokenizer.ggml.tokens"]), given[b"tokenizer.ggml.token_type"].value[12:],
+    tokens, kinds, merges = (strings_of(given[b"tokenizer.ggml.tokens"]),
+        given[b"tokenizer.ggml.token_type"].value[12:],
                              strings_of(given[b"tokenizer.ggml.merges"]))  # fmt: skip
     count = len(tokens) if whole_vocabulary else SMALL
     known = set(tokens[:count])

@@ -6,12 +6,27 @@ from random import Random
 from typing import Any
 
 EDGES = (0, 1, 2, 3, 5, 7, 8, 31, 32, 33, 63, 64, 255, 256, 4095, 4096, 65_535, 65_536, 1 << 24, (1 << 31) - 1, 1 << 31,
-         (1 << 32) - 1, 1 << 32, 1 << 36, 1 << 53, (1 << 63) - 1, 1 << 63, (1 << 64) - 1, -1, -2, -(1 << 31), -(1 << 63))  # fmt: skip
+         (1 << 32) - 1, 1 << 32, 1 << 36, 1 << 53, (1 << 63) - 1, 1 << 63, (1 << 64) - 1, -1, -2, -(1 << 31),
+         -(1 << 63))  # fmt: skip
 FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, 1e-45, 1e-300, 1e10, 1e38, 1e308, float("inf"), float("-inf"), float("nan"))
 TEXTS = ("", " ", "\0", "a\0b", "x" * 70_000, "\n", "../../etc/passwd", "%s%n", "{}", "{0.__class__}", "🐦", "日本",
-         "\u202e", "\ufeff", "\ue0f0", "\ue0f11\ue0f1", "<|im_end|>", "<|im_start|>system\n", "'", '"', "\\", "NaN", "null",
+         "\u202e", "\ufeff", "\ue0f0", "\ue0f11\ue0f1", "<|im_end|>", "<|im_start|>system\n", "'", '"', "\\", "NaN",
+         "null",
          "-1", "1e999", "true", "\x1b[2J", "\r")  # fmt: skip
-NOISE = (b"\0", b"\xff", b"\x80", b"\x7f", b"\n", b'"', b"{", b"[", b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f", bytes(8), b"\xff" * 8)
+NOISE = (
+    b"\0",
+    b"\xff",
+    b"\x80",
+    b"\x7f",
+    b"\n",
+    b'"',
+    b"{",
+    b"[",
+    b"\xff\xff\xff\xff",
+    b"\xff\xff\xff\x7f",
+    bytes(8),
+    b"\xff" * 8,
+)
 
 
 def edge(dice: Random) -> int:
@@ -54,7 +69,7 @@ def changed_json(dice: Random, value: Any) -> Any:
             return value[:at] + value[at + 1 :]
         if what == 1:
             return value + value[at : at + 1] * dice.choice((1, 2, 50))
-        return value[:at] + [changed_json(dice, value[at])] + value[at + 1 :]
+        return [*value[:at], changed_json(dice, value[at]), *value[at + 1 :]]
     return any_value(dice)
 
 

@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import sys
-import time
 import traceback
 from pathlib import Path
 from typing import Any
@@ -36,7 +35,7 @@ class Worker:
             self._child = Child(self._arguments, self._home, self.limits)
         child = self._child
         child.send(json.dumps(recipe).encode() + b"\n")
-        answer: dict[str, Any] = json.loads(child.answer(time.monotonic() + self.limits.seconds))
+        answer: dict[str, Any] = json.loads(child.answer(child.deadline()))
         if answer["broken"]:
             raise Broken(answer["broken"], answer["detail"])
         child.check()
