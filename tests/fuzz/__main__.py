@@ -30,18 +30,20 @@ def main(arguments: list[str] | None = None) -> int:
     failures = 0
     with tempfile.TemporaryDirectory(prefix="chickadee-fuzz-") as folder:
         for name in kinds:
-            until = time.monotonic() + 60 * options.minutes / len(kinds) if options.minutes else float("inf")
             kind = opened(name, Path(folder))
             try:
                 cases = _cases(kind, options)
-                summary = _run(
-                    kind, itertools.takewhile(lambda _, until=until: time.monotonic() < until, cases), options
-                )
+                summary = _run(kind, _in_time(cases, options.minutes and 60 * options.minutes / len(kinds)), options)
             finally:
                 kind.close()
             failures += len(summary.failed)
             print(summary, flush=True)
     return 1 if failures else 0
+
+
+def _in_time(cases: Iterator[tuple[str, Recipe]], seconds: float | None) -> Iterator[tuple[str, Recipe]]:
+    until = time.monotonic() + seconds if seconds else float("inf")
+    return itertools.takewhile(lambda _: time.monotonic() < until, cases)
 
 
 def _run(kind: Kind, cases: Iterator[tuple[str, Recipe]], options: argparse.Namespace) -> Summary:
