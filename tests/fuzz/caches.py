@@ -282,7 +282,7 @@ class Caches:
         self.folder = folder
         self._worker = Worker("caches", folder / "window", folder, LIMITS)
         self._engine = RealEngine(folder, LIMITS)
-        self._model = folder / "tiny.gguf"
+        self._model = made(folder, "models") / "tiny.gguf"
         self._model.write_bytes(tiny().raw())
 
     @property

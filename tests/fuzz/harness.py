@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import queue
 import subprocess
@@ -225,8 +226,12 @@ def computed(pid: int) -> float:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """No folder of the user's is read or written."""
-    own = {name: str(folder / name) for name in ("home", "data", "cache")}
+    """No folder of the user's is read or written. Models lie in `models`, which is one of the user's model folders: in
+    another one a confined program could not read them."""
+    own = {name: str(made(folder, name)) for name in ("home", "data", "cache")}
+    listed = folder / "data" / "model-folders.json"
+    if not listed.exists():
+        listed.write_text(json.dumps([str(made(folder, "models"))]), encoding="utf-8")
     return os.environ | {
         "HOME": own["home"],
         "CHICKADEE_DATA_DIR": own["data"],
