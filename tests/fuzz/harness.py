@@ -208,11 +208,13 @@ def tree(pid: int) -> list[psutil.Process]:
 
 
 def resident(pid: int) -> int:
-    """Bytes of memory that a process and its children hold."""
+    """Bytes of memory that a process and its children hold for themselves: mapped files, which the system can take back
+    at any moment, do not count where it tells them apart."""
     total = 0
     for process in tree(pid):
         with contextlib.suppress(psutil.Error):
-            total += process.memory_info().rss
+            memory = process.memory_info()
+            total += memory.rss - getattr(memory, "shared", 0)
     return total
 
 
@@ -269,7 +271,7 @@ def run(arguments: Sequence[str], folder: Path, limits: Limits) -> Ran:
         child.check()
         if code < 0:
             raise Broken(f"it died of signal {-code}", stderr)
-        if code and not stderr.strip():
+        if code and not (stderr.strip() or lines):
             raise Broken(f"it ended with code {code} without a sentence", stderr)
         return Ran(code, b"".join(lines), stderr, child.peak)
     finally:
