@@ -8,20 +8,19 @@ import logging
 import time
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QLockFile, QObject, Signal
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
-from app.process_lock import ProcessLock
 from models.failures import Failure
 
 log = logging.getLogger(__name__)
-WAIT_MS = 200
-PATIENCE_SECONDS = 20.0  # the first one may just be starting, beside busy programs
+WAIT_MS = 500
+PATIENCE_SECONDS = 3.0
 LONGEST_LINE = 65_536
 
 
 class SingleInstance(QObject):
-    """The lock says who is first (the system releases it, however its owner ends), the socket carries the wishes.
+    """The lock file says who is first (it knows when its owner is dead), the socket carries the wishes.
 
     `raised` carries the path of the model a second start asked for, or "".
     """
@@ -33,36 +32,44 @@ class SingleInstance(QObject):
         name = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:24]
         self._name = f"chickadee-{name}"
         self._folder = folder
-        self._lock = ProcessLock(folder / "window.lock")
+        self._lock = QLockFile(str(folder / "window.lock"))
+        self._lock.setStaleLockTime(0)
         self._server = QLocalServer(self)
         self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
         self._server.newConnection.connect(self._accept)
 
     def claim(self, model: str = "") -> bool:
         """True: this is the first. False: another one is, and has been told. Raises Failure when it does not answer."""
-        wish = Wish(self._name, model)
         until = time.monotonic() + PATIENCE_SECONDS
-        while not self._take():
-            if wish.granted():
+        while True:
+            if self._lock.tryLock(0):
+                QLocalServer.removeServer(self._name)  # left behind by a window that was killed
+                if not self._server.listen(self._name):
+                    log.warning("cannot listen for a second start: %s", self._server.errorString())
+                return True
+            if self._lock.error() != QLockFile.LockError.LockFailedError:
+                sentence = f"Chickadee cannot write to its folder {self._folder}. Check its permissions and free space."
+                raise Failure("data_folder", sentence, self._lock.error().name)
+            if self._tell(model):
                 return False
             if time.monotonic() > until:
                 sentence = "Chickadee is already running but does not answer. Close it, then start it again."
                 raise Failure("already_running", sentence)
-        QLocalServer.removeServer(self._name)  # left behind by a window that was killed
-        if not self._server.listen(self._name):
-            log.warning("cannot listen for a second start: %s", self._server.errorString())
-        return True
+            time.sleep(0.05)  # the other one may just be starting or ending
 
     def release(self) -> None:
         self._server.close()
-        self._lock.release()
+        self._lock.unlock()
 
-    def _take(self) -> bool:
-        try:
-            return self._lock.take()
-        except OSError as error:
-            sentence = f"Chickadee cannot write to its folder {self._folder}. Check its permissions and free space."
-            raise Failure("data_folder", sentence, str(error)) from error
+    def _tell(self, model: str) -> bool:
+        socket = QLocalSocket()
+        socket.connectToServer(self._name)
+        if not socket.waitForConnected(WAIT_MS):
+            return False
+        socket.write(json.dumps({"model": model}).encode() + b"\n")
+        told = socket.waitForReadyRead(4 * WAIT_MS) and bytes(socket.readAll().data()).startswith(b"ok")
+        socket.disconnectFromServer()
+        return told
 
     def _accept(self) -> None:
         socket = self._server.nextPendingConnection()
@@ -85,25 +92,3 @@ class SingleInstance(QObject):
         socket.write(b"ok\n")
         socket.flush()
         self.raised.emit(str(model))
-
-
-class Wish:
-    """What a second start asks of the first: once, on one connection, however long that takes to answer."""
-
-    def __init__(self, name: str, model: str) -> None:
-        self._name = name
-        self._line = json.dumps({"model": model}).encode() + b"\n"
-        self._socket = QLocalSocket()
-
-    def granted(self) -> bool:
-        """Wait a little. A first one that is only starting does not listen yet, one that is ending no longer does."""
-        socket = self._socket
-        if socket.state() != QLocalSocket.LocalSocketState.ConnectedState:
-            socket.abort()
-            socket.connectToServer(self._name)
-            if not socket.waitForConnected(WAIT_MS):
-                time.sleep(WAIT_MS / 4000)  # refused at once
-                return False
-            socket.write(self._line)
-        socket.waitForReadyRead(WAIT_MS)
-        return bytes(socket.readAll().data()).startswith(b"ok")
