@@ -8,7 +8,7 @@ NATIVE ?=
 # `make setup TRAINING=1` also brings PyTorch, for training/ alone (docs/midlayer.md); later set-ups keep it, TRAINING=0 removes it.
 TRAINING ?=
 
-.PHONY: setup run chat test bench translations screenshots package test-package test-processors clean
+.PHONY: setup run chat test fuzz bench translations screenshots package test-package test-processors clean
 setup:
 	@$(PYTHON) packaging/prepare.py $(if $(NATIVE),--native $(NATIVE)) $(if $(TRAINING),--training $(TRAINING))
 
@@ -24,6 +24,10 @@ test: setup
 	@.venv/bin/mypy
 	@PYTHONPATH=. .venv/bin/lint-imports --no-logo
 	@QT_QPA_PLATFORM=offscreen $(PY) -m pytest $(ARGS)
+
+# Strange files, templates and requests for every program, other ones each time: ARGS="--minutes 10", "--seed S", "--help".
+fuzz: setup
+	@$(PY) -m tests.fuzz $(ARGS)
 
 bench: setup
 	@$(PY) -m benchmarks.decode $(ARGS)

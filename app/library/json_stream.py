@@ -123,10 +123,13 @@ class JsonStream:
             self._more()
 
     def _peek(self, may_end: bool = False) -> bytes:
-        """The next byte that is no blank."""
+        """The next byte that is no blank. A small zip file can hold gigabytes of blanks: nobody waits for their end."""
+        begun = self.done
         while True:
             match = _SPACE.match(self._data, self._at)
             self._at = match.end() if match else self._at
+            if self.done - begun > LONGEST:
+                raise self._wrong("one entry is too large")
             if self._at < len(self._data):
                 return self._data[self._at : self._at + 1]
             if may_end and not self._read():

@@ -1,7 +1,8 @@
 """Opens the library; a damaged file is set aside and what can be read of it goes into a new one. Knows no windows.
 
 At the start only what costs nothing is looked at: can the file be opened and its chats be listed, is it as long as it
-says, was anything found damaged since the last start (a file beside the library says so). Only where something speaks
+says, was anything found damaged since the last start (a file beside the library says so), is the log beside it, which a
+killed program leaves, of another library (a backup was copied here). Only where something speaks
 for it, all of it is read; if it is damaged, it is rebuilt beside the old one, so that being killed meanwhile loses
 nothing.
 """
@@ -23,7 +24,7 @@ from app.library.database import beside, damage_mark, failures, open_for_reading
 from app.library.library import Library
 from app.library.migrations import index_anew
 from app.library.pages import MAGIC, Pages
-from app.library.salvage import salvage
+from app.library.salvage import salvage, whole_counts
 from app.words import tr, tr_n
 from models.failures import Failure
 
@@ -64,6 +65,8 @@ def open_library(path: Path) -> tuple[Library, Recovery | None]:
             return Library(path), Recovery(damaged)
         if not path.exists():
             _create(path)
+        if recovery := _without_foreign_log(path):
+            return Library(path), recovery
         library = _opened(path) if _is_sound(path) else None
         if library is not None:
             return library, None
@@ -110,6 +113,49 @@ def _is_sound(path: Path) -> bool:
     page_size = int.from_bytes(head[16:18])
     whole = int.from_bytes(head[28:32]) * (65536 if page_size == 1 else page_size)
     return (path.stat().st_size >= whole and not damage_mark(path).exists()) or check(path)
+
+
+# --- a log of another library ---------------------------------------------------------------------------------------
+
+
+def _without_foreign_log(path: Path) -> Recovery | None:
+    """Set a log aside that would put another library's pages over this one's: SQLite takes any that is whole."""
+    wal = beside(path, "-wal")
+    if not wal.exists() or not wal.stat().st_size or not _is_foreign(path):
+        return None
+    name = beside(_set_aside(path, lambda name: wal.rename(beside(name, "-wal"))), "-wal")
+    beside(path, "-shm").unlink(missing_ok=True)
+    library = Library(path)
+    try:
+        return Recovery(name, *library.using(whole_counts))
+    finally:
+        library.close()
+
+
+def _is_foreign(path: Path) -> bool:
+    """Does nothing of the library, which can be read without the log, remain with it? Looks, and writes nothing."""
+    alone = _read_only(path, "immutable=1", CHAT_IDS)
+    if not alone:
+        return False
+    together = _read_only(path, "mode=ro", CHAT_IDS)
+    if together is None:
+        return _read_only(path, "immutable=1", "PRAGMA integrity_check(1)") == {"ok"}
+    return alone.isdisjoint(together)
+
+
+CHAT_IDS = "SELECT id FROM chats"
+
+
+def _read_only(path: Path, how: str, question: str) -> set[str] | None:
+    """The answer's first column; None if the file is damaged."""
+    try:
+        with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True)) as db:
+            return {row[0] for row in db.execute(question)}
+    except sqlite3.Error as error:
+        if (getattr(error, "sqlite_errorname", "") or "").startswith(BYSTANDERS):
+            raise
+        log.info("%s, %s: %s", path.name, how, error)
+        return None
 
 
 # --- rebuilding -----------------------------------------------------------------------------------------------------

@@ -69,6 +69,11 @@ def salvage(pages: Pages, db: sqlite3.Connection) -> tuple[int, int]:
                     table.insert(db, rowid, values)
         _mend(db)
     db.execute("PRAGMA foreign_keys = ON")
+    return whole_counts(db)
+
+
+def whole_counts(db: sqlite3.Connection) -> tuple[int, int]:
+    """How many chats there are, without deleted ones, and how many messages in them."""
     (chats,) = db.execute("SELECT count(*) FROM chats WHERE deleted_at IS NULL").fetchone()
     (messages,) = db.execute(
         "SELECT count(*) FROM messages JOIN chats ON chats.id = chat_id WHERE chats.deleted_at IS NULL"

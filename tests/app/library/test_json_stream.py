@@ -52,3 +52,5 @@ def test_an_entry_too_large_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_stream, "LONGEST", 1000)
     with pytest.raises(NotJson, match="too large"):
         list(JsonStream(io.BytesIO(b'["' + b"x" * 5000 + b'"]')).elements())
+    with pytest.raises(NotJson, match="too large"):  # a zip file of some megabytes may hold gigabytes of blanks
+        list(JsonStream(io.BytesIO(b"[" + b" " * 5000 + b"]")).elements())

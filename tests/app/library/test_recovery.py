@@ -294,6 +294,26 @@ def test_a_damaged_index_of_words_is_filled_anew(path: Path) -> None:
     library.close()
 
 
+def test_a_log_of_another_library_is_set_aside(path: Path, tmp_path: Path) -> None:
+    """As after a backup was copied to where a program was killed: SQLite would put the log over it and lose it all."""
+    other = tmp_path / "other.sqlite3"
+    library = Library(other)
+    library.save(Chat("another", id="another"), [ChatMessage("another", None, "user", "of another", id="of-another")])
+    log_file = Path(f"{other}-wal").read_bytes()
+    library.close()
+    Path(f"{path}-wal").write_bytes(log_file)
+    library, recovery = open_library(path)
+    assert recovery is not None
+    assert (recovery.chats, recovery.messages) == (CHATS, CHATS * TURNS)
+    assert recovery.damaged.read_bytes() == log_file
+    assert len(whole(library)) == CHATS
+    library.close()
+    assert check(path)
+    library, recovery = open_library(path)
+    assert recovery is None
+    library.close()
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_reading_pages_never_fails(path: Path, seed: int) -> None:
     dice = random.Random(seed)

@@ -1,0 +1,324 @@
+"""Everything that the programs keep for themselves, damaged: settings, the window's place, lists, facts about models,
+unfinished downloads, measurements, what was learned, saved chats. Whatever it holds, the programs go on.
+
+The engine's are read by the real engine, the window's by the modules that do so for the window."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from tests.fuzz.harness import Broken, Limits, Recipe, made
+from tests.fuzz.real_engine import RealEngine
+from tests.fuzz.tiny_model import tiny
+from tests.fuzz.values import TEXTS, any_value, byte_edits, changed_json, edited
+from tests.fuzz.worker import Worker
+
+LIMITS = Limits(seconds=40, memory=1 << 30)
+CHAT = "a" * 32
+WINDOW_FILES = ("settings.toml", "window.ini", "model-facts.json", "model-folders.json", "parts")
+ENGINE_FILES = ("profile.json", "calibration", "exits", "rankings", "drafts", "phrases", "chats", "crashes", "kv")
+DEEP = ("[" * 200_000, '{"a":' * 100_000, "a." * 100_000 + "b = 1", "a = " + "[" * 50_000, "[a" + ".a" * 50_000 + "]",
+    "a = 1" * 300_000,
+        "[[" * 50_000, "x = " + "9" * 100_000, "x = 1e999999999", "\0" * 100_000, "\xff\xfe", '"' * 50_000,
+        "'''" * 20_000, "# " * 500_000)  # fmt: skip
+TOML_VALUES = ("1", "-1", "1e400", "nan", "inf", "true", '"x"', "[1, [2, [3]]]", "{a = {b = 1}}", "1979-05-27",
+    "00:00:00", '"""\nx\n"""',
+               "9223372036854775808", "0xffffffffffffffffffff", "'\\'", "[", "", '"\\u0000"', "2 # note", '"auto"',
+               '"de"')  # fmt: skip
+
+
+def recipe(dice: Random) -> dict[str, Any]:
+    engine = dice.random() < 0.4
+    return {"engine": engine, "file": dice.choice(ENGINE_FILES if engine else WINDOW_FILES), "damage": damage(dice)}
+
+
+def damage(dice: Random) -> list[Any]:
+    """What is done to the file, for `damaged`."""
+    kind = dice.choice(
+        (
+            "bytes",
+            "bytes",
+            "bytes",
+            "json",
+            "json",
+            "json",
+            "json",
+            "value",
+            "deep",
+            "text",
+            "empty",
+            "folder",
+            "toml",
+            "toml",
+        )
+    )
+    what: Any = {
+        "bytes": lambda: byte_edits(dice),
+        "json": lambda: dice.getrandbits(32),
+        "value": lambda: any_value(dice),
+        "deep": lambda: dice.randrange(len(DEEP)),
+        "text": lambda: dice.choice(TEXTS),
+        "toml": lambda: [[dice.random(), dice.choice(TOML_VALUES)] for _ in range(dice.choice((1, 3)))],
+    }.get(kind, lambda: None)()
+    return [kind, what]
+
+
+def damaged(path: Path, kind: str, what: Any) -> None:
+    """Change the file, or each file of the folder."""
+    for file in [path] if path.is_file() else sorted(path.rglob("*")):
+        if file.is_file():
+            _damage(file, kind, what)
+
+
+def _damage(path: Path, kind: str, what: Any) -> None:
+    raw = path.read_bytes()
+    if kind == "folder":
+        path.unlink()
+        path.mkdir()
+        return
+    if kind == "toml":
+        lines = raw.decode("utf-8", "replace").splitlines()
+        for share, value in what:
+            at = int(share * max(0, len(lines) - 1))
+            if lines:
+                lines[at] = f"{lines[at].partition('=')[0]}= {value}"
+        path.write_text("\n".join(lines), encoding="utf-8")
+        return
+    path.write_bytes({
+        "bytes": lambda: edited(raw, what),
+        "json": lambda: _other_json(raw, what),
+        "value": lambda: json.dumps(what).encode(),
+        "deep": lambda: DEEP[what].encode("latin-1"),
+        "text": lambda: str(what).encode("utf-8", "surrogatepass"),
+        "empty": lambda: b"",
+    }[kind]())  # fmt: skip
+
+
+def _other_json(raw: bytes, seed: int) -> bytes:
+    """One place of it is another value; where it is no JSON, one of its bytes."""
+    dice = Random(seed)
+    try:
+        return json.dumps(changed_json(dice, json.loads(raw))).encode()
+    except ValueError:
+        return edited(raw, [["flip", dice.random(), 1, 1 + dice.randrange(255)]])
+
+
+# --- in the worker --------------------------------------------------------------------------------------------------
+
+
+def do(recipe: Recipe, folder: Path) -> str:
+    """Read what is damaged as the window does, and write it anew. Raises Broken."""
+    if recipe.get("make"):
+        return _make_engine_files(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    change: Any = recipe["damage"]
+    return {
+        "settings.toml": _settings, "window.ini": _window, "model-facts.json": _facts, "model-folders.json": _folders,
+        "parts": _parts,
+    }[str(recipe["file"])](made(folder), *change)  # fmt: skip
+
+
+def _settings(folder: Path, kind: str, what: Any) -> str:
+    from app.settings.options import options_of
+    from app.settings.schema import SETTINGS
+    from app.settings.settings import Settings
+    from models.failures import Failure
+
+    path = folder / "settings.toml"
+    Settings(path).change({setting.name: setting.default for setting in SETTINGS})
+    damaged(path, kind, what)
+    before = path.read_bytes() if path.is_file() else b""
+    settings = Settings(path)
+    options_of(settings.values)
+    said = [str(problem) for problem in settings.problems]
+    setting = SETTINGS[Random(str(what)).randrange(len(SETTINGS))]
+    try:
+        settings.change({setting.name: setting.default})
+        settings.reset()
+    except Failure as failure:
+        return str(failure)
+    kept = b"".join(file.read_bytes() for file in folder.iterdir() if file.is_file())
+    if any("not TOML" in each for each in said) and before not in kept:
+        raise Broken("a settings file that was no TOML is gone", repr(before[:200]))
+    return " ".join(said)
+
+
+def _window(folder: Path, kind: str, what: Any) -> str:
+    from PySide6.QtCore import QByteArray
+
+    from app.window_state import WindowState
+
+    path = folder / "window.ini"
+    state = WindowState(path)
+    state.keep(QByteArray(b"\1\2\3\0" * 20), True)
+    state.keep_chat("chat", "place")
+    _written(state)
+    damaged(path, kind, what)
+    for _ in range(2):
+        state = WindowState(path)
+        assert isinstance(state.chat + state.place, str)
+        assert state.geometry is None or isinstance(state.geometry, QByteArray)
+        state.keep(QByteArray(b"new"), state.sidebar)
+        state.keep_introduced()
+        _written(state)
+    return ""
+
+
+def _written(state: Any) -> None:
+    write = state.writing()
+    if write:
+        write()
+
+
+def _facts(folder: Path, kind: str, what: Any) -> str:
+    from models.collection import describe
+    from models.fact_cache import FactCache
+
+    model, path = folder / "tiny.gguf", folder / "model-facts.json"
+    model.write_bytes(tiny().raw())
+    described = describe(model, FactCache(path))
+    assert described.usable, described.problem
+    damaged(path, kind, what)
+    again = describe(model, FactCache(path))
+    return again.problem
+
+
+def _folders(folder: Path, kind: str, what: Any) -> str:
+    from models.added import Added
+    from models.failures import Failure
+
+    path = folder / "model-folders.json"
+    Added(path).add(made(folder, "models"))
+    damaged(path, kind, what)
+    listed = Added(path).read()
+    for each in listed:
+        each.is_file()
+    try:
+        Added(path).add(made(folder, "more"))
+        assert folder / "more" in Added(path).read()
+        Added(path).drop(folder / "more")
+    except Failure as failure:
+        return str(failure)
+    return ""
+
+
+def _parts(folder: Path, kind: str, what: Any) -> str:
+    from models.downloads import Downloads, unfinished
+    from models.part_file import PartFile, Source
+
+    part = PartFile(folder / "org" / "repo" / "bird.gguf")
+    with part:
+        part.append(b"half of a model")
+    part.note(Source("http://127.0.0.1:9/bird.gguf", 1000, "0" * 64, '"tag"', "org/repo", "bird.gguf", "abc"))
+    damaged(part.state if Random(str(what)).random() < 0.8 else part.path, kind, what)
+    downloads = Downloads()
+    for wanted in unfinished(folder):
+        job = downloads.add(wanted, "paused")
+        assert job.progress.done >= 0
+        if wanted.files[0][0].url.startswith(
+            "http://127.0.0.1:9/"
+        ):  # nothing is there to answer: it fails by a sentence
+            downloads.resume(job.id)
+    downloads.wait(30)
+    said = " ".join(job.problem for job in downloads.jobs)
+    for job in downloads.jobs:
+        downloads.cancel(job.id)
+    downloads.close()
+    assert "Something went wrong" not in said, said
+    return said
+
+
+def _make_engine_files(folder: Path) -> str:
+    """Fill the cache folder with everything that an engine keeps about a model, valid on this machine."""
+    import numpy as np
+
+    from engine import calibrated, exits
+    from engine.costs import Timings
+    from engine.draft.kept import keep_chances
+    from engine.draft.phrase_file import keep_phrases
+    from engine.draft.phrase_table import Entries, PhraseTable
+    from engine.engine import Engine
+    from engine.folders import cache_folder
+    from engine.kv.saved import SavedChats
+    from engine.measured.profile import machine_profile
+    from engine.protocol import Load
+
+    machine_profile()
+    engine = Engine()
+    engine.load(Load(1, str(folder), n_ctx=512, threads=2, backend="llama"))
+    loaded = engine._loaded()
+    key = loaded.judge.key
+    calibrated.keep(
+        key, Timings({0: {1: 0.001, 2: 0.0012, 8: 0.003}, 256: {1: 0.0011, 2: 0.0013, 8: 0.0031}}, 1e-5, 100, 0.02)
+    )
+    gain = exits.Gain(1.2, 2)
+    exits.keep(exits.Exits(exits.VERSION, key, 100, (exits.ExitFound(1, 0.5, 0.5, gain, gain),)))
+    keep_chances(key.model, loaded.judge.chooser.state())
+    ids = np.arange(40)
+    keep_phrases(key.model, PhraseTable(Entries(ids.astype(np.int64), ids.astype(np.uint32), np.full(40, 200,
+        np.uint8)),
+                                        np.zeros(1, np.uint8)))  # fmt: skip
+    tokens = loaded.template.tokens([])[:1] + [5] * 300
+    list(loaded.session.read(tokens))
+    SavedChats(cache_folder() / "chats").save(CHAT, loaded.memory.guard, loaded.target, tokens, 1000.0)
+    engine.close()
+    return str(cache_folder())
+
+
+# --- in the fuzzer --------------------------------------------------------------------------------------------------
+
+
+class Caches:
+    """Runs the cases of this kind."""
+
+    name = "caches"
+    recipe = staticmethod(recipe)
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._worker = Worker("caches", folder / "window", folder, LIMITS)
+        self._engine = RealEngine(folder, LIMITS)
+        self._model = made(folder, "models") / "tiny.gguf"
+        self._model.write_bytes(tiny().raw())
+
+    @property
+    def peak(self) -> int:
+        return max(self._worker.peak, self._engine.peak)
+
+    def run(self, recipe: Recipe) -> str:
+        """Raises Broken."""
+        if not recipe["engine"]:
+            return self._worker.do(recipe)
+        cache, whole = self.folder / "cache", self.folder / "whole cache"
+        if not whole.exists():
+            self._make(cache, whole)
+        for old in cache.iterdir():  # the folder itself stays: the confined engine has a right to this one alone
+            shutil.rmtree(old) if old.is_dir() else old.unlink()
+        shutil.copytree(whole, cache, dirs_exist_ok=True)
+        file, damage = str(recipe["file"]), recipe["damage"]
+        assert isinstance(damage, list)
+        for path in cache.rglob("*.kv") if file == "kv" else [cache / file]:
+            damaged(path, *damage)
+        self._engine.must_answer(self._model, chat=CHAT)
+        self._engine.must_answer(self._model, draft="phrases")
+        self._engine.check()
+        return ""
+
+    def _make(self, cache: Path, whole: Path) -> None:
+        maker = Worker("caches", self._model, self.folder, LIMITS)
+        try:
+            maker.do({"make": True})
+        finally:
+            maker.close()
+        shutil.copytree(cache, whole)
+
+    def close(self) -> None:
+        self._worker.close()
+        self._engine.close()
+
+
+__all__ = ["Caches", "do", "recipe"]

@@ -1,0 +1,182 @@
+"""Files with chats that are imported: our own JSON and ChatGPT's export, changed in their values, bytes and packing.
+
+They are taken in, or a sentence says why not and the library is as it was."""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+import shutil
+import zipfile
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from tests.fuzz.harness import Broken, Limits, Recipe, made
+from tests.fuzz.values import byte_edits, changed_json, edited
+from tests.fuzz.worker import Worker
+
+LIMITS = Limits(seconds=30, memory=1 << 30)
+TIMES = {"created_at": 1.0, "updated_at": 2.0}
+FILE = {"name": "notes.txt", "kind": "text", "size": 5, "text": "notes", "parts": [[0, 5]], "pages": [0], "sent": [0]}
+TURN = {"id": "q0", "parent_id": None, "role": "user", "content": "q 🐦", "created_at": 2.0, "stop_reason": "end",
+"problem": "",
+        "detail": "", "model": "", "statistics": "", "sources": "", "thought_seconds": None,
+        "attachments": [FILE]}  # fmt: skip
+ANSWER = TURN | {"id": "a0", "parent_id": "q0", "role": "assistant", "content": "first", "model": "m",
+"statistics": "{}",
+                 "thought_seconds": 1.5, "attachments": []}  # fmt: skip
+OURS = {
+    "format": "chickadee-chats",
+    "version": 1,
+    "exported_at": "2026-01-01T00:00:00+00:00",
+    "folders": [{"name": "Work", "id": "folder", "created_at": 1.0, "folded": False}],
+    "chats": [
+        TIMES | {"title": "chat", "id": "c0", "leaf_id": "a0", "forget_turns": 1,
+        "options": '{"persona":"","values":{}}',
+                 "chosen": '{"q0":"a0"}', "pinned_at": 5.0, "folder_id": "folder", "messages": [TURN, ANSWER]},
+        TIMES | {"title": "another", "id": "c9", "messages": [TURN | {"id": "z"}]},
+    ],
+}  # fmt: skip
+NODES = {
+    "top": {"id": "top", "message": None, "parent": None, "children": ["u"]},
+    "u": {"id": "u", "parent": "top", "children": ["a"], "message": {
+        "id": "u", "author": {"role": "user"}, "create_time": 10.0, "recipient": "all", "metadata": {},
+        "content": {"content_type": "multimodal_text", "parts": ["Hello", {"content_type": "image_asset_pointer"}]}}},
+    "a": {"id": "a", "parent": "u", "children": [], "message": {
+        "id": "a", "author": {"role": "assistant"}, "create_time": 11.0, "status": "finished_successfully",
+        "recipient": "all",
+        "metadata": {"model_slug": "gpt", "finish_details": {"type": "stop"}},
+        "content": {"content_type": "text", "parts": ["Hi there"]}}},
+}  # fmt: skip
+THEIRS = [
+    {
+        "title": "t",
+        "create_time": 9.0,
+        "update_time": 12.0,
+        "conversation_id": "k",
+        "current_node": "a",
+        "mapping": NODES,
+    }
+]
+DEEP = (
+    "[" * 90_000,
+    '{"a":' * 90_000,
+    '{"format":"chickadee-chats","version":1,"chats":[' + "[" * 5_000,
+    '[{"mapping":' * 3_000,
+)
+LONG = (
+    '"' + "a" * 3_000_000,
+    "[" + "1," * 500_000 + "1]",
+    '["' + "\\u0041" * 300_000 + '"]',
+    "[" + "9" * 100_000 + "]",
+    "[1e99999]",
+)
+
+
+def recipe(dice: Random) -> dict[str, Any]:
+    value: Any = OURS if dice.random() < 0.5 else THEIRS
+    for _ in range(dice.choice((0, 1, 1, 2, 5))):
+        value = changed_json(dice, value)
+    text = dice.choice((*DEEP, *LONG)) if dice.random() < 0.05 else None
+    return {
+        "value": None if text else value,
+        "text": text,
+        "edits": byte_edits(dice) if dice.random() < 0.3 else [],
+        "zip": dice.choice(("", "", "conversations.json", "export/conversations.json", "chats.json", "../../x.json",
+        "two", "bomb")),
+        "zip_edits": byte_edits(dice) if dice.random() < 0.3 else [],
+        "name": dice.choice(("chats.json", "export.zip", "x", "日本\udcff.json", "n" * 200)),
+    }  # fmt: skip
+
+
+def written(recipe: Recipe, folder: Path) -> Path:
+    """The file to be imported."""
+    edits: Any = recipe["edits"]
+    raw = str(recipe["text"]).encode() if recipe["text"] else json.dumps(recipe["value"]).encode()
+    raw = edited(raw, edits)
+    if recipe["zip"]:
+        again: Any = recipe["zip_edits"]
+        raw = edited(_bomb() if recipe["zip"] == "bomb" else _packed(raw, str(recipe["zip"])), again)
+    path = folder / str(recipe["name"])
+    path.write_bytes(raw)
+    return path
+
+
+def _packed(raw: bytes, how: str) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        if how == "two":
+            archive.writestr("a.json", raw)
+            archive.writestr("b.json", raw)
+        else:
+            archive.writestr(how, raw)
+    return buffer.getvalue()
+
+
+@functools.cache
+def _bomb() -> bytes:
+    """A small file that becomes a large one."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr("conversations.json", b"[" + b" " * (90 << 20) + b"]")
+    return buffer.getvalue()
+
+
+def do(recipe: Recipe, folder: Path) -> str:
+    """In the worker: import into a library that holds a few chats. Raises Broken."""
+    from app.library.chat_markdown import markdown_of
+    from app.library.exporting import export_json
+    from app.library.importing import import_chats
+    from app.library.library import Library
+    from app.library.progress import Progress
+    from models.failures import Failure
+
+    path = folder / "library.sqlite3"
+    library = Library(path)
+    before = _everything(library)
+    file = written(recipe, made(folder, "file"))
+    try:
+        import_chats(file, path, Progress())
+    except Failure as failure:
+        if _everything(library) != before:
+            raise Broken("a failed import has changed the library", str(failure)) from failure
+        return str(failure)
+    else:
+        for chat in library.chats():
+            markdown_of(chat, library.messages(chat))
+        export_json(path, None, folder / "again.json", Progress())
+        import_chats(folder / "again.json", path, Progress())
+        return ""
+    finally:
+        library.close()
+        shutil.rmtree(folder / "file")
+        if len(before) > 200:
+            for each in folder.glob("library.sqlite3*"):
+                each.unlink()
+
+
+def _everything(library: Any) -> list[Any]:
+    return [(chat, library.messages(chat)) for chat in library.chats()]
+
+
+class Imports:
+    """Runs the cases of this kind."""
+
+    name = "imports"
+    recipe = staticmethod(recipe)
+
+    def __init__(self, folder: Path) -> None:
+        self._worker = Worker("imports", made(folder, "library"), folder, LIMITS)
+
+    @property
+    def peak(self) -> int:
+        return self._worker.peak
+
+    def run(self, recipe: Recipe) -> str:
+        """Raises Broken."""
+        return self._worker.do(recipe)
+
+    def close(self) -> None:
+        self._worker.close()

@@ -1,0 +1,51 @@
+"""Every case that once broke a promise, and that the harness sees a promise broken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.campaign import KINDS, Summary, kept, opened, run_cases
+from tests.fuzz.harness import Broken, Child, Limits, run
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", [name for name in KINDS if list(kept(name))])
+def test_what_once_failed_ends_well(name: str, tmp_path: Path) -> None:
+    kind = opened(name, tmp_path)
+    try:
+        failed = list(run_cases(kind, kept(name), Summary(name)))
+    finally:
+        kind.close()
+    assert not failed, "\n".join(map(str, failed))
+
+
+BAD = {
+    "signal": ("import os; os.abort()", Limits()),
+    "ended with code 3 without a sentence": ("import os; os._exit(3)", Limits()),
+    "traceback": ("1 / 0", Limits()),
+    "MiB of memory": ("import time; x = b'1' * (300 << 20); time.sleep(60)", Limits(memory=100 << 20)),
+    "computed for more than 1 s": ("while True: pass", Limits(seconds=1)),
+    "did not end within 2 s": ("import time; time.sleep(60)", Limits(wait=2)),
+}
+
+
+@pytest.mark.parametrize("symptom", BAD)
+def test_the_harness_sees_it(symptom: str, tmp_path: Path) -> None:
+    program, limits = BAD[symptom]
+    with pytest.raises(Broken, match=symptom):
+        run(["timeit", "-n1", "-r1", program], tmp_path, limits)
+
+
+def test_a_good_end_is_none(tmp_path: Path) -> None:
+    ran = run(["timeit", "-n1", "-r1", "pass"], tmp_path, Limits())
+    assert ran.code == 0
+    assert b"loop" in ran.stdout
+
+
+def test_an_answer_of_one_that_died_is_told(tmp_path: Path) -> None:
+    child = Child(["timeit", "-n1", "-r1", "import os; os._exit(7)"], tmp_path, Limits())
+    with pytest.raises(Broken, match="ended with code 7"):
+        child.answer(child.deadline())
+    child.close()

@@ -1,0 +1,43 @@
+"""Some cases of each kind, always the same ones: a minute on a quiet machine. `make fuzz` runs others, and more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.campaign import KINDS, Summary, numbered, opened, run_cases
+
+SEED = "chickadee"
+CASES = {
+    "headers": 80,
+    "templates": 12,
+    "floods": 5,
+    "kills": 1,
+    "libraries": 25,
+    "caches": 25,
+    "attachments": 8,
+    "imports": 40,
+}
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", KINDS)
+def test_whatever_comes_ends_well(name: str, tmp_path: Path) -> None:
+    kind = opened(name, tmp_path)
+    try:
+        failed = list(run_cases(kind, numbered(kind, SEED, 0, CASES[name]), Summary(name)))
+    finally:
+        kind.close()
+    assert not failed, "\n".join(map(str, failed))
+
+
+def test_a_seed_makes_the_same_cases_again(tmp_path: Path) -> None:
+    for name in KINDS:
+        kind = opened(name, tmp_path)
+        try:
+            once, again, other = (list(numbered(kind, seed, 0, 5)) for seed in ("one", "one", "two"))
+        finally:
+            kind.close()
+        assert repr(once) == repr(again)  # NaN is not equal to itself
+        assert repr(once) != repr(other).replace("two:", "one:")
