@@ -3842,6 +3842,16 @@
     <translation>引擎的文件已损坏：无法加载任何计算内核。请重新安装 Chickadee。</translation>
   </message>
   <message>
+    <location filename="../../engine/llama/kernels.py"/>
+    <source>This llama.cpp has no kernels of its own for {1}: {2} is for the packaged one.</source>
+    <translation>此 llama.cpp 没有专用于 {1} 的计算内核：{2} 只适用于安装包中的版本。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/measured/machine.py"/>
+    <source>{1}={2} is not known: choose one of {3}.</source>
+    <translation>{1}={2} 无法识别：请从 {3} 中选择一个。</translation>
+  </message>
+  <message>
     <location filename="../../engine/memory/plan.py"/>
     <source>A context of up to {1} tokens would fit (KV cache {2}).</source>
     <translation>最多可容纳 {1} 个 token 的上下文（KV 缓存 {2}）。</translation>
