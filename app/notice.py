@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from html import escape
+from itertools import pairwise
 from typing import Literal
 
 from PySide6.QtCore import Qt, QTimer, Signal
@@ -69,7 +70,7 @@ class Notice(QWidget):
         if not undo:
             for each in [each for each in self.told if not each.undo]:
                 self._remove(each)
-        told = self._add()
+        told = self._add(self._latest)
         told.undo = undo
         told.tell(sentence, step, work, kind, detail, milliseconds, strong)
         self.told.append(told)
@@ -92,10 +93,13 @@ class Notice(QWidget):
         for each in {*self.told, self._latest}:
             each.retranslate()
 
-    def _add(self) -> Told:
+    def _add(self, after: Told | None = None) -> Told:
         told = Told(self)
         told.over.connect(lambda: self.dismiss(told))
         self._rows.addWidget(told)
+        if after is not None:  # for Tab too, whenever it was made: between the messages and the composer
+            for before, part in pairwise((after.close_button, told.fold, told.button, told.close_button)):
+                QWidget.setTabOrder(before, part)
         return told
 
     def _remove(self, told: Told) -> None:
