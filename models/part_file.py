@@ -81,7 +81,8 @@ class PartFile:
     def hash_again(self) -> Iterator[int]:
         """Take up the digest of what is there; yields bytes read so far."""
         self.hash = hashlib.sha256()
-        yield from hash_into(self.hash, self.path, self.done)
+        if self.done:
+            yield from hash_into(self.hash, self.path, self.done)
 
     def append(self, data: bytes) -> None:
         assert self._file

@@ -12,6 +12,7 @@ from app.folders import open_folders
 from app.qt_libraries import lacking, platforms, plugin, problem_of, require_platform
 from app.single_instance import SingleInstance
 from models.failures import Failure
+from tests.app.small_disk import fill_up, small_disk
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux' libraries")
 
@@ -49,13 +50,11 @@ def test_the_plugins_for_this_display_are_tried(monkeypatch: pytest.MonkeyPatch,
         require_platform()
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device")
-def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    data.mkdir()
-    (data / ".writable").symlink_to("/dev/full")
-    with pytest.raises(Failure, match="No space left"):
-        open_folders(data)
+def test_a_full_disk_is_told(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "data") as data:
+        fill_up(data)
+        with pytest.raises(Failure, match="No space left"):
+            open_folders(data)
 
 
 def test_a_lock_that_cannot_be_written_is_no_other_window(qapp: object, tmp_path: Path) -> None:
