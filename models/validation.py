@@ -42,7 +42,6 @@ ONE_EXPERT_IS_NONE = ("hunyuan-dense", "hunyuan_vl")  # of these llama.cpp forge
 TOKENS, PER_TOKEN = "tokenizer.ggml.tokens", ("tokenizer.ggml.scores", "tokenizer.ggml.token_type")
 TEXTS = (TOKENS, "tokenizer.ggml.merges")
 TOKENIZER, NO_TOKENIZER = "tokenizer.ggml.model", ("none", "no_vocab")
-NEEDED_ALIGNMENT = 32  # bytes; ggml computes with no tensor that begins elsewhere
 
 
 def checked_header(path: Path) -> Header:
@@ -75,7 +74,6 @@ def validate(header: Header) -> None:
     _check_heads(own)
     _check_experts(own)
     _check_vocabulary(header)
-    _check_alignment(header)
 
 
 class _OwnKeys:
@@ -155,12 +153,6 @@ def _byte(text: bytes) -> bytes:
             return bytes.fromhex(text[2:].decode())
     escaped = {b"\\t": b"\t", b"\\n": b"\n", b"\\r": b"\r"}
     return escaped.get(text, text.removeprefix(b"\\") or text)
-
-
-def _check_alignment(header: Header) -> None:
-    alignment = header.metadata.get("general.alignment", NEEDED_ALIGNMENT)
-    if not isinstance(alignment, int) or alignment < NEEDED_ALIGNMENT or alignment & (alignment - 1):
-        raise senseless(header, "general.alignment")
 
 
 def senseless(header: Header, key: str) -> Failure:

@@ -97,13 +97,13 @@ def test_a_chat_that_is_too_long_offers_to_forget_turns(engine):
 def test_where_memory_is_short_eight_bit_keys_and_values_are_offered(monkeypatch):
     engine = Engine()
     try:
-        engine.load(Load(0, str(default_model()), n_ctx=1024, threads=2, memory_bytes=330 << 20, backend=library()))
+        engine.load(Load(0, str(default_model()), n_ctx=1024, threads=2, memory_bytes=341 << 20, backend=library()))
         with pytest.raises(TooLong) as caught:
             ask(engine, Message("user", "word " * 5500))
         (remedy,) = caught.value.remedies
         assert (remedy.kind, remedy.kv_type) == ("smaller_kv", "q8_0")
         assert "8 bits" in str(caught.value)
-        wish = Load(0, str(default_model()), remedy.n_ctx, 2, 360 << 20, remedy.kv_type, backend=library())
+        wish = Load(0, str(default_model()), remedy.n_ctx, 2, 371 << 20, remedy.kv_type, backend=library())
         loaded = engine.load(wish)
         assert loaded.model.n_ctx == remedy.n_ctx > 5500
         assert ask(engine, QUESTION, max_tokens=4)[1].statistics.decode_tokens == 4
