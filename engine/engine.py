@@ -154,7 +154,9 @@ class Engine:
             events = answer.events(request.id, prompt, request.max_tokens, request.trace)
             for event in with_opening(opening, events):
                 if self.pulses.due(last=isinstance(event, Finished)):
-                    yield self.pulses.of(chat)
+                    pulse = self.pulses.of(chat)
+                    if self.pulses.on:
+                        yield pulse
                 yield event
             self._last_tokens = prompt + answer.counts.tokens
             chat.memory.has_read(len(prompt) - answer.counts.reused, answer.counts.prompt_seconds)

@@ -172,8 +172,10 @@ def mark_of(path: Path, backend: BackendName) -> Path | None:
     if _is_built_in(path):
         return None
     package = PACKAGES[BESIDE.get(backend, backend)]
-    parts = [part for name in part_names(path.name) if (part := path.with_name(name)).exists()]
-    identities = [file_identity(part, read_header(part).data_offset) for part in parts or [path]]
+    headers = [read_header(path)]  # first: a name that no file can have ends here
+    others = (path.with_name(name) for name in part_names(path.name) if name != path.name)
+    headers += [read_header(part) for part in others if part.exists()]
+    identities = [file_identity(header.path, header.data_offset) for header in headers]
     words = " ".join((str(VERSION), package, library_version(package), *identities))
     return folder() / hashlib.sha256(words.encode()).hexdigest()[:32]
 
@@ -183,7 +185,7 @@ def folder() -> Path:
 
 
 def _is_built_in(path: Path) -> bool:
-    with contextlib.suppress(Failure, OSError):  # an installation without it, or a file that is not there
+    with contextlib.suppress(Failure, OSError, ValueError):  # no such model installed, no such file, no such name
         return path.samefile(default_model())
     return False
 

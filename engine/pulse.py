@@ -33,8 +33,8 @@ class Pulses:
         self._last: Pulse | None = None
 
     def due(self, last: bool = False) -> bool:
-        """Is it time for another one? In any case for the `last` one of an answer."""
-        return self.on and (last or self._clock() - self._told >= EVERY_SECONDS)
+        """Is it time for another one? In any case at the end of an answer, for who looks afterwards."""
+        return last or (self.on and self._clock() - self._told >= EVERY_SECONDS)
 
     def follow(self, answer: Answer) -> None:
         """It is under way, or was the last one: kept also while nobody looks, for who looks afterwards."""

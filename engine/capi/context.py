@@ -65,6 +65,7 @@ class CContext:
             raise Failure("out_of_memory", sentence, "\n".join(errors))
         self.memory = lib.llama_get_memory(self.pointer)
         self.n_ctx: int = lib.llama_n_ctx(self.pointer)
+        self.n_batch: int = lib.llama_n_batch(self.pointer)  # no more than the n_ctx that was asked for
         self.threads = options.threads  # of the next pass
 
     def decode(self, batch: Batch) -> None:

@@ -65,7 +65,7 @@ class CTarget(ABC):
     def prefill(self, tokens: Sequence[int]) -> Iterator[int]:
         done = 0
         while done < len(tokens):
-            part = tokens[done : done + self.batch.capacity]
+            part = tokens[done : done + self.most_inputs]
             self.run(part)
             done += len(part)
             yield done
@@ -76,7 +76,7 @@ class CTarget(ABC):
 
     @property
     def most_inputs(self) -> int:
-        return self.batch.capacity
+        return min(self.batch.capacity, self.context.n_batch)
 
     @property
     def most_drafted(self) -> int:

@@ -77,6 +77,7 @@ lib = SimpleNamespace(
     llama_init_from_model=api.llama_init_from_model,
     llama_free=api.llama_free,
     llama_n_ctx=function("llama_n_ctx", c_uint32, c_void_p),
+    llama_n_batch=function("llama_n_batch", c_uint32, c_void_p),
     llama_set_abort_callback=function("llama_set_abort_callback", None, c_void_p, abort_callback, c_void_p),
     llama_batch_init=api.llama_batch_init,
     llama_batch_free=api.llama_batch_free,

@@ -1,7 +1,7 @@
 """A scripted engine: speaks the protocol over stdin and stdout and does what the last message's words ask for.
 
 slow: text for ever, until cancelled · read: prompt progress first · die: some text, then SIGKILL · nonsense: broken
-lines between the text · refuse: a failure · early: nothing until Cancel, then a failure · many: hundred paragraphs ·
+lines between the text · refuse: a failure · mute: nothing until Cancel, then a failure · many: hundred paragraphs ·
 long: too long with remedies, unless the oldest turns are forgotten or the context is larger · full: text until the
 context is full · hang: some text, then deaf to Cancel · else: an echo. A model path with "missing" in it fails to load,
 one with "slowload" loads when the file `go` beside it appears, one with "crash" ends the process, one with "unheard" is
@@ -115,7 +115,7 @@ def too_long(request: p.Generate, model: p.ModelInfo) -> None:
 
 def generate(request: p.Generate, model: p.ModelInfo) -> None:
     words = next(message.content for message in reversed(request.messages) if message.role == "user")
-    if "early" in words:
+    if "mute" in words:
         while request.id not in CANCELLED:
             time.sleep(0.01)
         say(p.Failed(request.id, "cancelled", "Stopped."))

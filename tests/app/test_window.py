@@ -153,7 +153,7 @@ def test_delete_and_undo(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
 
 
 def test_stop_before_the_prompt_is_made(chickadee: Chickadee, ask: Ask, qtbot: QtBot, folders: Folders) -> None:
-    ask(chickadee, "early")
+    ask(chickadee, "mute")
     qtbot.waitUntil(lambda: chickadee.assistant.active is not None, timeout=SECONDS)
     chickadee.stop_answer()
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)

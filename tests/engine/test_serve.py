@@ -49,6 +49,7 @@ from engine.protocol import (
 from engine.serve import NICE
 from models.default import default_model
 from models.paths import path_text
+from models.places import own_folder
 from tests.engine.words.hostile import ENDLESS, default_model_with
 
 
@@ -260,7 +261,8 @@ def test_prepare_gives_way_to_generate(pipe):
 
 
 def test_cancel_ends_a_template_without_end(pipe, tmp_path):
-    hostile = default_model_with(ENDLESS["nested loops"], tmp_path / "hostile.gguf")
+    own_folder().mkdir(parents=True, exist_ok=True)  # whose files every engine may read
+    hostile = default_model_with(ENDLESS["nested loops"], own_folder() / "hostile.gguf")
     pipe.send(Load(1, str(hostile), n_ctx=512))
     loaded = pipe.end(1)
     assert isinstance(loaded, Loaded)
