@@ -10,12 +10,12 @@ from tests.fuzz.campaign import KINDS, Summary, numbered, opened, run_cases
 
 SEED = "chickadee"
 CASES = {
-    "headers": 80,
-    "templates": 12,
+    "headers": 30,
+    "templates": 6,
     "floods": 5,
     "kills": 1,
     "libraries": 25,
-    "caches": 25,
+    "caches": 12,
     "attachments": 8,
     "imports": 40,
 }
