@@ -6,10 +6,14 @@ import pytest
 
 from engine.backend import held
 from engine.engine import Engine
+from engine.ik import needs
 from engine.protocol import BackendName, Finished, Generate, Message, Sampling, Text
 from engine.stop import Stopped
 from engine.tokens import common_prefix
 
+needs_ik = pytest.mark.skipif(
+    needs.library_file() is None or bool(needs.missing_features()), reason="ik_llama.cpp cannot run on this computer"
+)
 GREEDY = Sampling(temperature=0, repeat_penalty=1)
 QUESTION = Message("user", "Write one sentence about a small bird.")
 

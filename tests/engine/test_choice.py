@@ -8,7 +8,6 @@ import platform
 import signal
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -24,6 +23,7 @@ from engine.protocol import BackendName, BackendWish
 from models.default import default_model
 from models.header import Header, read_header
 from models.identity import file_identity
+from tests.engine.asking import needs_ik
 from tests.engine.conftest import write_gguf
 
 installed = pytest.mark.skipif(needs.library_file() is None, reason="no wheel of ik_llama.cpp for this computer")
@@ -34,6 +34,7 @@ WISHES: tuple[BackendWish | None, ...] = (None, "auto", "ik")
 def header(monkeypatch, tmp_path) -> Header:
     """Of the default model, of which nothing is known yet."""
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(needs, "missing_features", list)  # what is chosen, not what this processor can do
     return read_header(default_model())
 
 
@@ -215,7 +216,8 @@ os.abort()
 
 
 @installed
-@pytest.mark.skipif(find_spec("ik_llama_cpp") is None or os.name == "nt", reason="needs the library and signals")
+@needs_ik
+@pytest.mark.skipif(os.name == "nt", reason="needs signals")
 def test_after_a_crash_llama_cpp_computes_unless_it_is_asked_for_by_name(header, tmp_path):
     know(header, "llama", timed(0.03, 0.2))
     know(header, "ik", timed(0.025, 0.1))

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -50,6 +49,7 @@ from engine.serve import NICE
 from models.default import default_model
 from models.paths import path_text
 from models.places import own_folder
+from tests.engine.asking import needs_ik
 from tests.engine.words.hostile import ENDLESS, default_model_with
 
 
@@ -234,7 +234,7 @@ def test_paths_of_all_kinds(pipe, tmp_path):
     assert loaded.model.name == "caf\N{REPLACEMENT CHARACTER}"
 
 
-@pytest.mark.skipif(find_spec("ik_llama_cpp") is None, reason="no wheel of ik_llama.cpp for this computer")
+@needs_ik
 @pytest.mark.parametrize(("first", "second"), [("llama", "ik"), ("ik", "llama")])
 def test_another_library_takes_another_process(pipe, first, second):
     pipe.send(Load(1, str(default_model()), n_ctx=512, backend=first))

@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from contextlib import closing
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,10 +13,10 @@ import pytest
 from engine.engine import Engine
 from engine.protocol import BackendName, Load, Message
 from models.default import default_model
-from tests.engine.asking import QUESTION, ask
+from tests.engine.asking import QUESTION, ask, needs_ik
 
 ALONE = Path(__file__).parent / "alone"
-pytestmark = pytest.mark.skipif(find_spec("ik_llama_cpp") is None, reason="no wheel of ik_llama.cpp for this computer")
+pytestmark = needs_ik
 
 
 def run_alone(*options: str) -> None:
