@@ -23,8 +23,8 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from benchmarks.peers import LlamaServer, OurEngine, Run
-from engine.backend import NAMES
-from engine.measured.machine import default_threads
+from engine.loading.libraries import NAMES
+from engine.machine import default_threads
 from engine.protocol import BackendName, Message
 from models.default import default_model
 

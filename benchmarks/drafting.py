@@ -31,8 +31,8 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.peers import LlamaServer, OurEngine, Run, environment
 from benchmarks.prompts import Prompt, asked_in, prompts
-from engine.backend import BESIDE, NAMES
-from engine.measured.machine import default_threads
+from engine.loading.libraries import BESIDE, NAMES
+from engine.machine import default_threads
 from engine.protocol import BackendName, DraftMode, Lookup
 from models.default import default_model
 

@@ -18,21 +18,21 @@ from statistics import median
 
 from benchmarks.drafting import selected
 from benchmarks.prompts import Prompt, prompts
-from engine.backend import NAMES, backend
-from engine.capi.context import ContextOptions
-from engine.costs import CostTable, Timings
-from engine.decode import decode
-from engine.draft.chooser import Chooser
-from engine.draft.drafting import Auto, Drafting, Off
-from engine.draft.history import History
+from engine.commands.notes import notes_to_stderr
+from engine.costs.cost_model import CostTable, Timings
+from engine.generation.decode import decode
 from engine.kv.policy import Always, PartialFixed
 from engine.kv.session import Session
-from engine.measured.machine import default_threads
-from engine.notes import notes_to_stderr
+from engine.loading.libraries import NAMES, backend
+from engine.machine import default_threads
 from engine.protocol import Sampling
+from engine.runtime.capi.context import ContextOptions
+from engine.speculative.drafting import Auto, Drafting, Off
+from engine.speculative.policy import Chooser
+from engine.speculative.prompt_lookup import History
 from engine.stop import StopFlag
-from engine.tokens import common_prefix
-from engine.words.template import ChatTemplate
+from engine.tokenization.template import ChatTemplate
+from engine.tokenization.tokens import common_prefix
 from models.default import default_model
 
 GREEDY = Sampling(temperature=0, repeat_penalty=1)

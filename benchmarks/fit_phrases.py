@@ -1,4 +1,4 @@
-"""Fits what phrase drafting believes at first (`engine.draft.phrases`) to the tuning half of recorded answers.
+"""Fits what phrase drafting believes at first (`engine.speculative.ngram`) to the tuning half of recorded answers.
 
     python -m benchmarks.fit_phrases --model M [--trace FILE]
 
@@ -16,9 +16,9 @@ import numpy as np
 from benchmarks.fit_prior import Array, fit, likelihood
 from benchmarks.replay import TRACE
 from benchmarks.trace import Trace, load
-from engine.draft.phrase_table import PhraseTable
-from engine.draft.phrases import WEIGHTS, Phrases, log_odds
-from engine.phrase_book import made
+from engine.speculative.ngram import WEIGHTS, Phrases, log_odds
+from engine.speculative.ngram_book import made
+from engine.speculative.ngram_table import PhraseTable
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Fits what history lookup believes at first (`engine.draft.history_prior`) to the tuning half of recorded answers.
+"""Fits the prior of prompt lookup (`engine.speculative.prompt_lookup_prior`) to the tuning half of recorded answers.
 
     python -m benchmarks.fit_prior [--trace FILE]
 
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from benchmarks.replay import TRACE, future
 from benchmarks.trace import Trace, load
-from engine.draft.history import History
-from engine.draft.history_prior import VECTOR, WEIGHTS, features
-from engine.draft.lengths import MOST_DRAFTED
+from engine.speculative.lengths import MOST_DRAFTED
+from engine.speculative.prompt_lookup import History
+from engine.speculative.prompt_lookup_prior import VECTOR, WEIGHTS, features
 
 RIDGE = 1.0
 Array = NDArray[np.float64]

@@ -19,18 +19,18 @@ from typing import Any, get_args
 
 import numpy as np
 
-from engine.backend import Backend, backend
-from engine.capi.context import ContextOptions
-from engine.capi.model import CModel
-from engine.graph.model import GraphModel
-from engine.graph.target import GraphTarget
+from engine.commands.notes import notes_to_stderr
 from engine.huge_pages import start_with_huge_pages
-from engine.kv_mode import EXACT, KVMode, mode_of
-from engine.measured.machine import resident_bytes
-from engine.notes import notes_to_stderr
+from engine.loading.libraries import Backend, backend
+from engine.machine import resident_bytes
 from engine.protocol import KVModeName
+from engine.runtime.capi.context import ContextOptions
+from engine.runtime.capi.model import CModel
+from engine.runtime.graph.model import GraphModel
+from engine.runtime.graph.target import GraphTarget
+from engine.runtime.interface import Target
+from engine.runtime.kv_mode import EXACT, KVMode, mode_of
 from engine.stop import StopFlag
-from engine.target import Target
 from models.failures import Failure
 
 ROOT = Path(__file__).parent.parent

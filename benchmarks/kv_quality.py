@@ -27,10 +27,10 @@ import numpy as np
 
 from benchmarks.kv_cells import KINDS, Q8, held_out, mode_for
 from engine.folders import cache_folder
-from engine.graph import ranking
-from engine.graph.dry import VERSION
-from engine.kv_mode import EXACT
-from engine.measured.machine import default_threads
+from engine.machine import default_threads
+from engine.runtime.graph import ranking
+from engine.runtime.graph.dry import VERSION
+from engine.runtime.kv_mode import EXACT
 from models.default import default_model
 from models.failures import Failure
 from models.files import write_atomically

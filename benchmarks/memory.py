@@ -18,10 +18,10 @@ from pathlib import Path
 import psutil
 
 from benchmarks.peers import GREEDY, OurEngine
-from engine.backend import NAMES
-from engine.kv.ladder import ANSWER_ROOM, SMALLEST, size_class
-from engine.measured.profile import machine_profile
+from engine.costs.profile import machine_profile
+from engine.loading.libraries import NAMES
 from engine.protocol import BackendName, Generate, Message
+from engine.runtime.ladder import ANSWER_ROOM, SMALLEST, size_class
 from models.default import default_model
 
 MIB = 1 << 20

@@ -21,15 +21,15 @@ from statistics import median
 
 import numpy as np
 
-from engine.capi.context import ContextOptions
-from engine.capi.target import CTarget
+from engine.commands.notes import notes_to_stderr
 from engine.huge_pages import start_with_huge_pages
-from engine.ik.model import IkModel
-from engine.ik.output_head import GROUP, OutputHead
-from engine.ik.target import IkTarget
-from engine.measured.machine import default_threads
-from engine.notes import notes_to_stderr
+from engine.machine import default_threads
 from engine.protocol import Sampling
+from engine.runtime.capi.context import ContextOptions
+from engine.runtime.capi.target import CTarget
+from engine.runtime.ik.model import IkModel
+from engine.runtime.ik.output_head import GROUP, OutputHead
+from engine.runtime.ik.target import IkTarget
 from engine.stop import StopFlag
 
 TEXT = Path(__file__).parent / "held_out" / "prose.txt"

@@ -27,8 +27,8 @@ from app.folders import open_folders
 from app.wiring import Chickadee
 from benchmarks.turns import wait, wait_until
 from engine.engine import Engine
+from engine.generation.pulse import EVERY_SECONDS
 from engine.protocol import Finished, Generate, Load, Message, Sampling
-from engine.pulse import EVERY_SECONDS
 from models.default import default_model
 
 QUESTION = "Explain insertion sort, merge sort and quick sort, each with its steps."

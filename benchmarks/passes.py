@@ -19,14 +19,14 @@ from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from engine.backend import backend
-from engine.capi.context import ContextOptions
+from engine.commands.notes import notes_to_stderr
 from engine.huge_pages import start_with_huge_pages
-from engine.measured.machine import default_threads
-from engine.notes import notes_to_stderr
+from engine.loading.libraries import backend
+from engine.machine import default_threads
 from engine.protocol import BackendName
+from engine.runtime.capi.context import ContextOptions
+from engine.runtime.interface import Target
 from engine.stop import StopFlag, Stopped
-from engine.target import Target
 from models.default import default_model
 
 SIDES: tuple[BackendName, ...] = ("llama", "graph")

@@ -18,13 +18,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
-from engine.backend import backend
-from engine.capi.context import ContextOptions
+from engine.commands.notes import notes_to_stderr
 from engine.huge_pages import start_with_huge_pages
-from engine.measured.machine import default_threads
-from engine.notes import notes_to_stderr
+from engine.loading.libraries import backend
+from engine.machine import default_threads
+from engine.runtime.capi.context import ContextOptions
+from engine.runtime.interface import Target
 from engine.stop import StopFlag
-from engine.target import Target
 
 DEPTH = 16  # tokens before each pass
 MOST_WITH_LOGITS = 64
@@ -49,7 +49,7 @@ def main() -> None:
     options = parse()
     notes_to_stderr()
     library = backend("ik")
-    from engine.ik.library import own_products  # only in a process that may load this library
+    from engine.runtime.ik.library import own_products  # only in a process that may load this library
 
     if own_products is None:
         sys.exit(

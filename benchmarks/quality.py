@@ -21,13 +21,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.backend import backend
-from engine.capi.context import ContextOptions
-from engine.measured.machine import default_threads
-from engine.notes import notes_to_stderr
+from engine.commands.notes import notes_to_stderr
+from engine.loading.libraries import backend
+from engine.machine import default_threads
 from engine.protocol import BackendName
+from engine.runtime.capi.context import ContextOptions
+from engine.runtime.interface import Target
 from engine.stop import StopFlag
-from engine.target import Target
 from models.default import default_model
 
 TEXTS = Path(__file__).parent / "texts"

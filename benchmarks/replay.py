@@ -21,15 +21,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.trace import ANSWER_TOKENS, Trace, load, record, save
-from engine.costs import LAPTOP, Curve
-from engine.draft.chooser import Chooser
-from engine.draft.drafter import Candidate, Drafter
-from engine.draft.history import History
-from engine.draft.lengths import MOST_DRAFTED, Costs
-from engine.draft.phrases import Phrases
-from engine.draft.tally import Tally
-from engine.phrase_book import made
-from engine.tokens import common_prefix
+from engine.costs.cost_model import LAPTOP, Curve
+from engine.speculative.draft import Candidate, Drafter
+from engine.speculative.lengths import MOST_DRAFTED, Costs
+from engine.speculative.ngram import Phrases
+from engine.speculative.ngram_book import made
+from engine.speculative.policy import Chooser
+from engine.speculative.prompt_lookup import History
+from engine.speculative.tally import Tally
+from engine.tokenization.tokens import common_prefix
 
 TRACE = Path(__file__).parent / "traces" / "qwen2.5-coder-1.5b-q4_k_m.json.gz"
 MACHINE = {

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from benchmarks.prompts import Prompt, prompts
 from engine.engine import Engine
-from engine.llama.model import Model
 from engine.protocol import Finished, Generate, Load, Sampling
-from engine.words.template import ChatTemplate
+from engine.runtime.llama.model import Model
+from engine.tokenization.template import ChatTemplate
 
 GREEDY = Sampling(temperature=0, repeat_penalty=1)
 ANSWER_TOKENS = 128

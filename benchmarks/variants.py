@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.decode import prompt, ratios, speed
 from benchmarks.peers import OurEngine, Run
-from engine.measured.machine import default_threads
+from engine.machine import default_threads
 from models.default import default_model
 
 PROGRAM = Path("build/dist/chickadee/chickadee-engine")

@@ -12,7 +12,7 @@ from engine.rights import confine_engine
 def main(arguments: list[str] | None = None) -> int:
     # Only now: what this brings along starts threads, and takes half a second.
     from engine.commands import cache, calibrate, chat, look, phrases, plan, plans, profile, rank_heads, serve
-    from engine.terminal import complain
+    from engine.commands.terminal import complain
     from models.failures import Failure
 
     program = "chickadee-engine" if getattr(sys, "frozen", False) else "python -m engine"

@@ -1,7 +1,7 @@
 """The engine: one loaded model and its session, driven by protocol requests.
 
-Runs in its own process behind `engine.serve`, and in the terminal's process behind `engine.chat`. Which library that
-process holds is decided by the first load.
+Runs in its own process behind `engine.serve`, and in the terminal's process behind `engine.commands.chat_loop`. Which
+library that process holds is decided by the first load.
 """
 
 from __future__ import annotations
@@ -14,20 +14,19 @@ from dataclasses import replace
 from typing import Literal
 
 from common.confinement import limits
-from engine.answer import Answer
-from engine.backend import PACKAGES, Backend, OtherLibrary, backend, takes_new_process
-from engine.choice import Choice, choose, wish_for
-from engine.crash_mark import CrashWatch
-from engine.first_look import meanwhile
 from engine.folders import cache_folder
-from engine.kv.ladder import ANSWER_ROOM, size_class
+from engine.generation.answer import Answer
+from engine.generation.pulse import Pulses
 from engine.kv.policy import PartialFixed
 from engine.kv.saved import SavedChats
-from engine.kv_mode import EXACT
-from engine.loader import LoadedModel, Loader, kv_mode_of
-from engine.measured.machine import default_threads, library_version, resident_bytes
-from engine.memory.plan import Plan, Wish
-from engine.planner import plan_for
+from engine.loading.crash_mark import CrashWatch
+from engine.loading.first_look import meanwhile
+from engine.loading.libraries import PACKAGES, Backend, OtherLibrary, backend, takes_new_process
+from engine.loading.library_choice import Choice, choose, wish_for
+from engine.loading.loader import LoadedModel, Loader, kv_mode_of
+from engine.loading.memory_plan import Plan, Wish
+from engine.loading.planner import plan_for
+from engine.machine import default_threads, library_version, resident_bytes
 from engine.protocol import (
     Count,
     Counted,
@@ -45,12 +44,13 @@ from engine.protocol import (
     StatusReport,
     Welcome,
 )
-from engine.pulse import Pulses
+from engine.runtime.kv_mode import EXACT
+from engine.runtime.ladder import ANSWER_ROOM, size_class
 from engine.stop import StopFlag, Stopped
-from engine.thoughts import opened_thought, with_opening
-from engine.words.continuing import continued_prompt
-from engine.words.counter import counted
-from engine.words.turns import TooLong, turns_to_forget, without_oldest
+from engine.tokenization.continuing import continued_prompt
+from engine.tokenization.counter import counted
+from engine.tokenization.reasoning import opened_thought, with_opening
+from engine.tokenization.turns import TooLong, turns_to_forget, without_oldest
 from models.failures import Failure
 from models.paths import path_of
 from models.validation import checked_header

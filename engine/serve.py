@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, BinaryIO
 import psutil
 
 from common.confinement import limits, problems
-from engine.backend import OtherLibrary
 from engine.jobs import Jobs
+from engine.loading.libraries import OtherLibrary
 from engine.protocol import (
     ENDS,
     Cancel,
@@ -50,8 +50,8 @@ from engine.protocol import (
 )
 from engine.rights import out_of_reach
 from engine.stop import Stopped
-from engine.words.counter import Counter
-from engine.words.turns import TooLong
+from engine.tokenization.counter import Counter
+from engine.tokenization.turns import TooLong
 from models.failures import Failure
 from models.paths import path_of
 

@@ -1,4 +1,4 @@
-"""Our own matrix products for ik_llama.cpp (engine/ik/products.cpp), compiled in seconds. Standard library only.
+"""Compiles our own matrix products for ik_llama.cpp (engine/runtime/ik/products.cpp). Standard library only.
 
 They make it faster and are no condition: where they cannot be compiled, a sentence says so and set-up goes on."""
 
@@ -14,9 +14,9 @@ from pathlib import Path
 from steps import ROOT, VENV, say
 
 SOURCES = [
-    ROOT / "engine" / "ik" / name for name in ("products.cpp", "output_head.hpp", "lanes.hpp")
+    ROOT / "engine" / "runtime" / "ik" / name for name in ("products.cpp", "output_head.hpp", "lanes.hpp")
 ]  # it includes these
-LIBRARY = VENV / "kernels" / "products.so"  # where engine/ik/products.py looks
+LIBRARY = VENV / "kernels" / "products.so"  # where engine/runtime/ik/products.py looks
 INSTRUCTIONS = ("avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vnni")
 
 

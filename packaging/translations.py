@@ -21,13 +21,14 @@ from app.catalogue import ENGINE, WINDOW, read_contexts  # noqa: E402
 
 CALLS = {"tr": 1, "mark": 1, "tr_n": 2}  # how many of the first arguments are texts
 TERMINAL = (
-    "engine/__main__.py", "engine/chat.py", "engine/chat_lines.py", "engine/terminal.py", "engine/calibration.py",
-    "engine/commands/", "models/__main__.py", "models/commands/", "models/terminal.py",
+    "engine/__main__.py", "engine/tokenization/chat_lines.py", "engine/costs/calibration.py", "engine/commands/",
+    "models/__main__.py", "models/commands/", "models/terminal.py",
 )  # fmt: skip
 # Functions whose sentences are put together from pieces: there every text with a space counts.
 PIECED = {
-    ("engine/engine.py", "_too_long"), ("engine/memory/plan.py", "_finish"), ("engine/memory/plan.py", "_refuse"),
-    ("engine/memory/reasons.py", "usable"), ("engine/memory/reasons.py", "more_context"),
+    ("engine/engine.py", "_too_long"),
+    ("engine/loading/memory_plan.py", "_finish"), ("engine/loading/memory_plan.py", "_refuse"),
+    ("engine/loading/memory_reasons.py", "usable"), ("engine/loading/memory_reasons.py", "more_context"),
 }  # fmt: skip
 # The window's own sentences that are kept with a message, or said before there is a window: made in English.
 STORED = (

@@ -11,17 +11,17 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from engine.capi.batch import Batch
-from engine.capi.context import ContextOptions
-from engine.capi.sequences import TO_END
-from engine.capi.vocabulary import CVocabulary
-from engine.chat_lines import Chat, read_chats
-from engine.llama.context import Context
-from engine.llama.model import Model
-from engine.llama.sampler import LlamaSampler
 from engine.protocol import Message, Sampling
+from engine.runtime.capi.batch import Batch
+from engine.runtime.capi.context import ContextOptions
+from engine.runtime.capi.sequences import TO_END
+from engine.runtime.capi.vocabulary import CVocabulary
+from engine.runtime.llama.context import Context
+from engine.runtime.llama.model import Model
+from engine.runtime.llama.sampler import LlamaSampler
 from engine.stop import StopFlag
-from engine.words.template import ChatTemplate
+from engine.tokenization.chat_lines import Chat, read_chats
+from engine.tokenization.template import ChatTemplate
 
 AT_ONCE = 32
 ANSWER = 192  # tokens at most

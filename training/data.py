@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from engine.chat_lines import Chat
-from engine.words.template import ChatTemplate
+from engine.tokenization.chat_lines import Chat
+from engine.tokenization.template import ChatTemplate
 from models.assets import asset
 from models.header import Header
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.chat_lines import Chat
+from engine.tokenization.chat_lines import Chat
 
 MOST = 10  # questions are held out of so many times as many
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import psutil
 
-from engine.graph.dimensions import Dimensions
+from engine.runtime.graph.dimensions import Dimensions
 from models.failures import Failure
 from models.header import Header
 from training.options import Options

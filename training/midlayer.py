@@ -23,9 +23,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.graph import needs
-from engine.graph.dimensions import Dimensions, dimensions_of
-from engine.measured.machine import default_threads
+from engine.machine import default_threads
+from engine.runtime.graph import needs
+from engine.runtime.graph.dimensions import Dimensions, dimensions_of
 from models.failures import Failure
 from models.header import Header, read_header
 from training.arguments import OWN, options_of, parse
@@ -149,9 +149,9 @@ def examples_in(
     path: Path, what: str, model: Path, options: Options, header: Header
 ) -> tuple[list[Example], list[Example]]:
     """Of the chats of a file, and those of them that are held out."""
-    from engine.chat_lines import read_chats
-    from engine.llama.model import Model
-    from engine.words.template import ChatTemplate
+    from engine.runtime.llama.model import Model
+    from engine.tokenization.chat_lines import read_chats
+    from engine.tokenization.template import ChatTemplate
     from training.data import examples
     from training.held_out import split
 
@@ -232,7 +232,7 @@ def described(seen: object, steps: int) -> str:
 
 def finish(trained: object, weights: object, given: argparse.Namespace, options: Options, file_type: int) -> None:
     """Write the model; `file_type`: llama.cpp's number for how it is quantised."""
-    from engine.llama.quantise import quantise
+    from engine.runtime.llama.quantise import quantise
     from training.weights import replace, write_weights
 
     assert isinstance(trained, dict)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engine.graph.dimensions import NEOX, Dimensions
+from engine.runtime.graph.dimensions import NEOX, Dimensions
 
 FACTORS = "rope_freqs.weight"
 
@@ -90,7 +90,7 @@ class Decoder(nn.Module):
         return x + self._linear(f"{name}ffn_down", h)
 
     def _rotate(self, y: Tensor, turns: tuple[Tensor, Tensor]) -> Tensor:
-        """Pairs of numbers of a head: neighbours, or those half a head apart (`engine.graph.dimensions`)."""
+        """Pairs of numbers of a head: neighbours, or those half a head apart (`engine.runtime.graph.dimensions`)."""
         cos, sin = (turn[:, None, :] for turn in turns)
         if self.d.rope_kind == NEOX:
             a, b = y.chunk(2, dim=-1)

@@ -12,7 +12,7 @@ import gguf
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.exits import KEY
+from engine.speculative.exits import KEY
 from models.failures import Failure
 from models.header import Header
 

@@ -10,21 +10,21 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, get_args
 
-from engine.backend import NAMES, Backend, backend
-from engine.calibrated import Key, keep, kept
-from engine.calibration import DEPTHS, Calibration
-from engine.capi.context import ContextOptions
-from engine.choice import Choice, choose
-from engine.costs import CostTable, Timings, nt, roofline_seconds
-from engine.crash_mark import CrashWatch
-from engine.first_look import looked_at
-from engine.measured.machine import default_threads, fingerprint
-from engine.measured.profile import Profile, machine_profile
-from engine.memory.plan import Wish
-from engine.notes import notes_to_stderr
-from engine.planner import plan_for
+from engine.commands.notes import notes_to_stderr
+from engine.costs.calibrated import Key, keep, kept
+from engine.costs.calibration import DEPTHS, Calibration
+from engine.costs.cost_model import CostTable, Timings, nt, roofline_seconds
+from engine.costs.profile import Profile, machine_profile
+from engine.loading.crash_mark import CrashWatch
+from engine.loading.first_look import looked_at
+from engine.loading.libraries import NAMES, Backend, backend
+from engine.loading.library_choice import Choice, choose
+from engine.loading.memory_plan import Wish
+from engine.loading.planner import plan_for
+from engine.machine import default_threads, fingerprint
 from engine.protocol import BackendName
-from engine.sizes import KVType
+from engine.runtime.capi.context import ContextOptions
+from engine.runtime.sizes import KVType
 from engine.stop import StopFlag, Stopped
 from models.default import default_model
 from models.failures import Failure

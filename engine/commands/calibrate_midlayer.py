@@ -11,17 +11,17 @@ from pathlib import Path
 
 import msgspec
 
-from engine import exits
-from engine.calibrated import Key, kept
-from engine.capi.context import ContextOptions
-from engine.chat_lines import read_chats
-from engine.choice import choose
 from engine.commands import calibrate
-from engine.costs import CostTable, Timings
-from engine.exits import ExitFound, Exits
-from engine.measured.machine import default_threads, fingerprint
-from engine.middle_layer import exit_of
+from engine.costs.calibrated import Key, kept
+from engine.costs.cost_model import CostTable, Timings
+from engine.loading.library_choice import choose
+from engine.machine import default_threads, fingerprint
+from engine.runtime.capi.context import ContextOptions
+from engine.speculative import exits
+from engine.speculative.exits import ExitFound, Exits
+from engine.speculative.middle_layer import exit_of
 from engine.stop import StopFlag, Stopped
+from engine.tokenization.chat_lines import read_chats
 from models.default import default_model
 from models.failures import Failure
 from models.identity import file_identity
@@ -56,10 +56,10 @@ def run(options: argparse.Namespace) -> int:
 
 def measure(path: Path, threads: int, tokens: int, stop: StopFlag, chats: Path | None = None) -> Exits:
     """Over answers to what was asked in `chats`, or to our questions. Raises Failure, and Stopped."""
-    from engine.graph.best_exit import BestExit
-    from engine.graph.dry import build
-    from engine.graph.model import GraphModel
-    from engine.graph.target import GraphTarget
+    from engine.runtime.graph.dry import build
+    from engine.runtime.graph.model import GraphModel
+    from engine.runtime.graph.target import GraphTarget
+    from engine.speculative.best_exit import BestExit
 
     asked = [chat.asked for chat in read_chats(chats)] if chats else []
     header = checked_header(path)

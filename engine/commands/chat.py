@@ -1,4 +1,4 @@
-"""`python -m engine chat`: its options; the chat itself is `engine.chat`."""
+"""`python -m engine chat`: its options; the chat itself is `engine.commands.chat_loop`."""
 
 from __future__ import annotations
 
@@ -93,6 +93,6 @@ def add_drafting(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from engine.chat import chat
+    from engine.commands.chat_loop import chat
 
     return chat(options)

@@ -1,4 +1,4 @@
-"""`python -m engine look`: what `engine.first_look` has done to a model file in a process of its own. Hidden."""
+"""`python -m engine look`: what `engine.loading.first_look` does to a file in a process of its own. Hidden."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import get_args
 
 import msgspec
 
-from engine.backend import backend
-from engine.capi.dry import CDryModel
-from engine.capi.vocabulary import CVocabulary
-from engine.choice import crash_mark
-from engine.crash_mark import CrashWatch
-from engine.first_look import REFUSED, SAID, Refusal
+from engine.loading.crash_mark import CrashWatch
+from engine.loading.first_look import REFUSED, SAID, Refusal
+from engine.loading.libraries import backend
+from engine.loading.library_choice import crash_mark
 from engine.protocol import BackendName
+from engine.runtime.capi.dry import CDryModel
+from engine.runtime.capi.vocabulary import CVocabulary
+from engine.runtime.sizes import DrySizes, KVType
 from engine.serve import claim_stdout
-from engine.sizes import DrySizes, KVType
-from engine.words.template import ChatTemplate
+from engine.tokenization.template import ChatTemplate
 from models.failures import Failure
 from models.validation import checked_header
 

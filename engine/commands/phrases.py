@@ -6,9 +6,9 @@ import argparse
 import json
 from pathlib import Path
 
-from engine.backend import PACKAGES
-from engine.notes import notes_to_stderr
-from engine.phrase_book import made
+from engine.commands.notes import notes_to_stderr
+from engine.loading.libraries import PACKAGES
+from engine.speculative.ngram_book import made
 from models.default import default_model
 from models.paths import path_of
 

@@ -7,18 +7,18 @@ import json
 from pathlib import Path
 from typing import get_args
 
-from engine.backend import SHOWN, backend
-from engine.choice import choose, wish_for
 from engine.commands.chat import add_flash_attention, add_kv_mode
-from engine.first_look import meanwhile
-from engine.kv_mode import EXACT, mode_of
-from engine.measured.machine import default_threads
-from engine.memory.parts import DRAFT
-from engine.memory.plan import Plan, Wish
-from engine.notes import notes_to_stderr
-from engine.planner import plan_for
+from engine.commands.notes import notes_to_stderr
+from engine.loading.first_look import meanwhile
+from engine.loading.libraries import SHOWN, backend
+from engine.loading.library_choice import choose, wish_for
+from engine.loading.memory_parts import DRAFT
+from engine.loading.memory_plan import Plan, Wish
+from engine.loading.planner import plan_for
+from engine.machine import default_threads
 from engine.protocol import BackendName, BackendWish
-from engine.sizes import KVType
+from engine.runtime.kv_mode import EXACT, mode_of
+from engine.runtime.sizes import KVType
 from models.byte_sizes import parse_bytes, show_bytes
 from models.default import default_model
 from models.failures import Failure

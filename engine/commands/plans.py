@@ -13,18 +13,18 @@ from typing import get_args
 
 import msgspec
 
-from engine.backend import PACKAGES, OtherLibrary, backend
-from engine.calibrated import timings_with
-from engine.choice import choose, ones_and_eights, wish_for
 from engine.commands.serve import add_read
-from engine.first_look import meanwhile
-from engine.kv_mode import EXACT, KVMode, mode_of
-from engine.measured.machine import default_threads, memory
-from engine.memory.budget import budget
-from engine.memory.estimated import EstimatedSizes
-from engine.memory.plan import Plan, Wish, make_plan
-from engine.planner import plan_for
+from engine.costs.calibrated import timings_with
+from engine.loading.first_look import meanwhile
+from engine.loading.libraries import PACKAGES, OtherLibrary, backend
+from engine.loading.library_choice import choose, ones_and_eights, wish_for
+from engine.loading.memory_budget import budget
+from engine.loading.memory_estimated import EstimatedSizes
+from engine.loading.memory_plan import Plan, Wish, make_plan
+from engine.loading.planner import plan_for
+from engine.machine import default_threads, memory
 from engine.protocol import BackendName, BackendWish, KVModeName
+from engine.runtime.kv_mode import EXACT, KVMode, mode_of
 from engine.serve import claim_stdout
 from models.failures import Failure
 from models.header import Header

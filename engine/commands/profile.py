@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 
-from engine.backend import backend
-from engine.measured.profile import Profile, machine_profile
-from engine.notes import notes_to_stderr
+from engine.commands.notes import notes_to_stderr
+from engine.costs.profile import Profile, machine_profile
+from engine.loading.libraries import backend
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -13,9 +13,9 @@ from typing import get_args
 
 import msgspec
 
-from engine.choice import choose
-from engine.measured.machine import default_threads
-from engine.notes import notes_to_stderr
+from engine.commands.notes import notes_to_stderr
+from engine.loading.library_choice import choose
+from engine.machine import default_threads
 from engine.protocol import KVModeName
 from engine.stop import StopFlag, Stopped
 from models.default import default_model
@@ -60,10 +60,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def rank(path: Path, options: argparse.Namespace, stop: StopFlag) -> int:
-    from engine.graph.calibration_text import tokens_of
-    from engine.graph.model import GraphModel
-    from engine.graph.rank import Ranker
-    from engine.graph.ranking import Ranking, keep
+    from engine.runtime.graph.calibration_text import tokens_of
+    from engine.runtime.graph.model import GraphModel
+    from engine.runtime.graph.rank import Ranker
+    from engine.runtime.graph.ranking import Ranking, keep
 
     with closing(GraphModel(path, lambda _fraction: not stop.is_set())) as model:
         gives_way = options.threads is None

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from engine.kv.saved import SHORTEST, Guard, SavedChats, worth_saving
 from engine.kv.session import Session
-from engine.tokens import common_prefix
+from engine.tokenization.tokens import common_prefix
 from models.failures import Failure
 
 log = logging.getLogger("engine.memory")

@@ -20,7 +20,7 @@ import msgspec
 
 from engine.folders import writer_lives
 from engine.kv.sealed import is_whole, seal
-from engine.target import Target
+from engine.runtime.interface import Target
 from models.failures import Failure
 from models.files import make_private_folder, sync_folder, write_atomically
 

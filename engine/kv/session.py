@@ -6,10 +6,10 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from engine.kv.ladder import ANSWER_ROOM, size_class
-from engine.target import Target
-from engine.tokens import common_prefix
-from engine.tree import Tree
+from engine.runtime.interface import Target
+from engine.runtime.ladder import ANSWER_ROOM, size_class
+from engine.runtime.tree import Tree
+from engine.tokenization.tokens import common_prefix
 from models.failures import Failure
 
 log = logging.getLogger("engine.kv.session")

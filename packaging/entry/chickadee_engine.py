@@ -2,7 +2,7 @@
 
 import sys
 
-from engine.words.jinja import RENDER, serve
+from engine.tokenization.jinja import RENDER, serve
 
 if sys.argv[1:2] == [RENDER]:  # how it starts the process that renders templates, which loads nothing else
     sys.exit(serve(float(sys.argv[2])))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import gguf
 import numpy as np
 
-from tests.engine.graph.tiny import Shape, tensors_of
+from tests.engine.runtime.graph.tiny import Shape, tensors_of
 
 Kind = gguf.GGUFValueType
 U8, I8, U32, I32, U64 = Kind.UINT8, Kind.INT8, Kind.UINT32, Kind.INT32, Kind.UINT64

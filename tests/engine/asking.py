@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from engine.backend import held
 from engine.engine import Engine
-from engine.ik import needs
+from engine.loading.libraries import held
 from engine.protocol import BackendName, Finished, Generate, Message, Sampling, Text
+from engine.runtime.ik import needs
 from engine.stop import Stopped
-from engine.tokens import common_prefix
+from engine.tokenization.tokens import common_prefix
 
 needs_ik = pytest.mark.skipif(
     needs.library_file() is None or bool(needs.missing_features()), reason="ik_llama.cpp cannot run on this computer"

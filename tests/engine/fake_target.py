@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.protocol import HeadGroup, Sampling
+from engine.runtime.tree import NOTHING, Tree
 from engine.stop import StopFlag, Stopped
-from engine.tree import NOTHING, Tree
 from models.failures import Failure
 
 END = 256  # tokens 0 to 255 are bytes

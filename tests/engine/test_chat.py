@@ -12,11 +12,11 @@ import time
 
 import pytest
 
-from engine import calibration
 from engine.__main__ import main
-from engine.chat import Conversation
+from engine.commands.chat_loop import Conversation
+from engine.commands.terminal import Output
+from engine.costs import calibration
 from engine.protocol import Generate
-from engine.terminal import Output
 
 REPORT = {
     "text": str,

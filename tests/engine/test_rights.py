@@ -148,11 +148,12 @@ def test_the_engine_still_does_all_that_it_has_to():
     a command of its own."""
     work = """
 from common.confinement import limits
-from engine.apart import run_apart
-from engine.crash_mark import CrashMark, CrashWatch, folder
+from engine.run_subprocess import run_apart
+from engine.loading.crash_mark import CrashMark, CrashWatch, folder
 from engine.engine import Engine
 from engine.folders import cache_folder
-from engine.measured import machine, speeds
+from engine import machine
+from engine.costs import speeds
 from engine.protocol import Generate, Load, Message, Sampling
 from engine.stop import Stopped
 from models.default import default_model

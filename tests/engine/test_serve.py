@@ -50,7 +50,7 @@ from models.default import default_model
 from models.paths import path_text
 from models.places import own_folder
 from tests.engine.asking import needs_ik
-from tests.engine.words.hostile import ENDLESS, default_model_with
+from tests.engine.tokenization.hostile import ENDLESS, default_model_with
 
 
 class Pipe:

@@ -236,16 +236,17 @@ def _make_engine_files(folder: Path) -> str:
     """Fill the cache folder with everything that an engine keeps about a model, valid on this machine."""
     import numpy as np
 
-    from engine import calibrated, exits
-    from engine.costs import Timings
-    from engine.draft.kept import keep_chances
-    from engine.draft.phrase_file import keep_phrases
-    from engine.draft.phrase_table import Entries, PhraseTable
+    from engine.costs import calibrated
+    from engine.costs.cost_model import Timings
+    from engine.costs.profile import machine_profile
     from engine.engine import Engine
     from engine.folders import cache_folder
     from engine.kv.saved import SavedChats
-    from engine.measured.profile import machine_profile
     from engine.protocol import Load
+    from engine.speculative import exits
+    from engine.speculative.kept import keep_chances
+    from engine.speculative.ngram_file import keep_phrases
+    from engine.speculative.ngram_table import Entries, PhraseTable
 
     machine_profile()
     engine = Engine()

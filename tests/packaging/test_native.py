@@ -124,7 +124,7 @@ def test_source_and_wheels_are_the_same_version():
 
 @pytest.mark.skipif(find_spec("ik_llama_cpp") is None, reason="no wheel of ik_llama.cpp for this computer")
 def test_calibrations_know_the_file_that_is_installed():
-    program = "from engine.ik.library import build, own_products; print(build(), bool(own_products))"
+    program = "from engine.runtime.ik.library import build, own_products; print(build(), bool(own_products))"
     command = [sys.executable, "-c", program]
     text = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
     files = distribution("ik-llama-cpp-python").files or []

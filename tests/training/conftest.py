@@ -5,7 +5,7 @@ from __future__ import annotations
 import gguf
 import pytest
 
-from tests.engine.graph.tiny import write_tiny
+from tests.engine.runtime.graph.tiny import write_tiny
 
 
 @pytest.fixture

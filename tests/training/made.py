@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.graph.dimensions import dimensions_of
+from engine.runtime.graph.dimensions import dimensions_of
 from models.header import read_header
 from training.data import Example
 from training.loop import Training

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from engine.chat_lines import read_chats
+from engine.tokenization.chat_lines import read_chats
 from models.default import default_model
 from training import answers
 from training.answers import AGAIN, circles, write_answers

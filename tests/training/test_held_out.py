@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.chat_lines import Chat
-from engine.graph.best_exit import questions as asked_in_calibration
 from engine.protocol import Message
+from engine.speculative.best_exit import questions as asked_in_calibration
+from engine.tokenization.chat_lines import Chat
 from training.data import questions
 from training.held_out import split
 

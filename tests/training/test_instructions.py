@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from engine.chat_lines import read_chats
+from engine.tokenization.chat_lines import read_chats
 from training import instructions
 
 SOME = [

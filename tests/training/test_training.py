@@ -14,21 +14,21 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: training is optional")
 
-from engine.capi.context import ContextOptions  # noqa: E402
-from engine.chat_lines import Chat, read_chats  # noqa: E402
-from engine.exits import trained  # noqa: E402
-from engine.graph.model import GraphModel  # noqa: E402
-from engine.graph.target import GraphTarget  # noqa: E402
-from engine.llama.model import Model  # noqa: E402
-from engine.llama.quantise import quantise  # noqa: E402
 from engine.protocol import Message  # noqa: E402
+from engine.runtime.capi.context import ContextOptions  # noqa: E402
+from engine.runtime.graph.model import GraphModel  # noqa: E402
+from engine.runtime.graph.target import GraphTarget  # noqa: E402
+from engine.runtime.llama.model import Model  # noqa: E402
+from engine.runtime.llama.quantise import quantise  # noqa: E402
+from engine.speculative.exits import trained  # noqa: E402
 from engine.stop import StopFlag  # noqa: E402
-from engine.words.template import ChatTemplate  # noqa: E402
+from engine.tokenization.chat_lines import Chat, read_chats  # noqa: E402
+from engine.tokenization.template import ChatTemplate  # noqa: E402
 from models.default import default_model  # noqa: E402
 from models.failures import Failure  # noqa: E402
 from models.header import read_header  # noqa: E402
-from tests.engine.graph.test_models import QKV  # noqa: E402
-from tests.engine.graph.tiny import VOCABULARY, write_tiny  # noqa: E402
+from tests.engine.runtime.graph.test_models import QKV  # noqa: E402
+from tests.engine.runtime.graph.tiny import VOCABULARY, write_tiny  # noqa: E402
 from tests.training.made import EXAMPLES, OPTIONS, decoder, of  # noqa: E402
 from training import midlayer  # noqa: E402
 from training.batches import batch_of  # noqa: E402

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.decode import decode
-from engine.kv.ladder import SMALLEST, STEP, size_class
+from engine.generation.decode import decode
 from engine.kv.policy import Always, PartialFixed
 from engine.kv.session import Session
 from engine.protocol import Sampling
+from engine.runtime.ladder import SMALLEST, STEP, size_class
 from models.failures import Failure
 from tests.engine.fake_target import FakeTarget
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.decode import decode
+from engine.generation.decode import decode
 from engine.kv.policy import Always, Decision, Measured, PartialFixed, Published
 from engine.kv.session import Session
 from engine.protocol import Sampling

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from engine.kv.session import Session
 from engine.stop import Stopped
-from engine.tokens import common_prefix
+from engine.tokenization.tokens import common_prefix
 from tests.engine.fake_target import FakeTarget
 
 prompts = st.lists(st.lists(st.integers(97, 99), min_size=1, max_size=40), min_size=1, max_size=6)

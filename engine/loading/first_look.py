@@ -1,0 +1,203 @@
+"""The first look at a model file is taken by a process of its own: a library that the file brings down, or that takes
+all memory for it, does so there, and the user reads a sentence. Loads no library.
+
+What was looked at once is remembered, per file and version of the library, and not looked at again. Nor is the model
+that comes with Chickadee, which is trusted as its code is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from pathlib import Path
+from typing import IO, TypeVar
+
+import msgspec
+import psutil
+
+from engine.folders import cache_folder
+from engine.loading.libraries import BESIDE, PACKAGES, SHOWN
+from engine.machine import library_version, memory
+from engine.protocol import BackendName
+from engine.run_subprocess import start_apart, until_it_ends
+from engine.stop import Stopped
+from models.default import default_model
+from models.failures import Failure
+from models.files import make_private_folder
+from models.header import read_header
+from models.identity import file_identity
+from models.split import part_names
+
+log = logging.getLogger("engine.first_look")
+
+T = TypeVar("T")
+
+VERSION = 1  # of what is looked at
+MOST_SECONDS = 30.0  # of a processor; a usual file takes one
+MOST_WAITING = 300.0  # seconds on a clock; a busy computer takes long for one
+MOST_BYTES = 1 << 30  # resident, besides the file's own; a usual file takes 0.2 GB
+SAID = 4000  # bytes: the end of what it said last
+MOST_KEPT = 2000  # marks; the oldest go first
+KILLED = int(getattr(signal, "SIGKILL", 9))
+REFUSED = 2  # exit code: a Refusal was printed
+
+_passed: set[Path] = set()  # marks, also those that could not be written
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """The Failure that the process came upon, as it prints it."""
+
+    code: str
+    sentence: str
+    detail: str
+
+
+def first_look(path: Path, backend: BackendName) -> Iterator[None]:
+    """Look at the file with the library of `backend`, unless that was done before; yields again and again meanwhile.
+
+    The process has started at the first yield, and is killed when the iterator is closed. Raises Failure for a file
+    that is no model, or brings the library down."""
+    mark = mark_of(path, backend)
+    if mark is None or mark in _passed or mark.exists():
+        return
+    with tempfile.TemporaryFile() as said:
+        arguments = ("look", "--backend", BESIDE.get(backend, backend), "--", str(path.absolute()))
+        try:
+            process = start_apart(*arguments, stdout=subprocess.PIPE, stderr=said, own_group=True)
+        except OSError as error:
+            sentence = f"{path.name} was not loaded: the system has no room for another process."
+            raise Failure("out_of_memory", sentence, str(error)) from error
+        with process:
+            code = yield from _watched(process, path, backend)
+            assert process.stdout
+            if code:
+                raise _failure(path, backend, code, process.stdout.read(), _last_words(said))
+    _remember(mark)
+
+
+def looked_at(files: Iterable[Path | None], backend: BackendName) -> None:
+    """Returns when the files were looked at. Raises Failure as `first_look` does."""
+    for _ in _first_looks(files, backend):
+        pass
+
+
+def meanwhile(
+    work: Callable[[], T], files: Iterable[Path | None], backend: BackendName, stop: Callable[[], bool] = lambda: False
+) -> T:
+    """What `work` returns, which is done beside the first look at the files: to import a library takes as long.
+
+    Raises what it raises, Failure as `first_look` does, and Stopped once `stop` says so."""
+    with contextlib.closing(_first_looks(files, backend)) as looks:
+        next(looks, None)
+        done = work()
+        for _ in looks:
+            if stop():
+                raise Stopped
+        return done
+
+
+def _first_looks(files: Iterable[Path | None], backend: BackendName) -> Generator[None, None, None]:
+    for file in files:
+        if file is not None:
+            yield from first_look(file, backend)
+
+
+def _watched(process: subprocess.Popen[bytes], path: Path, backend: BackendName) -> Generator[None, None, int]:
+    """Until it ends, with its exit code as the value. Raises Failure where it takes too much."""
+    until = time.monotonic() + MOST_WAITING
+    most = min(MOST_BYTES + path.stat().st_size, memory().total)
+    with contextlib.closing(until_it_ends(process)) as ends:
+        for code in ends:
+            if code is not None:
+                return code
+            seconds, resident = _taken(process.pid)
+            if seconds > MOST_SECONDS or time.monotonic() > until:
+                sentence = f"{path.name} cannot be used: {_library(backend)} does not get to the end of its header."
+                raise Failure("bad_model", sentence, f"{seconds} s of a processor")
+            if resident > most:
+                sentence = f"{path.name} cannot be used: its header alone would fill the memory of this computer."
+                raise Failure("bad_model", sentence, f"more than {most} bytes with {_library(backend)}")
+            yield
+    raise AssertionError("it neither ended nor went on")
+
+
+def _taken(pid: int) -> tuple[float, int]:
+    """Seconds of processors, and resident bytes; nothing of a process that has just ended."""
+    try:
+        process = psutil.Process(pid)
+        times = process.cpu_times()
+        return times.user + times.system, int(process.memory_info().rss)
+    except psutil.Error:
+        return 0.0, 0
+
+
+def _failure(path: Path, backend: BackendName, code: int, printed: bytes, said: str) -> Failure:
+    """Why the process ended with `code`: it says so, or was brought down."""
+    if code == REFUSED:
+        with contextlib.suppress(msgspec.MsgspecError):
+            refusal = msgspec.json.decode(printed, type=Refusal)
+            return Failure(refusal.code, refusal.sentence, refusal.detail)
+    log.warning("the first look at %s ended with code %d: %s", path, code, said)
+    if code == -KILLED:
+        sentence = f"The system ended the process that looked at {path.name}, most likely because memory ran out."
+        return Failure("out_of_memory", sentence, said)
+    sentence = (
+        f"{path.name} makes {_library(backend)} crash: it is damaged or made for another version. Choose another."
+    )
+    return Failure("bad_model", sentence, f"code {code}: {said}")
+
+
+def _library(backend: BackendName) -> str:
+    return SHOWN[BESIDE.get(backend, backend)]
+
+
+def _last_words(said: IO[bytes]) -> str:
+    """The end of what the process wrote to `said`: a library's assertion that failed."""
+    said.seek(max(0, said.seek(0, os.SEEK_END) - SAID))
+    return said.read().decode(errors="replace")
+
+
+# --- what is remembered ---
+
+
+def mark_of(path: Path, backend: BackendName) -> Path | None:
+    """The empty file that stands for a look at these very bytes; None where none is needed. Raises Failure."""
+    if _is_built_in(path):
+        return None
+    package = PACKAGES[BESIDE.get(backend, backend)]
+    headers = [read_header(path)]  # first: a name that no file can have ends here
+    others = (path.with_name(name) for name in part_names(path.name) if name != path.name)
+    headers += [read_header(part) for part in others if part.exists()]
+    identities = [file_identity(header.path, header.data_offset) for header in headers]
+    words = " ".join((str(VERSION), package, library_version(package), *identities))
+    return folder() / hashlib.sha256(words.encode()).hexdigest()[:32]
+
+
+def folder() -> Path:
+    return cache_folder() / "looked-at"
+
+
+def _is_built_in(path: Path) -> bool:
+    with contextlib.suppress(Failure, OSError, ValueError):  # no such model installed, no such file, no such name
+        return path.samefile(default_model())
+    return False
+
+
+def _remember(mark: Path) -> None:
+    """Where nothing can be written, this process remembers."""
+    _passed.add(mark)
+    try:
+        make_private_folder(mark.parent)
+        os.close(os.open(mark, os.O_CREAT | os.O_WRONLY, 0o600))
+        marks = sorted(mark.parent.iterdir(), key=lambda kept: kept.stat().st_mtime)
+        for old in marks[:-MOST_KEPT]:
+            old.unlink(missing_ok=True)
+    except OSError as error:
+        log.warning("Models will be looked at again: %s cannot be written (%s).", mark.parent, error.strerror)

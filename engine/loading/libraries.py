@@ -1,0 +1,88 @@
+"""The libraries that can compute a model, each imported only when it is chosen: a process must load no second one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from engine.protocol import BackendName
+from engine.runtime.capi.model import CModel
+from engine.runtime.interface import Target
+from engine.runtime.kv_mode import KVMode
+from engine.runtime.sizes import DrySizes
+from models.failures import Failure
+
+NAMES: tuple[BackendName, ...] = ("llama", "ik", "graph")
+SHOWN: dict[BackendName, str] = {"llama": "llama.cpp", "ik": "ik_llama.cpp", "graph": "our own graph"}
+PACKAGES: dict[BackendName, str] = {"llama": "llama-cpp-python", "ik": "ik-llama-cpp-python"}
+BESIDE: dict[BackendName, BackendName] = {"graph": "llama"}  # computes with functions of the same loaded library
+IMPORTED: dict[str, BackendName] = {"llama_cpp": "llama", "ik_llama_cpp": "ik"}  # both define the same C symbols
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """`load(path, progress, repack=…, mmap=…)` makes a model, `target(model, options, stop, folder)` its target, and
+    `dry(path, flash_attention)` tells a file's sizes without room for it.
+
+    `lossy_note(model, mode)`: what the user should know of a lossy way to keep keys and values, as a sentence.
+    `build` tells apart what was timed or saved with one library from what another one would do; `kernels`: which of
+    its variants for kinds of processors computes."""
+
+    name: BackendName
+    load: Callable[..., CModel]
+    target: Callable[..., Target]
+    dry: Callable[..., DrySizes]
+    build: str
+    kernels: str
+    lossy_note: Callable[[CModel, KVMode], str] = lambda _model, _mode: ""
+
+
+class OtherLibrary(Exception):
+    """This process holds another library than `wanted`: a new process must do it."""
+
+    def __init__(self, wanted: BackendName) -> None:
+        super().__init__(f"this process holds another library than {SHOWN[wanted]}")
+        self.wanted = wanted
+
+
+def held() -> BackendName | None:
+    """The library that this process has imported."""
+    return next((name for module, name in IMPORTED.items() if module in sys.modules), None)
+
+
+def takes_new_process(name: BackendName) -> bool:
+    """Does this process hold another library than the one that `name` computes with?"""
+    return held() not in (None, BESIDE.get(name, name))
+
+
+def backend(name: BackendName) -> Backend:
+    """Loads the library. Raises OtherLibrary, and Failure where it is not installed."""
+    if takes_new_process(name):
+        raise OtherLibrary(name)
+    if name == "llama":
+        from engine.runtime.llama.dry import DryModel
+        from engine.runtime.llama.library import build, kernels
+        from engine.runtime.llama.model import Model
+        from engine.runtime.llama.target import LlamaTarget
+
+        return Backend(name, Model, LlamaTarget, DryModel, build(), kernels)
+    if name == "graph":
+        from engine.runtime.graph.dry import DryGraph
+        from engine.runtime.graph.dry import build as graph_build
+        from engine.runtime.graph.model import GraphModel
+        from engine.runtime.graph.modes import lossy_note
+        from engine.runtime.graph.target import GraphTarget
+        from engine.runtime.llama.library import kernels
+
+        return Backend(name, GraphModel, GraphTarget, DryGraph, graph_build(), kernels, lossy_note)
+    if find_spec("ik_llama_cpp") is None:
+        raise Failure("no_backend", "ik_llama.cpp is not installed: there is no wheel of it for this computer.")
+    from engine.runtime.ik.dry import IkDryModel
+    from engine.runtime.ik.library import build as ik_build
+    from engine.runtime.ik.library import kernels as ik_kernels
+    from engine.runtime.ik.model import IkModel
+    from engine.runtime.ik.target import IkTarget
+
+    return Backend(name, IkModel, IkTarget, IkDryModel, ik_build(), ik_kernels)

@@ -1,0 +1,99 @@
+"""Which library computes a model: what was asked for, or what is known to be faster. Loads none of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.costs.calibrated import timings_with
+from engine.costs.cost_model import Timings
+from engine.loading.crash_mark import CrashMark
+from engine.loading.libraries import PACKAGES
+from engine.machine import library_version
+from engine.protocol import BackendName, BackendWish
+from engine.runtime.graph import needs as graph_needs
+from engine.runtime.ik import needs
+from engine.runtime.kv_mode import EXACT, KVMode
+from models.failures import Failure
+from models.header import Header
+from models.identity import file_identity
+from models.shapes import KVType
+
+FASTER = 1.05  # so much faster ik_llama.cpp must be: less is within what two calibrations differ by
+NO_SLOWER = 0.9  # of each thing alone: calibrations of the same differ by as much on a busy machine
+
+CRASHED = "ik_llama.cpp crashed with this model, so llama.cpp computes it."
+NOT_TIMED = "llama.cpp computes until both libraries were timed with this model, which happens in idle time."
+SLOWER = "llama.cpp computes this model: ik_llama.cpp is not faster here."
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """`note`: why it is not what was asked for, or ik_llama.cpp, as a sentence. `rival`: the other one, where its speed
+    would matter. `mark`: what a crash sets."""
+
+    name: BackendName
+    note: str = ""
+    rival: BackendName | None = None
+    mark: CrashMark | None = None
+
+
+def choose(wish: BackendWish | None, header: Header, threads: int, kv_type: KVType) -> Choice:
+    """ik_llama.cpp where it is asked for and possible, or, with auto and None, known to be faster; our own graph only
+    where it is asked for and possible; else llama.cpp.
+
+    A mark that it crashed with this model counts with auto only: who asks for it by name has it tried again."""
+    if wish == "llama":
+        return Choice("llama")
+    if wish == "graph":
+        refusal = graph_needs.refusal(header)
+        return Choice("llama", refusal) if refusal else Choice("graph")
+    refusal = needs.refusal(header)
+    if refusal:
+        return Choice("llama", refusal)
+    mark = crash_mark(header)
+    if wish == "ik":
+        return Choice("ik", mark=mark)
+    if mark.is_set:
+        return Choice("llama", CRASHED)
+    identity = mark.model
+    llama, ik = (timings_with(PACKAGES[name], identity, threads, kv_type) for name in ("llama", "ik"))
+    if llama is None or ik is None:
+        return Choice("llama", NOT_TIMED, rival="ik")
+    return Choice("ik", rival="llama", mark=mark) if is_faster(ik, llama) else Choice("llama", SLOWER, rival="ik")
+
+
+def wish_for(wish: BackendWish | None, mode: KVMode) -> BackendWish | None:
+    """Lossy keys and values need our own graph. Raises Failure where another library is asked for by name."""
+    if mode == EXACT:
+        return wish
+    if wish not in (None, "auto", "graph"):
+        sentence = f"Only Chickadee's own graph can keep keys and values by --kv {mode.name}, not {wish}."
+        raise Failure("bad_option", sentence)
+    return "graph"
+
+
+def is_faster(ik: Timings, llama: Timings) -> bool:
+    """Is `ik` faster where it counts: passes of one token, as plain decoding runs, of eight, as drafts do, and prompts?
+
+    The geometric mean of these speed-ups must reach FASTER, and neither plain decoding nor reading prompts be slower
+    beyond what two calibrations differ by: drafting depends on the text, the other two never end."""
+    one, eight = (llama_s / ik_s for llama_s, ik_s in zip(ones_and_eights(llama), ones_and_eights(ik), strict=True))
+    prompt = prompt_speed(ik) / prompt_speed(llama)
+    return min(one, prompt) >= NO_SLOWER and (one * eight * prompt) ** (1 / 3) >= FASTER
+
+
+def ones_and_eights(timings: Timings) -> tuple[float, float]:
+    """Seconds of a pass of one token and of eight, at the lower depth."""
+    seconds = timings.pass_seconds[min(timings.pass_seconds)]
+    return seconds[1], seconds[8]
+
+
+def prompt_speed(timings: Timings) -> float:
+    """Tokens per second of a pass as prompts are read in."""
+    return timings.large_tokens / timings.large_seconds
+
+
+def crash_mark(header: Header) -> CrashMark:
+    """Of ik_llama.cpp, as it is installed, and a model."""
+    version = library_version(PACKAGES["ik"])
+    return CrashMark(f"{PACKAGES['ik']} {version}", file_identity(header.path, header.data_offset))

@@ -1,1 +1,0 @@
-"""The memory plan: how to load a model so that it fits, from sizes alone."""

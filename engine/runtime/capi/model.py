@@ -1,0 +1,132 @@
+"""A model file loaded through the C API: weights and vocabulary, no KV cache. Owns and frees the llama_model."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from engine.runtime.capi.log import LibraryLog
+from engine.runtime.capi.vocabulary import CVocabulary
+from engine.stop import Stopped
+from models.failures import Failure
+from models.header import Header, read_header
+from models.paths import shown
+from models.split import other_parts
+from models.validation import validate
+
+# What a causal language model does not have: see docs/gguf.md, `[arch].attention.causal` and `[arch].pooling_type`.
+NO_POOLING = 0
+MOST_CTX = 1 << 24  # tokens; the longest that models are trained for is 10 million
+
+
+class CModel:
+    """Loads `path` with the library's `params`; `name` is how users know the library.
+
+    `progress` gets the loaded fraction and returns False to stop the loading (raises Stopped)."""
+
+    def __init__(
+        self, lib: Any, log: LibraryLog, name: str, path: Path, params: Any, progress: Callable[[float], bool]
+    ) -> None:
+        self.lib = lib
+        self.path = Path(path)
+        self.header = read_header(self.path)
+        self.parts = [self.header, *other_parts(self.header)]
+        self.adapt(params)
+        refuse_other_kinds(self.header)
+        validate(self.header)
+        stopped = False
+
+        @lib.llama_progress_callback  # type: ignore[untyped-decorator]
+        def on_progress(fraction: float, _user_data: Any) -> bool:
+            nonlocal stopped
+            stopped = not progress(fraction)
+            return not stopped
+
+        params.progress_callback = on_progress
+        with log.errors() as errors:
+            self.pointer = lib.llama_model_load_from_file(os.fsencode(self.path), params)
+        if stopped:
+            self.close()
+            raise Stopped
+        if not self.pointer:
+            raise load_failure(self.path, errors, name)
+        self.vocabulary = CVocabulary(lib, lib.llama_model_get_vocab(self.pointer))
+        if lib.llama_model_has_encoder(self.pointer) or not lib.llama_model_has_decoder(self.pointer):
+            self.close()
+            raise Failure("not_a_chat_model", f"{self.path.name} is not a chat model: it translates text to text only.")
+
+    def adapt(self, params: Any) -> None:
+        """Change `params` where the file, whose `parts` are known, cannot be loaded with them."""
+
+    @property
+    def n_ctx_train(self) -> int:
+        """Tokens; of what a file claims beyond MOST_CTX nothing is believed, for a plan tries such a context."""
+        return min(MOST_CTX, int(self.lib.llama_model_n_ctx_train(self.pointer)))
+
+    @property
+    def n_params(self) -> int:
+        return int(self.lib.llama_model_n_params(self.pointer))
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all tensors together."""
+        return int(self.lib.llama_model_size(self.pointer))
+
+    @property
+    def can_drop(self) -> bool:
+        """Can single tokens be taken out of its memory? Recurrent layers keep one state for all tokens."""
+        return not (self.lib.llama_model_is_recurrent(self.pointer) or self.lib.llama_model_is_hybrid(self.pointer))
+
+    @property
+    def template(self) -> str:
+        """The model's own Jinja chat template, empty if it has none."""
+        raw = self.lib.llama_model_chat_template(self.pointer, None)
+        return raw.decode(errors="replace") if raw else ""
+
+    def close(self) -> None:
+        """Contexts made from this model must be closed before."""
+        if self.pointer:
+            self.lib.llama_model_free(self.pointer)
+            self.pointer = None
+
+
+def refuse_other_kinds(header: Header) -> None:
+    """Raises Failure for GGUF files that hold something else than a language model."""
+    name, metadata = shown(header.path), header.metadata
+    if metadata.get("general.type") == "adapter":
+        raise Failure(
+            "not_a_chat_model",
+            f"{name} is an adapter (LoRA), an addition to a model. Choose the model itself.",
+        )
+    if metadata.get("general.type") == "mmproj" or header.architecture == "clip":
+        raise Failure("not_a_chat_model", f"{name} is the image part of a model. Choose the model itself.")
+    arch = header.architecture
+    pooling = metadata.get(f"{arch}.pooling_type", NO_POOLING)
+    if metadata.get(f"{arch}.attention.causal") is False or pooling != NO_POOLING:
+        sentence = f"{name} is an embedding model: it compares texts and cannot answer. Choose a chat model."
+        raise Failure("not_a_chat_model", sentence)
+
+
+def load_failure(path: Path, errors: deque[str], name: str) -> Failure:
+    """The library says why in its log only; the known reasons become a sentence of ours."""
+    detail = "\n".join(errors)
+    if "unknown model architecture" in detail:
+        arch = detail.split("unknown model architecture: '", 1)[-1].split("'", 1)[0]
+        sentence = f"{path.name} has the architecture “{arch}”, which this version of {name} does not know yet."
+        return Failure("unknown_architecture", sentence, detail)
+    if "not within the file bounds" in detail or "corrupted or incomplete" in detail:
+        return Failure(
+            "bad_model",
+            f"{path.name} is incomplete: part of the model is missing. Download it again.",
+            detail,
+        )
+    if "unable to allocate" in detail or "failed to allocate" in detail:
+        return Failure(
+            "out_of_memory",
+            f"There is not enough free memory to load {path.name}. Try a smaller model.",
+            detail,
+        )
+    return Failure("bad_model", f"{path.name} could not be loaded: {name} does not accept the file.", detail)

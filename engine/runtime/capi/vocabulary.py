@@ -1,0 +1,130 @@
+"""The vocabulary of a loaded llama_model: text to token ids and back."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Iterator
+from functools import cached_property, lru_cache
+from itertools import chain
+from typing import Any
+
+from engine.tokenization.reasoning import SHOWN
+from models.failures import Failure
+
+NO_TOKEN = "The model's vocabulary is damaged: it has no token for some of the characters. Download the model again."
+
+PIECE = 32_768  # characters that are tokenized at once: 20 to 50 ms
+NEAR = 2_048  # characters before the end of a piece, among which a place to cut is looked for first
+# Where every tokenizer begins anew: it makes words of letters, with the blank before them and nothing behind.
+LETTER = r"[^\W\d_]"
+CUTS = re.compile(f"(?<={LETTER})(?=[ ，。、]{LETTER})|(?<=\\S\n)(?={LETTER})")
+BLANKS = re.compile(f"(?<={LETTER})(?= {LETTER})")
+
+
+class CVocabulary:
+    """Implements `engine.runtime.interface.Vocabulary`; valid as long as its model is loaded."""
+
+    def __init__(self, lib: Any, pointer: Any) -> None:
+        self.lib = lib
+        self.pointer = pointer
+        self.n_tokens: int = self.lib.llama_vocab_n_tokens(pointer)
+        self.adds_bos: bool = self.lib.llama_vocab_get_add_bos(pointer)
+        self._pieces = lru_cache(maxsize=65_536)(self._piece)
+        self._controls = lru_cache(maxsize=65_536)(self._is_control)
+
+    def tokenize(self, text: str, special: bool, add_bos: bool = False) -> list[int]:
+        """Raises Failure where the vocabulary has no token for a part of the text, not even an unknown one."""
+        return list(chain.from_iterable(self.tokenized(text, special, add_bos)))
+
+    def tokenized(self, text: str, special: bool, add_bos: bool = False) -> Iterator[list[int]]:
+        """What `tokenize` gives, piece by piece, so that whoever reads a book can be stopped."""
+        for piece in self._cut(text):
+            yield self._tokenize(piece, special, add_bos)
+            add_bos = False
+
+    def _cut(self, text: str) -> Iterator[str]:
+        """The text in pieces whose tokens are together those of the text.
+
+        They begin with a blank before a word (or a mark or a new line, where a word ends or begins too), which no token
+        reaches across. A vocabulary that puts a blank before every text does so before each piece: it is left out then.
+        """
+        begun = 0
+        while len(text) - begun > PIECE:
+            near = begun + PIECE - NEAR
+            cut = max((found.start() for found in self._cuts.finditer(text, near, near + NEAR)), default=0)
+            if not cut:
+                later = self._cuts.search(text, near)
+                if later is None:
+                    break
+                cut = later.start()
+            yield text[begun:cut]
+            begun = cut + self._puts_blank
+        yield text[begun:]
+
+    @cached_property
+    def _puts_blank(self) -> bool:
+        tokens = self._tokenize("a", False, False)
+        return bool(tokens) and self._render(tokens[0], special=False).startswith(b" ")
+
+    @property
+    def _cuts(self) -> re.Pattern[str]:
+        return BLANKS if self._puts_blank else CUTS
+
+    def _tokenize(self, text: str, special: bool, add_bos: bool) -> list[int]:
+        raw = text.encode("utf-8", errors="replace")
+        size = len(raw) + 8
+        while True:
+            tokens = (self.lib.llama_token * size)()
+            count = self.lib.llama_tokenize(self.pointer, raw, len(raw), tokens, size, add_bos, special)
+            if count >= 0:
+                found = list(tokens[:count])
+                if min(found, default=0) < 0:
+                    raise Failure("bad_model", NO_TOKEN)
+                return found
+            size = -count
+
+    def counted(self, text: str) -> Iterator[int]:
+        """How many tokens `tokenized` makes of plain text, piece by piece, without making them."""
+        for piece in self._cut(text):
+            raw = piece.encode("utf-8", errors="replace")
+            yield abs(int(self.lib.llama_tokenize(self.pointer, raw, len(raw), None, 0, False, False)))
+
+    def piece(self, token: int) -> bytes:
+        return self._pieces(token)
+
+    def _piece(self, token: int) -> bytes:
+        piece = self._render(token, special=False)
+        if not piece and self.is_control(token) and not self.is_end(token) and self.text(token) in SHOWN:
+            return self.text(token).encode()
+        return piece
+
+    def text(self, token: int) -> str:
+        """The token as text, control tokens too; empty for a token the vocabulary lacks (-1)."""
+        return self._render(token, special=True).decode(errors="replace") if token >= 0 else ""
+
+    def _render(self, token: int, special: bool) -> bytes:
+        size = 64
+        while True:
+            buffer = ctypes.create_string_buffer(size)
+            count = self.lib.llama_token_to_piece(self.pointer, token, buffer, size, 0, special)
+            if count >= 0:
+                return buffer.raw[:count]
+            size = -count
+
+    def is_end(self, token: int) -> bool:
+        return bool(self.lib.llama_vocab_is_eog(self.pointer, token))
+
+    def is_control(self, token: int) -> bool:
+        return self._controls(token)
+
+    def _is_control(self, token: int) -> bool:
+        return bool(self.lib.llama_vocab_is_control(self.pointer, token))
+
+    @property
+    def bos_text(self) -> str:
+        return self.text(self.lib.llama_vocab_bos(self.pointer))
+
+    @property
+    def eos_text(self) -> str:
+        return self.text(self.lib.llama_vocab_eos(self.pointer))

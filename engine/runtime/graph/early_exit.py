@@ -1,0 +1,99 @@
+"""Passes through a model's lower layers alone, and through the others for tokens that went through those before."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.runtime.graph.dimensions import Dimensions
+from engine.runtime.graph.forward import Forward
+from engine.runtime.graph.ggml import F32, Graph, rows_of
+from engine.runtime.graph.layout import Layout
+from engine.runtime.graph.model import GraphModel
+from engine.runtime.graph.passes import Pass
+from engine.tokenization.tokens import common_prefix
+
+
+@dataclass(frozen=True, slots=True)
+class Lower:
+    """Makes passes through the first `layers`, then, if `logits` are wanted, the output head."""
+
+    layers: int
+    logits: bool
+
+    def __call__(self, model: GraphModel, kv: Layout, n: int, rows: int, bucket: Hashable) -> LowerPass:
+        return LowerPass(self, model, kv, n, rows, bucket)
+
+
+class LowerPass(Pass):
+    """`states` [n, embedding]: hidden states behind its last layer."""
+
+    def __init__(self, make: Lower, model: GraphModel, kv: Layout, n: int, rows: int, bucket: Hashable) -> None:
+        self._made_by = make
+        super().__init__(model, kv, n, rows, bucket)
+
+    def _compute(self, forward: Forward, start: Any, rows: Any) -> Any:
+        x = forward.through(forward.embed(start), 0, self._made_by.layers)
+        self._behind = forward.g.output(x)
+        return forward.logits(forward.g.get_rows(x, rows)) if self._made_by.logits else x
+
+    def bind(self) -> None:
+        super().bind()
+        self.states: NDArray[np.float32] = rows_of(self._behind)
+
+
+@dataclass(frozen=True, slots=True)
+class Upper:
+    """Makes passes through the layers from `first` on, with logits, whose inputs are hidden states."""
+
+    first: int
+
+    def __call__(self, model: GraphModel, kv: Layout, n: int, rows: int, bucket: Hashable) -> UpperPass:
+        return UpperPass(self.first, model, kv, n, rows, bucket)
+
+
+class UpperPass(Pass):
+    def __init__(self, first: int, model: GraphModel, kv: Layout, n: int, rows: int, bucket: Hashable) -> None:
+        self._lowest = first
+        super().__init__(model, kv, n, rows, bucket)
+
+    def _start(self, g: Graph, d: Dimensions) -> Any:
+        return g.input(F32, d.embedding, self.n)
+
+    def _compute(self, forward: Forward, start: Any, rows: Any) -> Any:
+        return forward.rest(start, self._lowest, rows)
+
+
+class Ahead:
+    """Tokens behind all that are kept, which went through the first `layers` alone, and what these made of them."""
+
+    def __init__(self, layers: int = 0) -> None:
+        self.layers = layers
+        self.tokens: list[int] = []
+        self._states: list[NDArray[np.float32]] = []  # of one token each
+
+    @property
+    def all(self) -> NDArray[np.float32]:
+        """[tokens, embedding]"""
+        return np.array(self._states)
+
+    def add(self, tokens: Sequence[int], states: NDArray[np.float32]) -> None:
+        self.tokens.extend(tokens)
+        self._states.extend(states.copy())
+
+    def begins(self, tokens: Sequence[int]) -> bool:
+        """Is the first of `tokens` one of them?"""
+        return self.tokens[:1] == list(tokens[:1])
+
+    def cut(self, tokens: Sequence[int]) -> int:
+        """Keep those that `tokens` begin with; returns how many these are."""
+        count = common_prefix(self.tokens, list(tokens))
+        del self.tokens[count:], self._states[count:]
+        return count
+
+    def forget(self) -> None:
+        del self.tokens[:], self._states[:]

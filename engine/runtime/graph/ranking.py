@@ -1,0 +1,96 @@
+"""Which kv-heads of a model may be compressed first, as `python -m engine rank-heads` found. Measures nothing."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import msgspec
+
+from engine.folders import cache_folder
+from engine.protocol import KVModeName
+from engine.runtime.graph.dimensions import Dimensions
+from engine.runtime.graph.model import GraphModel
+from engine.runtime.kv_mode import KVMode
+from models.failures import Failure
+from models.files import write_atomically
+from models.identity import file_identity
+
+VERSION = 2
+Head = tuple[int, int]  # layer, kv-head
+
+
+class Price(msgspec.Struct, frozen=True):
+    """Perplexity beside the plain model's, and the share of a plain cache's entries, with a share of the heads."""
+
+    share: float
+    ratio: float
+    entries: float
+
+
+class Ranking(msgspec.Struct, frozen=True):
+    """`heads`: the least harmful first; `damage`: of each compressed alone, in nats per token (Kullback-Leibler)."""
+
+    version: int
+    model: str
+    mode: KVModeName
+    tokens: int
+    heads: tuple[Head, ...]
+    damage: tuple[float, ...]
+    prices: tuple[Price, ...] = ()
+
+    def chosen(self, share: float) -> tuple[Head, ...]:
+        return self.heads[: count_of(share, len(self.heads))]
+
+    def price(self, share: float) -> Price | None:
+        return next((price for price in self.prices if abs(price.share - share) < 1e-6), None)
+
+
+def count_of(share: float, heads: int) -> int:
+    """How many heads a share of them is."""
+    return max(1, round(share * heads))
+
+
+def identity_of(model: GraphModel) -> str:
+    return file_identity(model.path, model.header.data_offset)
+
+
+def path_of(identity: str, mode: str) -> Path:
+    name = hashlib.sha256(f"{identity} {mode}".encode()).hexdigest()[:32]
+    return cache_folder() / "rankings" / f"{name}.json"
+
+
+def keep(ranking: Ranking) -> None:
+    """Raises Failure where it cannot be written."""
+    path = path_of(ranking.model, ranking.mode)
+    try:
+        write_atomically(path, msgspec.json.encode(ranking))
+    except OSError as error:
+        sentence = f"The ranking cannot be kept in {path.parent}: {error.strerror}."
+        raise Failure("ranking_unwritable", sentence) from error
+
+
+def read(identity: str, mode: str) -> Ranking | None:
+    """What is kept for this model and mode; None if there is none, or it is of another or damaged."""
+    try:
+        found = msgspec.json.decode(path_of(identity, mode).read_bytes(), type=Ranking)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    return found if (found.version, found.model, found.mode) == (VERSION, identity, mode) else None
+
+
+def heads_for(model: GraphModel, mode: KVMode) -> tuple[Head, ...]:
+    """The heads that `mode` compresses; raises Failure where they are not known."""
+    found = read(identity_of(model), mode.name)
+    if found is None or not fits(found, model.dimensions):
+        raise Failure(
+            "no_ranking",
+            f"Which heads of {model.path.name} can be kept shorter is not known yet for --kv {mode.name}. Run: "
+            f"python -m engine rank-heads --kv {mode.name} --model {model.path}",
+        )
+    return found.chosen(mode.share)
+
+
+def fits(ranking: Ranking, d: Dimensions) -> bool:
+    """Are they all this model's heads, each once?"""
+    return sorted(ranking.heads) == [(layer, head) for layer in range(d.layers) for head in range(d.kv_heads)]

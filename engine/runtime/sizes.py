@@ -1,0 +1,80 @@
+"""How many bytes the parts of a loaded model take, as the plan asks for them. Knows neither library nor budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol, Self
+
+from models.header import Header
+
+KVType = Literal["f16", "q8_0", "q4_0"]
+
+
+@dataclass(frozen=True, slots=True)
+class WeightSizes:
+    """Bytes of a model's weights.
+
+    `file`: all tensors as they lie in the file. `repacked`: the copy of those tensors that the processor can compute
+    faster in another order. `plain`: the tensors that are needed beside that copy; a mapped file holds them all.
+    `in_place`: there is no copy, the library puts what it has read into that order: it needs `file` bytes, no more.
+    """
+
+    file: int
+    repacked: int
+    plain: int
+    in_place: bool = False
+
+    def __post_init__(self) -> None:
+        assert 0 <= self.plain <= self.file, self
+        assert self.repacked >= 0, self
+
+    @property
+    def ways(self) -> tuple[tuple[bool, bool], ...]:
+        """Ways to load them, the best first: are they repacked, is the file mapped?"""
+        if self.in_place:
+            return ((True, False),)
+        return ((True, True), (True, False), (False, True)) if self.repacked else ((False, True),)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextSizes:
+    """Bytes of a context: KV cache (all of it resident from the start), compute buffers, one row of logits.
+
+    `kv_compressed`: of heads that keep less than every token, where some do; `kv` is then of the others."""
+
+    kv: int
+    compute: int
+    output: int
+    kv_compressed: int = 0
+
+
+class Sizes(Protocol):
+    """The sizes of one model file; `context` is cheap enough for a search (milliseconds)."""
+
+    @property
+    def weights(self) -> WeightSizes: ...
+
+    @property
+    def n_ctx_train(self) -> int:
+        """Tokens of context the model was trained for, 0 if its file does not say."""
+
+    @property
+    def n_vocab(self) -> int: ...
+
+    def context(self, n_ctx: int, kv_type: KVType, n_batch: int) -> ContextSizes | None:
+        """None when the model cannot have such a KV cache (its heads do not divide into the type's blocks)."""
+
+
+class DrySizes(Sizes, Protocol):
+    """The sizes of a file that a library has open without room for its weights; to be closed."""
+
+    @property
+    def header(self) -> Header: ...
+
+    @property
+    def can_drop(self) -> bool:
+        """See `engine.runtime.interface.Target.can_drop`."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, kind: object, value: object, trace: object) -> None: ...

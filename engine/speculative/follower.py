@@ -1,0 +1,141 @@
+"""A small model that follows the chat: its cache is brought up to the newest token only when it has to write on.
+
+Owns a session on a target of its own, which runs in the caller's thread, so that it never competes with the target that
+answers. Knows no drafts and no other model; it knows the time of its own passes.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+
+from engine.kv.session import Session
+from engine.runtime.interface import Target
+from engine.stop import Stopped
+from engine.tokenization.tokens import common_prefix
+from models.failures import Failure
+
+log = logging.getLogger("engine.draft")
+
+STEP = 2  # tokens that the cache lacks after a draft: its last one, which never ran, and the target's own
+LATELY = 32  # passes whose lower quartile is the time of a step: other programs only ever make them slower
+READING = 0.3  # steps: the time of a token that is read with others, before any were; less where memory is the limit
+FADE = 0.5  # what the reading before counts at each new one
+WARM_UP = 3  # passes; the first one touches the weights for the first time
+
+
+class Follower:
+    """`begin` with every prompt, `extend` with the answer's tokens, `write` to see how it would go on.
+
+    `n_vocab`: only tokens below are written and can be read; `limit`: the longest chat that is followed."""
+
+    def __init__(self, target: Target, n_vocab: int, limit: int | None = None) -> None:
+        assert target.can_drop, "a follower takes back what did not come true"
+        self.session = Session(target, limit)
+        self.n_vocab = n_vocab
+        self.chat: list[int] = []
+        self._right = 0  # of the session's tokens, so many are the chat's; the others are guesses
+        self._steps: deque[float] = deque(maxlen=LATELY)
+        self._read = self._read_seconds = 0.0  # tokens and seconds, fading
+
+    def begin(self, tokens: Sequence[int]) -> None:
+        self.chat = list(tokens)
+        self._right = common_prefix(self.session.tokens, self.chat)
+
+    def extend(self, tokens: Sequence[int]) -> None:
+        held = self.session.tokens
+        for token in tokens:
+            self._right += self._right == len(self.chat) < len(held) and held[self._right] == token
+            self.chat.append(token)
+
+    @property
+    def step_seconds(self) -> float:
+        """What one token takes to be written; infinite as long as nothing ran, and for a chat that is too long."""
+        if not self._steps or len(self.chat) > self.session.limit:
+            return math.inf
+        return sorted(self._steps)[len(self._steps) // 4]
+
+    @property
+    def catch_up_seconds(self) -> float:
+        """What must be read before the first token can be written, beyond what a step includes."""
+        lacking = len(self.chat) - self._right
+        if lacking <= STEP:
+            return 0.0
+        reading = self._read_seconds / self._read if self._read else READING * self.step_seconds
+        return lacking * reading
+
+    def warm_up(self) -> None:
+        """Time steps, in a cache that nothing was read into yet. Raises Stopped."""
+        seconds = math.inf
+        for _ in range(WARM_UP):
+            started = time.perf_counter()
+            self.session.run((0,))
+            self._likeliest()
+            seconds = min(seconds, time.perf_counter() - started)
+            self.session.keep((0,), 0)
+        self._steps.append(seconds)
+
+    def read_ahead(self, tokens: Sequence[int]) -> None:
+        """Read a chat while nobody waits, so that the next draft finds it read, and write a little, to know what a step
+        takes there. Raises Stopped."""
+        self.begin(tokens)
+        if self._right < len(tokens):
+            for _ in islice(self.write(), STEP):
+                pass
+
+    def write(self) -> Iterator[tuple[int, float]]:
+        """The likeliest next token and its probability, then the one after it, and so on; one pass for each, which runs
+        when it is asked for. Ends where the model would end the answer or the cache is full. Raises Stopped."""
+        started = time.perf_counter()
+        ran = self._catch_up()
+        while ran:
+            token, probability = self._likeliest()
+            self._time(ran, time.perf_counter() - started)
+            if self.session.target.vocabulary.is_end(token):
+                return
+            yield token, probability
+            started = time.perf_counter()
+            ran = self._guess(token)
+
+    def _catch_up(self) -> int:
+        """Run what the cache lacks; returns how many tokens ran, 0 if the chat cannot be followed."""
+        unread = max(1, len(self.chat) - self._right)
+        if not 0 < len(self.chat) <= self.session.limit or max(self.chat[-unread:]) >= self.n_vocab:
+            return 0
+        try:
+            for _ in self.session.read(self.chat):
+                self._right = len(self.session.tokens)
+        except Stopped:
+            self._right = len(self.session.tokens)
+            raise
+        except Failure as failure:
+            log.warning("the draft model follows chats of up to %d tokens: %s", self.session.target.n_ctx, failure)
+            self.session.limit = self.session.target.n_ctx
+            return 0
+        return unread
+
+    def _guess(self, token: int) -> int:
+        """Run a token that the chat does not have yet; returns 0 if there is no room left for it."""
+        if len(self.session.tokens) >= min(self.session.limit, self.session.target.n_ctx):
+            return 0
+        self.session.run((token,))
+        self.session.keep((token,), 1)
+        return 1
+
+    def _likeliest(self) -> tuple[int, float]:
+        logits = self.session.target.best_logits(-1, 1)[: self.n_vocab]
+        token = int(logits.argmax())
+        return token, min(1.0, 1 / float(np.exp(logits - logits[token]).sum()))
+
+    def _time(self, ran: int, seconds: float) -> None:
+        if ran <= STEP:
+            self._steps.append(seconds)
+        else:
+            self._read = FADE * self._read + ran
+            self._read_seconds = FADE * self._read_seconds + seconds

@@ -1,0 +1,173 @@
+"""Messages to prompt tokens by the model's own chat template, or ChatML for a model without one.
+
+A model's own template is rendered in another process (`engine.tokenization.renderer`); ChatML, which is ours, here.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any, Literal
+
+from engine.protocol import Message
+from engine.runtime.capi.vocabulary import CVocabulary
+from engine.stop import Stopped
+from engine.tokenization.jinja import compiled
+from engine.tokenization.marks import Marks, runs, tags
+from engine.tokenization.renderer import Renderer, Trouble
+from engine.tokenization.tokens import common_prefix
+from models.failures import Failure
+
+CHATML = (
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+CHATML_STOPS = ("<|im_end|>", "<|im_start|>")
+ENDLESS = "it takes too much time or memory"
+MOST_TAGS = 200  # what a hostile template would have more of
+
+
+def never() -> bool:
+    return False
+
+
+class ChatTemplate:
+    """`kind` says whose template it is, `stops` what ends an answer besides the vocabulary's end tokens."""
+
+    def __init__(self, source: str, vocabulary: CVocabulary, stopped: Callable[[], bool] = never) -> None:
+        """Raises Stopped if it was stopped while the template is compiled."""
+        self.vocabulary = vocabulary
+        self.kind: Literal["model", "chatml"] = "chatml"
+        self.notes: tuple[str, ...] = ()
+        self.stops: tuple[str, ...] = CHATML_STOPS
+        self._source = CHATML
+        self._renderer = Renderer()
+        weakref.finalize(self, self._renderer.close)
+        self._visible: frozenset[str] = frozenset()
+        if not source:
+            self.notes = ("The model has no chat template of its own; ChatML is used.",)
+            return
+        try:
+            self._renderer.check(source, stopped)
+            self.kind, self.stops, self._source = "model", (), source
+            found = sorted(tags(source))[:MOST_TAGS]
+            self._visible = frozenset(
+                tag for tag in found if not self._controls(vocabulary.tokenize(tag, special=True))
+            )
+        except Trouble as trouble:
+            self.notes = (f"The model's chat template is damaged ({str(trouble) or ENDLESS}); ChatML is used.",)
+
+    def close(self) -> None:
+        """What the template's process holds is given back; it starts again when it is needed."""
+        self._renderer.close()
+
+    def tokens(
+        self,
+        messages: Sequence[Message],
+        open_end: bool = False,
+        most: int | None = None,
+        stopped: Callable[[], bool] = never,
+    ) -> list[int]:
+        """The prompt that asks for the answer to the last message; with `open_end` the last message is the beginning
+        of that answer. A prompt of more than `most` tokens may end anywhere beyond them.
+
+        Raises Failure if the template refuses, and Stopped soon after `stopped` says so."""
+        odd: set[str] = set()
+        while True:
+            marks = Marks([self._source, *(m.content for m in messages)], self._visible, odd)
+            marked = [Message(m.role, marks.mark(m.content)) for m in messages]
+            asked = marked[:-1] if open_end else marked
+            prompt = self._render(asked, stopped) + (marked[-1].content if open_end else "")
+            tokens, controls = self._tokenized(prompt, marks, most, stopped)
+            unmarked = {text for text in controls if any(text in message.content for message in marked)}
+            if unmarked <= odd:
+                return tokens
+            odd |= unmarked
+
+    def _tokenized(
+        self, marked: str, marks: Marks, most: int | None, stopped: Callable[[], bool]
+    ) -> tuple[list[int], set[str]]:
+        """Tokens, and the texts of the control tokens among them, none of which has a character of a message in it."""
+        if self.vocabulary.adds_bos and self.vocabulary.bos_text:
+            marked = marked.removeprefix(self.vocabulary.bos_text)
+        plain, known = marks.unmark(marked), set[str]()
+        while True:
+            parts = runs(marked, plain, known)
+            tokens = self._usable(self._tokens_of(parts, most, stopped))
+            known |= self._controls(tokens)
+            if runs(marked, plain, known) == parts:
+                return tokens, known
+
+    def _tokens_of(self, parts: Iterable[tuple[str, bool]], most: int | None, stopped: Callable[[], bool]) -> list[int]:
+        tokens: list[int] = []
+        for part, special in parts:
+            for some in self.vocabulary.tokenized(part, special, self.vocabulary.adds_bos and not tokens):
+                if stopped():
+                    raise Stopped
+                tokens += some
+                if most is not None and len(tokens) > most:
+                    return tokens
+        return tokens
+
+    def _controls(self, tokens: Iterable[int]) -> set[str]:
+        texts = {self.vocabulary.text(token) for token in set(tokens) if self.vocabulary.is_control(token)}
+        return texts - {""}
+
+    def _usable(self, tokens: list[int]) -> list[int]:
+        """Raises Failure for what no model can read."""
+        if len(tokens) <= self.vocabulary.adds_bos:
+            raise Failure("template", "The model's chat template makes nothing of this chat. Choose another model.")
+        if min(tokens) < 0 or max(tokens) >= self.vocabulary.n_tokens:
+            raise Failure("template", "The model's vocabulary has no tokens for this chat. Choose another model.")
+        return tokens
+
+    def certain_tokens(
+        self, messages: Sequence[Message], most: int | None = None, stopped: Callable[[], bool] = never
+    ) -> list[int]:
+        """The prompt's beginning that does not depend on what the user will write next; `most` and `stopped` as for
+        `tokens`, and so are the exceptions."""
+        *before, last = messages or [Message("user", "")]
+        kept = before if last.role == "user" else [*before, last]
+        begun = last.content if last.role == "user" else ""
+        a, b = (self.tokens([*kept, Message("user", begun + end)], False, most, stopped) for end in ("a", "0"))
+        certain = a[: common_prefix(a, b)]
+        while certain and self.vocabulary.text(certain[-1])[-1:].isspace():
+            certain.pop()  # it may merge with blanks of the user's into another token
+        return certain
+
+    def _render(self, messages: Sequence[Message], stopped: Callable[[], bool]) -> str:
+        try:
+            return self._format(messages, stopped)
+        except Trouble as first:
+            if first.problem == "endless":
+                sentence = "The model's chat template takes too much time or memory. Choose another model."
+                raise Failure("template", sentence) from first
+            # Some templates know no system role, or want the roles to alternate.
+            with suppress(Trouble):
+                return self._format(alternating(messages), stopped)
+            sentence = f"The model's chat template refuses this chat: {first}. Try a new chat or another model."
+            raise Failure("template", sentence) from first
+
+    def _format(self, messages: Sequence[Message], stopped: Callable[[], bool]) -> str:
+        values: dict[str, Any] = {
+            "messages": [{"role": m.role, "content": m.content} for m in messages],
+            "bos_token": self.vocabulary.bos_text,
+            "eos_token": self.vocabulary.eos_text,
+            "add_generation_prompt": True,
+        }
+        if self.kind == "chatml":
+            return compiled(CHATML).render(values)
+        return self._renderer.render(self._source, values, stopped)
+
+
+def alternating(messages: Sequence[Message]) -> list[Message]:
+    """The same chat for a strict template: system text opens the first question, neighbours of one role are joined."""
+    joined: list[Message] = []
+    for message in messages:
+        role = "user" if message.role == "system" else message.role
+        if joined and joined[-1].role == role:
+            joined[-1] = Message(role, f"{joined[-1].content}\n\n{message.content}")
+        else:
+            joined.append(Message(role, message.content))
+    return joined

@@ -1,1 +1,0 @@
-"""Between a chat's words and the model's tokens: templates, turns, thoughts, text."""

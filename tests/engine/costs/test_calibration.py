@@ -1,0 +1,205 @@
+"""Calibration: the right passes, on any target, kept only for what they are valid for."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterator, Sequence
+
+import pytest
+
+from engine.__main__ import main
+from engine.costs.calibrated import Key, keep, kept
+from engine.costs.calibration import DEPTHS, LOW_DEPTH, Calibration, Progress, even_rise
+from engine.costs.cost_model import KS, CostTable, Timings
+from engine.machine import fingerprint
+from engine.stop import Stopped
+from models.failures import Failure
+from tests.engine.fake_target import FakeTarget
+
+
+class ClockedTarget(FakeTarget):
+    """A fake whose passes take as long on its own clock as a formula says."""
+
+    def __init__(self, seconds: Callable[[int, int, int], float], n_ctx: int = 2112) -> None:
+        super().__init__(choose=lambda tokens: 97, n_ctx=n_ctx, part=512)
+        self.seconds = seconds
+        self.now = 0.0
+        self.worked = 0.0
+        self.most_inputs = 512
+
+    def run(self, tokens: Sequence[int], rows: int = 1) -> None:
+        before = self.size
+        super().run(tokens, rows)
+        seconds = self.seconds(len(tokens), before, rows)
+        self.now += seconds
+        self.worked += 2 * min(seconds, self.seconds(len(tokens), before, rows))
+
+
+def usual(k: int, depth: int, rows: int) -> float:
+    return 0.02 + 0.010 * k + 0.001 * rows + 1e-5 * k * depth
+
+
+def calibrate(target: ClockedTarget, budget: float = 6.5) -> Timings:
+    *progress, last = calibration(target, budget).run()
+    assert all(isinstance(event, Progress) for event in progress)
+    assert isinstance(last, Timings)
+    return last
+
+
+def calibration(target: ClockedTarget, budget: float = 6.5) -> Calibration:
+    return Calibration(target, 2, budget, clock=lambda: target.now, processor_clock=lambda: target.worked)
+
+
+def test_it_finds_what_the_passes_take():
+    target = ClockedTarget(usual)
+    timings = calibrate(target)
+    assert list(timings.pass_seconds) == [LOW_DEPTH, 256]
+    for depth, times in timings.pass_seconds.items():
+        assert times == pytest.approx({k: usual(k, depth, k) for k in KS})
+    assert timings.row_seconds == pytest.approx(0.001)
+    assert timings.large_tokens == 240
+    assert timings.large_seconds == pytest.approx(usual(240, 16, 1))
+    assert not timings.disturbed
+    assert target.size == 0
+    assert target.now <= 8
+    assert CostTable(timings).pass_seconds(20, 1000, rows=1) == pytest.approx(usual(20, 1000, 1), rel=0.02)
+
+
+def test_a_fast_target_is_timed_deeper_and_a_slow_one_once():
+    assert max(calibrate(ClockedTarget(lambda *a: usual(*a) / 20)).pass_seconds) == DEPTHS[0]
+    slow = ClockedTarget(lambda *a: usual(*a) * 10)
+    assert max(calibrate(slow).pass_seconds) == DEPTHS[-1]
+    assert slow.passes.count(48) == 1
+
+
+def test_one_disturbed_pass_in_three_does_no_harm():
+    count = 0
+
+    def disturbed(k: int, depth: int, rows: int) -> float:
+        nonlocal count
+        count += 1
+        return usual(k, depth, rows) / 20 * (30 if count % 3 == 0 else 1)
+
+    target = ClockedTarget(disturbed)
+    timings = calibrate(target, budget=12)
+    assert timings.pass_seconds[LOW_DEPTH] == pytest.approx({k: usual(k, LOW_DEPTH, k) / 20 for k in KS})
+
+
+def test_a_machine_that_is_busy_all_the_while_is_noted_and_not_waited_for_for_ever(monkeypatch):
+    monkeypatch.setattr("engine.costs.calibration.usable_cores", lambda: 2)
+    target = ClockedTarget(usual)
+    target_calibration = Calibration(target, 2, 6.5, clock=lambda: target.now, processor_clock=lambda: target.now)
+    *_, timings = target_calibration.run()
+    assert isinstance(timings, Timings)
+    assert timings.disturbed
+    assert target.now < 6.5 * 2.5 + 5
+
+
+def test_a_target_that_cannot_be_cut_and_one_with_a_small_context():
+    target = ClockedTarget(usual, n_ctx=320)
+    target.can_drop = False
+    assert set(calibrate(target).pass_seconds[LOW_DEPTH]) == set(KS)
+    small = ClockedTarget(usual, n_ctx=112)
+    assert set(calibrate(small).pass_seconds[LOW_DEPTH]) == set(KS)
+    with pytest.raises(Failure, match="too small"):
+        calibrate(ClockedTarget(usual, n_ctx=111))
+
+
+def test_the_rise_with_depth_survives_a_disturbed_time():
+    differences = {k: 0.001 + 0.002 * k for k in (1, 2, 4, 8, 16)}
+    assert even_rise(differences)(48) == pytest.approx(0.097)
+    rise = even_rise(differences | {4: 0.5})
+    assert rise(48) == pytest.approx(0.097, rel=0.25)
+    assert even_rise({1: -0.1, 2: -0.2, 4: -0.1})(8) == 0
+
+
+@pytest.mark.parametrize("after", [0, 3, 20])
+def test_it_can_be_stopped_between_passes(after):
+    target = ClockedTarget(usual)
+    events: Iterator[Progress | Timings] = calibration(target).run()
+    for _ in range(after):
+        next(events)
+    target.stop.set()
+    with pytest.raises(Stopped):
+        list(events)
+    assert target.size == 0
+
+
+@pytest.fixture
+def key(monkeypatch, tmp_path) -> Key:
+    monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
+    return Key("123-456-abc", 2, "f16", "build 1", fingerprint())
+
+
+@pytest.fixture(scope="module")
+def timings() -> Timings:
+    return calibrate(ClockedTarget(usual))
+
+
+def test_kept_and_found_again(key, timings, caplog):
+    assert kept(key) is None
+    keep(key, timings)
+    found = kept(key)
+    assert found
+    assert found.timings == timings
+    assert kept(dataclasses.replace(key, threads=4)) is None
+    assert kept(dataclasses.replace(key, model="other")) is None
+    assert not caplog.records
+
+
+def test_a_disturbed_one_is_not_kept(key, timings):
+    keep(key, timings)
+    keep(key, dataclasses.replace(timings, disturbed=True, row_seconds=1.0))
+    found = kept(key)
+    assert found
+    assert found.timings == timings
+
+
+def test_of_another_library_or_machine(key, timings, caplog):
+    keep(key, timings)
+    assert kept(dataclasses.replace(key, build="build 2")) is None
+    assert kept(dataclasses.replace(key, machine=dataclasses.replace(key.machine, cpu="Sparrow"))) is None
+    assert caplog.text.count("another machine or library") == 2
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff", b"{}", b'{"version": 1, "timings": 3}'])
+def test_a_damaged_file(key, timings, caplog, content):
+    keep(key, timings)
+    key.path.write_bytes(content)
+    assert kept(key) is None
+    assert "damaged" in caplog.text
+
+
+def test_a_time_that_cannot_be_is_damage(key, timings, caplog):
+    keep(key, timings)
+    stored = json.loads(key.path.read_bytes())
+    stored["timings"]["pass_seconds"]["16"]["1"] = -1
+    key.path.write_text(json.dumps(stored))
+    assert kept(key) is None
+    assert "damaged" in caplog.text
+
+
+def test_a_folder_that_cannot_be_written(key, timings, caplog, tmp_path):
+    (tmp_path / "calibration").write_text("a file where the folder should be")
+    keep(key, timings)
+    assert "cannot be kept" in caplog.text
+
+
+def test_the_command_on_the_real_model(key, monkeypatch, capsys):
+    monkeypatch.setattr("engine.costs.calibration.BUDGET", 0.5)
+    monkeypatch.setattr("engine.costs.calibration.PATIENCE", 1)
+    monkeypatch.setattr("engine.costs.profile.RAM_SECONDS", 0.01)
+    assert main(["calibrate", "--json", "--threads", "1"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    fields = {"pass_seconds", "c", "nt_published", "nt_measured", "weight_bytes", "roofline_seconds"}
+    assert set(printed) == fields
+    assert len(printed["pass_seconds"]) == 2
+    assert all(set(map(int, times)) == set(KS) for times in printed["pass_seconds"].values())
+    assert printed["c"]["1"] == 1
+
+
+def test_bad_options(key, capsys, tmp_path):
+    assert main(["calibrate", "--threads", "0"]) == 2
+    assert main(["calibrate", "--model", str(tmp_path / "none.gguf")]) == 2
+    assert capsys.readouterr().err.count("chickadee: ") == 2

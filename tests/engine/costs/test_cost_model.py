@@ -1,0 +1,256 @@
+"""The published formulas by hand, and a table that noise does not move but a lasting change does."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.costs.cost_model import KS, CostTable, Curve, Timings, nt, roofline_seconds, td, tl
+from engine.costs.drift import COMPUTING_WINDOW, FORGET_AFTER, READING_WINDOW, SHAPE_WINDOW, Drift
+from engine.costs.profile import Profile
+from models.shapes import Layer, Shapes
+
+GIB = 1 << 30
+
+
+def profile(bandwidth: float = 50e9, flops: float = 200e9) -> Profile:
+    return Profile(
+        ram_total_bytes=8 * GIB,
+        ram_available_bytes=4 * GIB,
+        read_bandwidth_bytes_per_s=bandwidth,
+        flops_f32_per_s=flops,
+        disk_read_bytes_per_s=1e9,
+        disk_write_bytes_per_s=1e9,
+        physical_cores=2,
+        performance_cores=2,
+        logical_cores=2,
+        threads=2,
+        cpu="Wren",
+        last_level_cache_bytes=1 << 25,
+        read_bandwidth_by_threads={2: bandwidth},
+        measured_at="2026-01-01T00:00:00+00:00",
+        measuring_seconds=1.0,
+    )
+
+
+def shapes(window: int | None = None) -> Shapes:
+    """Two layers of a million 2-byte weights, the second with a window; 2 heads of 64 stored."""
+    full = Layer(2, 64, 64, None, flops=2_000_000, pass_bytes=2_000_000)
+    output = Layer(0, 0, 0, None, flops=1_000_000, pass_bytes=1_000_000)
+    layers = (full, dataclasses.replace(full, window=window))
+    return Shapes(layers, output, 512, 8, 1024, 1000, 1, 1, weight_bytes=5_000_000)
+
+
+def test_nt_with_two_byte_weights_is_peak_over_bandwidth():
+    assert nt(profile(), shapes()) == pytest.approx(200e9 / 50e9)
+
+
+def test_tl():
+    # 2 · d · l · b · n / bandwidth with d = 2 heads × 64, l = 2 layers, b = 2 bytes, n = 1000 tokens
+    assert tl(profile(), shapes(), 1000) == pytest.approx(2 * 128 * 2 * 2 * 1000 / 50e9)
+    assert tl(profile(), shapes(window=100), 1000) == pytest.approx(2 * 128 * 2 * (1000 + 100) / 50e9)
+    assert tl(profile(), shapes(), 1000, "q8_0") == pytest.approx(2 * 128 * 2 * 1000 * 34 / 32 / 50e9)
+    assert tl(profile(), shapes(), 0) == 0
+
+
+def test_td_and_roofline():
+    assert td(profile(), shapes(), 3) == pytest.approx(3 * 5_000_000 / 200e9)
+    assert roofline_seconds(profile(), 5_000_000) == pytest.approx(1e-4)
+
+
+def made(one: float = 0.025, each: float = 0.015, rise: float = 1e-5, row: float = 0.002) -> Timings:
+    """A machine on which each token after the first costs the same, and each cached token a little."""
+    low = {k: one + each * (k - 1) for k in KS}
+    high = {k: s + k * rise * 240 for k, s in low.items()}
+    return Timings({16: low, 256: high}, row, 240, one + each * 239 - 239 * row)
+
+
+def test_timed_passes_are_found_again():
+    timings = made()
+    table = CostTable(timings)
+    for depth, times in timings.pass_seconds.items():
+        for k, seconds in times.items():
+            assert table.pass_seconds(k, depth) == pytest.approx(seconds)
+    assert table.pass_seconds(240, 16, rows=1) == pytest.approx(timings.large_seconds)
+
+
+def test_between_and_beyond():
+    table = CostTable(made())
+    assert table.pass_seconds(5, 16) == pytest.approx(0.025 + 4 * 0.015)
+    assert table.pass_seconds(1, 136) == pytest.approx(0.025 + 120e-5)
+    assert table.pass_seconds(1, 4096) == pytest.approx(0.025 + 4080e-5)
+    assert table.pass_seconds(480, 16) == pytest.approx(2 * table.pass_seconds(240, 16))
+    assert table.pass_seconds(4, 0) == table.pass_seconds(4, 16)
+    assert table.pass_seconds(4, 16, rows=1) == pytest.approx(0.025 + 3 * 0.015 - 3 * 0.002)
+    assert table.c(1) == 1
+    assert table.c(4) == pytest.approx(70 / 25)
+    assert table.c(4, 1016) == pytest.approx((0.070 + 4 * 0.01) / (0.025 + 0.01))
+
+
+@pytest.mark.parametrize(("each", "expected"), [(0.015, 1), (0.00125, 3), (0.0, 48)])
+def test_nt_measured(each, expected):
+    assert CostTable(made(each=each, row=0)).nt_measured == expected
+
+
+def test_prefill():
+    timings = made(rise=0)
+    table = CostTable(timings)
+    assert table.prefill_seconds(0) == 0
+    assert table.prefill_seconds(240) == pytest.approx(timings.large_seconds)
+    assert table.prefill_seconds(720) == pytest.approx(3 * timings.large_seconds)
+    deep = CostTable(made())
+    assert deep.prefill_seconds(240, 2000) > deep.prefill_seconds(240, 0)
+    assert deep.prefill_seconds(1000) > deep.prefill_seconds(999)
+
+
+def test_timings_must_make_sense():
+    changes: list[dict[str, Any]] = [
+        {"pass_seconds": {}},
+        {"pass_seconds": {16: {1: 0.0}}},
+        {"pass_seconds": {16: {2: 1.0}}},
+        {"pass_seconds": {16: {1: 1.0}, 32: {1: 1.0, 2: 1.0}}},
+        {"pass_seconds": {-1: {1: 1.0}}},
+        {"large_tokens": 48},
+        {"large_seconds": float("nan")},
+        {"row_seconds": -1.0},
+    ]
+    for change in changes:
+        with pytest.raises(ValueError, match=r"timings|depth"):
+            dataclasses.replace(made(), **change)
+
+
+times = st.floats(1e-4, 10)
+
+
+@st.composite
+def any_timings(draw) -> Timings:
+    tables = {depth: {k: draw(times) for k in KS} for depth in (16, draw(st.integers(17, 4096)))}
+    return Timings(tables, draw(st.floats(0, 0.1)), draw(st.integers(49, 512)), draw(times))
+
+
+@given(any_timings(), st.integers(1, 600), st.integers(0, 8192), st.integers(1, 600), st.integers(0, 8192))
+def test_more_tokens_and_more_depth_never_cost_less(timings, k, depth, more, deeper):
+    table = CostTable(timings)
+    seconds = table.pass_seconds(k, depth)
+    assert 0 < seconds <= table.pass_seconds(k + more, depth) * (1 + 1e-9)
+    assert seconds <= table.pass_seconds(k, depth + deeper) * (1 + 1e-9)
+    assert table.pass_seconds(k, depth, rows=1) <= seconds
+    assert table.c(k, depth) >= 1 - 1e-9
+
+
+@given(st.dictionaries(st.integers(1, 100), st.floats(0, 10), min_size=1), st.integers(1, 200))
+def test_a_curve_never_falls(points, x):
+    curve = Curve(points)
+    assert curve.at(x) <= curve.at(x + 1) * (1 + 1e-9)
+    assert all(curve.at(known) <= value for known, value in points.items())
+
+
+noise = st.floats(1.0, 1.04)  # an undisturbed machine
+SECOND = 0.04 * 1.6 / 0.6  # what that makes of a second token's part of a pass, 0.6 of 1.6
+
+
+def observe(table: CostTable, k: int, factors: list[float], depth: int = 100) -> None:
+    calibrated = CostTable(table.timings)
+    for factor in factors:
+        table.observe(k, depth, calibrated.pass_seconds(k, depth) * factor)
+
+
+@settings(max_examples=50)
+@given(
+    st.sampled_from(KS),
+    st.lists(noise, min_size=40, max_size=60),
+    st.lists(st.floats(1.0, 1000), max_size=3 * COMPUTING_WINDOW // 4 - 1),
+)
+def test_a_burst_of_noise_moves_nothing(k, quiet, burst):
+    table = CostTable(made())
+    before = {each: table.c(each) for each in KS}
+    observe(table, k, quiet)
+    observe(table, k, burst)
+    assert 1 <= table.drift.reading <= 1.04
+    for each in KS:
+        assert table.c(each) == pytest.approx(before[each], rel=SECOND)
+
+
+@settings(max_examples=50)
+@given(st.lists(st.tuples(st.sampled_from(KS), st.floats(1.0, 100)), max_size=300), st.data())
+def test_scattered_noise_moves_nothing(disturbed, data):
+    """Two of three passes of one and of several tokens disturbed, each by another amount."""
+    table = CostTable(made())
+    passes = {True: 0, False: 0}
+    for k, factor in disturbed:
+        passes[k == 1] += 1
+        observe(table, k, [factor if passes[k == 1] % 3 else data.draw(noise)])
+    assert table.drift.reading <= 1.05
+    assert table.drift.computing <= 1.0001 + SECOND
+    assert table.refreshed().pass_seconds[16][4] <= made().pass_seconds[16][4] * 1.1
+
+
+@pytest.mark.parametrize("change", [0.6, 1.3, 3.0])
+def test_without_drafts_a_lasting_change_of_speed_is_followed_and_leaves_c_alone(change):
+    table = CostTable(made())
+    observe(table, 1, [change] * (FORGET_AFTER + READING_WINDOW))
+    assert table.pass_seconds(1, 100) == pytest.approx(CostTable(made()).pass_seconds(1, 100) * change)
+    assert table.pass_seconds(8, 100) == pytest.approx(CostTable(made()).pass_seconds(8, 100) * change)
+    observe(table, 1, [change] * 500)
+    assert table.c(8) == pytest.approx(CostTable(made()).c(8))
+    observe(table, 1, [1.0] * READING_WINDOW)
+    assert table.pass_seconds(1, 100) == pytest.approx(CostTable(made()).pass_seconds(1, 100))
+
+
+@pytest.mark.parametrize("change", [0.7, 1.4])
+def test_slower_memory_alone_leaves_what_further_tokens_cost(change):
+    """Another program that uses the memory slows a pass of one token, and no pass that waits for the processor."""
+    table, calibrated = CostTable(made()), CostTable(made())
+    further = calibrated.pass_seconds(8, 100) - calibrated.pass_seconds(1, 100)
+    for _ in range(2 * READING_WINDOW):
+        observe(table, 1, [change])
+        table.observe(8, 100, calibrated.pass_seconds(1, 100) * change + further)
+    assert table.pass_seconds(8, 100) - table.pass_seconds(1, 100) == pytest.approx(further)
+    assert table.pass_seconds(16, 100) - table.pass_seconds(1, 100) == pytest.approx(
+        calibrated.pass_seconds(16, 100) - calibrated.pass_seconds(1, 100)
+    )
+
+
+@pytest.mark.parametrize("change", [0.7, 1.4])
+def test_slower_computing_is_known_after_a_dozen_passes_and_of_all_sizes(change):
+    table, calibrated = CostTable(made()), CostTable(made())
+    alone = calibrated.pass_seconds(1, 100)
+    for _ in range(COMPUTING_WINDOW):
+        table.observe(8, 100, alone + (calibrated.pass_seconds(8, 100) - alone) * change)
+    for k in (8, 16, 48):
+        expected = alone + (calibrated.pass_seconds(k, 100) - alone) * change
+        assert table.pass_seconds(k, 100) == pytest.approx(expected, rel=0.03)
+
+
+@pytest.mark.parametrize("change", [0.8, 1.2])
+def test_a_lasting_change_of_one_size_changes_its_c(change):
+    table, before = CostTable(made()), CostTable(made())
+    for _ in range(SHAPE_WINDOW * 2):
+        for k in (1, 1, 8, 12, 16):
+            observe(table, k, [1.0])
+        observe(table, 4, [change])
+    assert table.c(4) == pytest.approx(before.c(4) * change, rel=0.01)
+    assert table.c(12) == pytest.approx(before.c(12), rel=0.01)
+    assert table.refreshed().pass_seconds[256][4] == pytest.approx(made().pass_seconds[256][4] * change, rel=0.01)
+    assert CostTable(table.refreshed()).c(4) == pytest.approx(table.c(4), rel=0.01)
+
+
+def test_nonsense_is_not_observed():
+    table = CostTable(made())
+    for k, depth, seconds in [(0, 1, 1.0), (1, -1, 1.0), (1, 1, 0.0), (1, 1, float("nan")), (1, 1, float("inf"))]:
+        for _ in range(100):
+            table.observe(k, depth, seconds)
+    assert table.drift.reading == table.drift.computing == 1
+
+
+@given(st.integers(2, 10_000))
+def test_any_number_of_tokens_counts_to_the_nearest(k):
+    drift = Drift(KS)
+    assert drift.shape(k) == 1
+    for _ in range(300):
+        drift.observe(k, 3.0, alone=1.0, whole=2.0)
+    assert drift.now(1.0, 2.0 * drift.shape(k)) == pytest.approx(3.0)

@@ -1,0 +1,137 @@
+"""Our sampler against llama.cpp's chain: the same candidates, probabilities and, with a seed, choices."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.generation.sampling import BestLogits, RowSampler, candidates, most_likely, penalise, penalised
+from engine.protocol import Sampling
+from engine.runtime.llama.library import lib
+from engine.runtime.llama.sampler import chain_parts
+from tests.engine.asking import QUESTION
+
+TRUNCATIONS: list[dict[str, Any]] = [
+    {"top_k": top_k, "top_p": top_p, "min_p": min_p}
+    for top_k, top_p, min_p in product((0, 1, 2, 40, 1000, 10**6), (1.0, 0.95, 0.5, 1e-6), (0.0, 0.05, 0.5, 1.0))
+]
+
+
+@pytest.fixture(scope="module")
+def rows(loaded) -> np.ndarray:
+    """Logits of the default model after each of some tokens: sure ones and open ones."""
+    chat = loaded._loaded()
+    loaded.forget()
+    tokens = chat.template.tokens([QUESTION])[-12:]
+    chat.target.run(tokens, rows=len(tokens))
+    found = np.array([chat.target.logits(i) for i in range(len(tokens))])
+    chat.target.drop_after(0)
+    return found
+
+
+class Chain:
+    """llama.cpp's, on rows that come from anywhere."""
+
+    def __init__(self, sampling: Sampling, history=(), n_vocab: int = 0) -> None:
+        self.chain = lib.llama_sampler_chain_init(lib.llama_sampler_chain_default_params())
+        for part in chain_parts(sampling, n_vocab):
+            lib.llama_sampler_chain_add(self.chain, part)
+        for token in history:
+            lib.llama_sampler_accept(self.chain, token)
+
+    def apply(self, row: np.ndarray) -> tuple[int, dict[int, float]]:
+        """The chosen token, and the probability of each that could have been."""
+        data = (lib.llama_token_data * len(row))(*((i, logit, 0) for i, logit in enumerate(row)))
+        array = lib.llama_token_data_array(data, len(row), -1, False)
+        lib.llama_sampler_apply(self.chain, ctypes.byref(array))
+        chosen = array.data[array.selected].id
+        lib.llama_sampler_accept(self.chain, chosen)
+        return chosen, {array.data[i].id: array.data[i].p for i in range(array.size)}
+
+    def close(self) -> None:
+        lib.llama_sampler_free(self.chain)
+
+
+def assert_alike(row: np.ndarray, sampling: Sampling, history=()) -> None:
+    chain = Chain(sampling, history, len(row))
+    _, expected = chain.apply(row)
+    chain.close()
+    last = history[-sampling.repeat_last_n :]
+    tokens, weights = candidates(penalise(row, last, sampling.repeat_penalty) if penalised(sampling) else row, sampling)
+    found = dict(zip(tokens.tolist(), (weights / weights.sum(dtype=np.float64)).tolist(), strict=True))
+    for token in found.keys() ^ expected.keys():  # where the sum passes top-p, its last bits decide
+        assert found.get(token, 0) + expected.get(token, 0) < 1e-5
+    assert all(abs(found.get(token, 0) - p) < 1e-5 for token, p in expected.items())
+
+
+def best_of(rows: np.ndarray) -> BestLogits:
+    """As a target gives them whose other logits are rough."""
+
+    def best_logits(row: int, count: int, apart: Sequence[int]) -> np.ndarray:
+        logits: np.ndarray = rows[row].copy()
+        if 0 < count < len(logits) - len(apart):
+            bound = np.sort(np.delete(logits, list(apart)))[-count]
+            logits[logits < bound] = bound - 1e-3
+        return logits
+
+    return best_logits
+
+
+@pytest.mark.parametrize("i", range(0, len(TRUNCATIONS), 8))
+def test_candidates_and_probabilities(rows, i):
+    for j, settings in enumerate(TRUNCATIONS[i : i + 8]):
+        assert_alike(
+            rows[(i + j) % len(rows)], Sampling(repeat_penalty=1, temperature=(0.2, 0.8, 1.7)[j % 3], **settings)
+        )
+
+
+@pytest.mark.parametrize("penalty", [1.1, 1.5, 10, 0.8])
+@pytest.mark.parametrize("last_n", [1, 3, 64])
+def test_repeat_penalty(rows, penalty, last_n):
+    for row in rows[::3]:
+        likely = most_likely(row, 5).tolist()
+        history = [*range(80), *likely, likely[0], int(row.argmin())]
+        assert_alike(row, Sampling(repeat_penalty=penalty, repeat_last_n=last_n), history)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"top_k": 0, "top_p": 1},
+        {"top_k": 0},
+        {"min_p": 0, "temperature": 2.5},
+        {"repeat_penalty": 1.5, "top_k": 3, "min_p": 0},
+        {"repeat_penalty": 0.5, "top_p": 1, "min_p": 0},
+    ],
+)
+def test_a_seed_makes_the_same_choices(rows, settings):
+    sampling = Sampling(seed=1234, **settings)
+    chain, ours = Chain(sampling, [5], rows.shape[1]), RowSampler(best_of(rows), sampling, [5])
+    order = [*range(len(rows))] * 2
+    assert [ours.sample(i) for i in order] == [chain.apply(rows[i])[0] for i in order]
+    chain.close()
+
+
+@pytest.mark.parametrize("penalty", [1.0, 1.3, 0.7])
+def test_greedy(rows, penalty):
+    sampling = Sampling(temperature=0, repeat_penalty=penalty)
+    chain, ours = Chain(sampling, [5], rows.shape[1]), RowSampler(best_of(rows), sampling, [5])
+    order = [*range(len(rows))] * 3
+    found = [ours.sample(i) for i in order]
+    assert found == [chain.apply(rows[i])[0] for i in order]
+    if penalty >= 1:
+        assert (found[: len(rows)] == found[len(rows) : 2 * len(rows)]) == (penalty == 1)
+    chain.close()
+
+
+@pytest.mark.parametrize("size", [1, 63, 64, 65, 5000, 49_152])
+@pytest.mark.parametrize("count", [1, 40, 5000, 10**6])
+def test_most_likely_is_the_beginning_of_a_sort(size, count):
+    row = np.random.default_rng(size).normal(size=size).astype(np.float32).round(2)  # with equal ones
+    assert (row[most_likely(row, count)] == np.sort(row)[::-1][:count]).all()

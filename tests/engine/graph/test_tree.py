@@ -1,5 +1,0 @@
-"""Draft trees on our own graph, with the real default model."""
-
-from __future__ import annotations
-
-from tests.engine.trees import *  # noqa: F403  its tests, for this room's target

@@ -1,4 +1,0 @@
-"""Drafts, and tokens that stay uncached, on ik_llama.cpp."""
-
-from tests.engine.draft.test_real_drafts import *  # noqa: F403
-from tests.engine.kv.test_real_policies import *  # noqa: F403

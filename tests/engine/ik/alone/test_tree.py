@@ -1,3 +1,0 @@
-"""Draft trees on ik_llama.cpp."""
-
-from tests.engine.trees import *  # noqa: F403  its tests, for this folder's target

@@ -1,0 +1,118 @@
+"""Files that bring a library down do so in a process of their own, and the user reads a sentence. All libraries are
+the real ones, and only processes that the tests start load them: an abort is a test that fails, not a run that ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.loading import first_look
+from engine.loading.first_look import looked_at, mark_of, meanwhile
+from engine.run_subprocess import start_apart
+from engine.stop import Stopped
+from models.default import default_model
+from models.failures import Failure
+from models.verdict import Ask, verdicts
+from tests.engine.altered import F32, STRING, U32, Value, rwkv_values, texts, write_altered
+
+HUGE = 1 << 31
+TWICE = {"tokenizer.ggml.tokens": Value([*texts()[:-1], texts()[5]], STRING)}  # only llama.cpp's assertion finds it
+BROKEN = {
+    "no layers": {"llama.block_count": Value(0, U32)},
+    "too many layers": {"llama.block_count": Value(65_536, U32)},
+    "experts": {"llama.expert_count": Value(HUGE, U32), "llama.expert_used_count": Value(2, U32)},
+    "used experts": {"llama.expert_count": Value(4, U32), "llama.expert_used_count": Value(HUGE, U32)},
+    "heads of three layers": {"llama.attention.head_count_kv": Value([2, 2, 2], U32)},
+    "heads that are no counts": {"llama.attention.head_count_kv": Value([2.0, 2.0], F32)},
+    "alignment": {"general.alignment": Value(1, U32)},
+    "no tokenizer": {"tokenizer.ggml.model": Value("none", STRING)},
+    "another tokenizer": {"tokenizer.ggml.model": Value("rwkv", STRING)},
+    "a token twice": TWICE,
+}
+
+
+@pytest.fixture(autouse=True)
+def own_marks(tmp_path, monkeypatch):
+    monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(first_look, "_passed", set())
+
+
+@pytest.fixture
+def good(tmp_path) -> Path:
+    return write_altered(tmp_path / "good.gguf")
+
+
+def test_one_planner_survives_all_that_would_abort_it(tmp_path, good):
+    files = {name: write_altered(tmp_path / f"{i}.gguf", changes) for i, (name, changes) in enumerate(BROKEN.items())}
+    asked = {name: Ask(path=str(path), backend="llama") for name, path in (files | {"good": good}).items()}
+    found = dict(verdicts(asked))
+    assert found.pop("good").verdict == "fits"
+    assert found.keys() == BROKEN.keys()
+    assert {name for name, verdict in found.items() if f"{files[name].name} " not in verdict.problem} == set()
+    assert found["a token twice"].problem.startswith(f"{files['a token twice'].name} makes llama.cpp crash")
+    assert "no vocabulary" in found["no tokenizer"].problem
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        # llama.cpp gives -1 for a byte that is missing, which the first look finds
+        (rwkv_values(), "has no token for some of the characters"),
+        # nothing is left of the question
+        ({"tokenizer.ggml.tokens": Value([f"x{i}" for i in range(320)], STRING)}, "makes nothing of this chat"),
+    ],
+    ids=["rwkv", "no letters"],
+)
+def test_a_vocabulary_without_a_token_for_the_question(tmp_path, changes, words):
+    path = write_altered(tmp_path / "bird.gguf", changes)
+    arguments = ("chat", "--model", str(path), "--prompt", "Hello", "--backend", "llama")
+    asked = subprocess.run((sys.executable, "-m", "engine", *arguments), capture_output=True, text=True)
+    assert asked.returncode == 2
+    assert words in asked.stderr
+
+
+def test_a_file_is_looked_at_once(good, tmp_path):
+    mark = mark_of(good, "graph")
+    assert mark is not None
+    assert mark == mark_of(good, "llama") != mark_of(good, "ik")
+    with pytest.raises(Stopped):
+        meanwhile(lambda: None, (good, None), "llama", stop=lambda: True)
+    assert not mark.exists()
+    looked_at((None, good), "llama")
+    assert mark.exists()
+    assert list(first_look.first_look(good, "llama")) == []
+    write_altered(good, TWICE)
+    assert mark_of(good, "llama") != mark
+
+
+@pytest.mark.skipif(os.name != "posix", reason="groups of processes are POSIX's")
+def test_ctrl_c_is_for_who_started_the_look(good, monkeypatch):
+    """A look that Ctrl-C ends must not be taken for a crash."""
+    groups = []
+
+    def started(*arguments, **options):
+        process = start_apart(*arguments, **options)
+        groups.append(os.getpgid(process.pid))
+        return process
+
+    monkeypatch.setattr(first_look, "start_apart", started)
+    with pytest.raises(Stopped):
+        meanwhile(lambda: None, (good,), "llama", stop=lambda: True)
+    assert groups
+    assert os.getpgid(0) not in groups
+
+
+def test_what_comes_with_chickadee_is_trusted():
+    assert mark_of(default_model(), "llama") is None
+
+
+@pytest.mark.parametrize(("limit", "words"), [("MOST_BYTES", "memory"), ("MOST_SECONDS", "end of its header")])
+def test_a_look_that_takes_too_much_is_ended(good, monkeypatch, limit, words):
+    monkeypatch.setattr(first_look, limit, 0)
+    with pytest.raises(Failure, match=words):
+        looked_at((good,), "llama")
+    assert mark_of(good, "llama") not in first_look._passed

@@ -1,0 +1,230 @@
+"""Which library computes: by wish, by what is possible, by what was timed, and never again one that crashed."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import platform
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine import machine as this_machine
+from engine.costs.calibrated import Key, keep
+from engine.costs.cost_model import Timings
+from engine.loading.crash_mark import CrashMark, CrashWatch
+from engine.loading.library_choice import CRASHED, NOT_TIMED, SLOWER, choose, crash_mark, is_faster
+from engine.machine import fingerprint, library_version
+from engine.protocol import BackendName, BackendWish
+from engine.runtime.ik import needs
+from models.default import default_model
+from models.header import Header, read_header
+from models.identity import file_identity
+from tests.engine.asking import needs_ik
+from tests.engine.conftest import write_gguf
+
+installed = pytest.mark.skipif(needs.library_file() is None, reason="no wheel of ik_llama.cpp for this computer")
+WISHES: tuple[BackendWish | None, ...] = (None, "auto", "ik")
+
+
+@pytest.fixture
+def header(monkeypatch, tmp_path) -> Header:
+    """Of the default model, of which nothing is known yet."""
+    monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(needs, "missing_features", list)  # what is chosen, not what this processor can do
+    return read_header(default_model())
+
+
+def timed(one: float, eight: float, prompt: float = 5.0) -> Timings:
+    return Timings({16: {1: one, 8: eight}, 256: {1: 2 * one, 8: 2 * eight}}, 0.0, 512, prompt)
+
+
+def know(header: Header, name: BackendName, timings: Timings, version: str | None = None, threads: int = 2) -> None:
+    package = {"llama": "llama-cpp-python", "ik": "ik-llama-cpp-python"}[name]
+    build = f"{package} {version or library_version(package)} 0123abcd; AVX = 1"
+    keep(Key(file_identity(header.path, header.data_offset), threads, "f16", build, fingerprint()), timings)
+
+
+def test_llama_cpp_by_name_needs_no_reason(header):
+    choice = choose("llama", header, 2, "f16")
+    assert (choice.name, choice.note, choice.rival) == ("llama", "", None)
+
+
+def test_our_own_graph_only_by_name(header, tmp_path):
+    choice = choose("graph", header, 2, "f16")
+    assert (choice.name, choice.note, choice.rival) == ("graph", "", None)
+    other = read_header(write_gguf(tmp_path / "other.gguf", "gemma3"))
+    choice = choose("graph", other, 2, "f16")
+    assert choice.name == "llama"
+    assert "“gemma3”" in choice.note
+
+
+@installed
+def test_without_timings_llama_cpp_computes_and_the_other_is_to_be_timed(header):
+    for wish in (None, "auto"):
+        choice = choose(wish, header, 2, "f16")
+        assert (choice.name, choice.note, choice.rival) == ("llama", NOT_TIMED, "ik")
+    assert choose("ik", header, 2, "f16").name == "ik"
+
+
+@installed
+def test_the_faster_one_of_this_model_threads_and_version(header):
+    know(header, "llama", timed(0.03, 0.2))
+    know(header, "ik", timed(0.025, 0.1))
+    faster = choose("auto", header, 2, "f16")
+    assert (faster.name, faster.note, faster.rival) == ("ik", "", "llama")
+    assert choose("auto", header, 4, "f16").note == NOT_TIMED
+    assert choose("auto", header, 2, "q8_0").note == NOT_TIMED
+    know(header, "ik", timed(0.04, 0.2))
+    assert choose("auto", header, 2, "f16").note == SLOWER
+    know(header, "ik", timed(0.025, 0.1), version="0.0.1")
+    assert choose("auto", header, 2, "f16").note == NOT_TIMED
+
+
+def test_decoding_must_not_suffer_for_drafts():
+    llama = timed(0.03, 0.2)
+    assert is_faster(timed(0.025, 0.1), llama)
+    assert is_faster(timed(0.0305, 0.1), llama)
+    assert not is_faster(timed(0.034, 0.05), llama)
+    assert not is_faster(timed(0.0295, 0.196), llama)
+
+
+def test_reading_prompts_must_not_suffer_either():
+    llama = timed(0.03, 0.2, prompt=5.0)
+    assert is_faster(timed(0.025, 0.1, prompt=5.1), llama)
+    assert not is_faster(timed(0.025, 0.1, prompt=6.0), llama)
+
+
+@pytest.mark.parametrize("wish", WISHES)
+def test_what_cannot_be_is_said(header, monkeypatch, wish):
+    def note(header: Header) -> str:
+        choice = choose(wish, header, 2, "f16")
+        assert choice.name == "llama"
+        assert choice.note.endswith(".")
+        return choice.note
+
+    with monkeypatch.context() as patch:
+        patch.setattr(needs, "library_file", lambda: None)
+        assert "not installed" in note(header)
+    if needs.library_file() is None:
+        return
+    with monkeypatch.context() as patch:
+        patch.setattr(needs, "missing_features", lambda: ["avx2", "fma"])
+        assert "a processor with AVX2, FMA" in note(header)
+    other = dataclasses.replace(header, metadata=header.metadata | {"general.architecture": "dodo"})
+    assert "architecture “dodo”" in note(other)
+    tensor = dataclasses.replace(header.tensors[0], type=40)
+    assert "quantised" in note(dataclasses.replace(header, tensors=(tensor,)))
+
+
+@installed
+def test_architectures_that_the_library_knows():
+    library = needs.library_file()
+    assert library
+    assert all(needs.knows(library, name) for name in ("llama", "qwen2", "qwen3", "gemma3", "phi3", "smollm3"))
+    assert not any(needs.knows(library, name) for name in ("", "dodo", "an architecture of tomorrow"))
+
+
+def test_features_of_the_processor(monkeypatch, tmp_path):
+    monkeypatch.delenv(this_machine.PRETENDED, raising=False)
+    for module in (needs, this_machine):
+        monkeypatch.setattr(module, "CPU_INFO", tmp_path / "cpuinfo")
+    monkeypatch.setattr(sys, "platform", "linux")
+    for machine, flags, missing in (
+        ("x86_64", "flags\t\t: fpu sse4_2 popcnt avx f16c", ["avx2", "fma"]),
+        ("x86_64", "flags\t\t: fma avx2 f16c popcnt", []),
+        ("aarch64", "Features\t: fp asimd", ["asimddp"]),
+        ("aarch64", "Features\t: fp asimd asimddp", []),
+        ("riscv64", "isa : rv64", []),
+    ):
+        monkeypatch.setattr(platform, "machine", lambda machine=machine: machine)
+        (tmp_path / "cpuinfo").write_text(f"processor\t: 0\n{flags}\n\nprocessor\t: 1\n")
+        assert needs.missing_features() == missing
+
+
+# --- crashes ---
+
+DIE = """
+import os, sys
+from engine.loading.crash_mark import CrashMark, CrashWatch
+watch = CrashWatch()
+watch.watch(CrashMark("library 1", "model"))
+if sys.argv[1] == "end":
+    watch.watch(None)
+else:
+    os.kill(os.getpid(), int(sys.argv[1]))
+"""
+MARK = CrashMark("library 1", "model")
+
+
+def files(folder: Path) -> list[Path]:
+    return list((folder / "crashes").glob("*"))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+@pytest.mark.parametrize(
+    ("how", "is_set"),
+    [(signal.SIGSEGV, True), (signal.SIGABRT, True), (signal.SIGILL, True), (signal.SIGBUS, True),
+     (signal.SIGFPE, True), (9, False), ("end", False)],
+)  # fmt: skip
+def test_how_a_process_ends(header, tmp_path, how, is_set):
+    done = subprocess.run([sys.executable, "-c", DIE, str(how if how == "end" else int(how))])
+    assert (done.returncode == 0) == (how == "end")
+    assert MARK.is_set == is_set
+    assert not CrashMark("library 2", "model").is_set
+    assert not CrashMark("library 1", "other").is_set
+    MARK.clear()
+    assert not MARK.is_set
+    watch = CrashWatch()
+    watch.watch(MARK)
+    assert len(files(tmp_path)) == 1  # what a killed process left is gone
+    watch.watch(None)
+    assert files(tmp_path) == []
+
+
+def test_one_mark_after_another(header, tmp_path):
+    watch = CrashWatch()
+    for mark in (MARK, CrashMark("library 1", "other"), MARK, MARK):
+        watch.watch(mark)
+        (file,) = files(tmp_path)
+        assert file.name.startswith(mark.name)
+    watch.watch(None)
+    watch.watch(None)
+    assert files(tmp_path) == []
+
+
+def test_a_folder_that_cannot_be_written(header, tmp_path, caplog):
+    (tmp_path / "crashes").write_text("in the way")
+    watch = CrashWatch()
+    watch.watch(MARK)
+    assert "go unnoticed" in caplog.text
+    assert not MARK.is_set
+    watch.watch(None)
+
+
+CRASH = """
+import os, sys
+from engine.engine import Engine
+from engine.protocol import Load
+engine = Engine()
+print(engine.load(Load(0, sys.argv[1], n_ctx=512, threads=2, backend="ik")).model.backend, flush=True)
+os.abort()
+"""
+
+
+@installed
+@needs_ik
+@pytest.mark.skipif(os.name == "nt", reason="needs signals")
+def test_after_a_crash_llama_cpp_computes_unless_it_is_asked_for_by_name(header, tmp_path):
+    know(header, "llama", timed(0.03, 0.2))
+    know(header, "ik", timed(0.025, 0.1))
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", CRASH, str(default_model())], capture_output=True, text=True)
+        assert done.stdout == "ik\n"
+        assert done.returncode == -signal.SIGABRT
+        assert crash_mark(header).is_set
+        assert choose("auto", header, 2, "f16").note == CRASHED
+    assert choose("ik", header, 2, "f16").name == "ik"

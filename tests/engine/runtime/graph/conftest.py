@@ -1,0 +1,63 @@
+"""The real default model on our own graph and on llama.cpp, whose logits are what ours must be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from engine.protocol import Message
+from engine.runtime.capi.context import ContextOptions
+from engine.runtime.graph.model import GraphModel
+from engine.runtime.graph.target import GraphTarget
+from engine.runtime.llama.model import Model
+from engine.runtime.llama.target import LlamaTarget
+from engine.stop import StopFlag
+from engine.tokenization.template import ChatTemplate
+from models.default import default_model
+
+OPTIONS = ContextOptions(n_ctx=1024, threads=2)
+
+
+@pytest.fixture(scope="session")
+def model() -> Iterator[GraphModel]:
+    model = GraphModel(default_model())
+    yield model
+    model.close()
+
+
+@pytest.fixture(scope="session")
+def prompt(model: GraphModel) -> list[int]:
+    return ChatTemplate(model.template, model.vocabulary).tokens([Message("user", "Name a small bird.")])
+
+
+@pytest.fixture(scope="session")
+def opened(model: GraphModel) -> Iterator[GraphTarget]:
+    target = GraphTarget(model, OPTIONS, StopFlag())
+    yield target
+    target.close()
+
+
+@pytest.fixture(scope="session")
+def oracle_opened() -> Iterator[LlamaTarget]:
+    model = Model(default_model())
+    target = LlamaTarget(model, OPTIONS, StopFlag())
+    yield target
+    target.close()
+    model.close()
+
+
+@pytest.fixture
+def target(opened: GraphTarget, prompt: list[int]) -> GraphTarget:
+    """After a short prompt."""
+    opened.drop_after(0)
+    list(opened.prefill(prompt))
+    return opened
+
+
+@pytest.fixture
+def oracle(oracle_opened: LlamaTarget, prompt: list[int]) -> LlamaTarget:
+    """llama.cpp after the same prompt."""
+    oracle_opened.drop_after(0)
+    list(oracle_opened.prefill(prompt))
+    return oracle_opened

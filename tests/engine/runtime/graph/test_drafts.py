@@ -1,0 +1,56 @@
+"""Drafts, and tokens that stay uncached, on our own graph with the real default model."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.protocol import Sampling
+from models.failures import Failure
+from tests.engine.asking import QUESTION, ask
+from tests.engine.kv import test_real_policies as policies
+from tests.engine.runtime.graph.test_engine import loaded
+from tests.engine.speculative import test_real_drafts as drafts
+from tests.engine.speculative.test_real_drafts import judge
+
+__all__ = ["judge", "loaded"]
+
+
+@pytest.mark.parametrize("pending", [False, True], ids=["cached", "pending"])
+@pytest.mark.parametrize("mode", ["auto", "published tree", "a layer", "a layer as published"])
+def test_greedy_answers_are_the_plain_ones(engine, judge, monkeypatch, mode, pending):
+    drafts.test_greedy_answers_are_the_plain_ones(engine, judge, monkeypatch, mode, pending)
+
+
+def test_a_seed_gives_the_same_text_when_a_layer_drafts(engine, judge):
+    warm = Sampling(temperature=0.9, seed=11)
+    runs = []
+    for more in ({"draft": "off"}, drafts.LAYERS["a layer"], drafts.LAYERS["a layer as published"]):
+        engine.forget()
+        runs.append(ask(engine, QUESTION, sampling=warm, max_tokens=40, **more)[1])
+    assert len({finished.tokens for finished in runs}) == 1
+    assert all(finished.statistics.accepted for finished in runs[1:]), [each.statistics for each in runs]
+
+
+def test_a_pass_that_a_layer_has_begun_tells_nothing_of_other_passes(engine, monkeypatch):
+    seen = []
+    monkeypatch.setattr(type(engine._loaded().judge), "observe", lambda _judge, passed: seen.append(passed))
+    numbers = ask(engine, QUESTION, max_tokens=8, **drafts.LAYERS["a layer as published"])[1].statistics
+    assert numbers.drafted
+    assert all(not passed.drafted for passed in seen)
+
+
+@pytest.mark.parametrize(("layers", "message"), [(30, "1 to 29 of them"), (4000, "this model has 30 in all")])
+def test_layers_that_are_not_there(engine, layers, message):
+    with pytest.raises(Failure, match=message) as caught:
+        ask(engine, QUESTION, draft="midlayer", exit_layers=layers)
+    assert caught.value.code == "no_such_layer"
+
+
+def test_without_a_measurement_three_quarters_of_the_layers_draft(engine, judge):
+    middle = engine._loaded().middle
+    assert middle.drafter("midlayer", None).exit.layers == 22
+    assert middle.automatic() == ()
+
+
+def test_tokens_that_stay_uncached_change_no_answer(engine, monkeypatch):
+    policies.test_greedy_answers_are_the_same_as_with_every_token_cached(engine, monkeypatch, policies.PUBLISHED)

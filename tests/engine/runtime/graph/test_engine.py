@@ -1,0 +1,45 @@
+"""The engine's own tests, with our own graph in place of llama.cpp."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from engine.engine import Engine
+from engine.protocol import Load
+from models.default import default_model
+from tests.engine.runtime.test_llama import (
+    test_a_chat_that_is_too_long_offers_to_forget_turns,
+    test_a_full_context_ends_the_answer,
+    test_a_second_turn_reuses_the_first_ones_tokens,
+    test_a_seed_gives_the_same_text,
+    test_editing_an_earlier_message_reuses_up_to_the_edit,
+    test_greedy_is_deterministic,
+    test_growing_saving_and_restoring_change_no_answer,
+    test_prepare_makes_the_next_prompt_short,
+    test_stop_inside_a_pass_keeps_the_session_whole,
+    test_what_is_set_aside_comes_back,
+)
+
+__all__ = [
+    "test_a_chat_that_is_too_long_offers_to_forget_turns",
+    "test_a_full_context_ends_the_answer",
+    "test_a_second_turn_reuses_the_first_ones_tokens",
+    "test_a_seed_gives_the_same_text",
+    "test_editing_an_earlier_message_reuses_up_to_the_edit",
+    "test_greedy_is_deterministic",
+    "test_growing_saving_and_restoring_change_no_answer",
+    "test_prepare_makes_the_next_prompt_short",
+    "test_stop_inside_a_pass_keeps_the_session_whole",
+    "test_what_is_set_aside_comes_back",
+]
+
+
+@pytest.fixture(scope="module")
+def loaded() -> Iterator[Engine]:
+    engine = Engine()
+    info = engine.load(Load(0, str(default_model()), n_ctx=1024, threads=2, backend="graph")).model
+    assert info.backend == "graph"
+    yield engine
+    engine.close()

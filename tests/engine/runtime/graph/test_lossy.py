@@ -1,0 +1,156 @@
+"""The engine with the real default model while half of its heads keep less than every token."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.engine import Engine
+from engine.protocol import Finished, Generate, Load, Message, Prepare, Prepared, Pulse
+from engine.runtime.graph import ranking
+from engine.runtime.graph.ranking import Price, Ranking
+from engine.runtime.graph.split import SplitKV
+from engine.runtime.graph.target import GraphTarget
+from engine.stop import Stopped
+from models.default import default_model
+from models.failures import Failure
+from models.header import read_header
+from models.identity import file_identity
+from tests.engine.asking import GREEDY, QUESTION, ask
+
+LAYERS, KV_HEADS = 30, 3
+LONG = (Message("user", "Birds: " + "tit, wren, robin, finch; " * 60),)  # some 600 tokens
+
+
+def load(mode: str = "merged", share: float | None = 0.5) -> Engine:
+    engine = Engine()
+    path = str(default_model())
+    engine.load(Load(0, path, n_ctx=2048, threads=2, backend="graph", kv_mode=mode, kv_share=share))  # type: ignore[arg-type]
+    return engine
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory) -> Iterator[Path]:
+    """A cache folder with rankings of the default model: not measured, its layers in turn."""
+    folder = tmp_path_factory.mktemp("cache")
+    header = read_header(default_model())
+    identity = file_identity(header.path, header.data_offset)
+    heads = tuple((layer, head) for head in range(KV_HEADS) for layer in range(LAYERS))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CHICKADEE_CACHE_DIR", str(folder))
+        for mode in ("merged", "window"):
+            prices = (Price(0.5, 1.25, 0.7),)
+            ranking.keep(Ranking(ranking.VERSION, identity, mode, 9, heads, (0.1,) * len(heads), prices))
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def loaded(cache) -> Iterator[Engine]:
+    engine = load()
+    yield engine
+    engine.close()
+
+
+def test_what_it_costs_and_takes_is_told(engine):
+    info = engine._loaded().info
+    assert any("Lossy: 50% of the heads" in note and "× 1.250" in note for note in info.notes)
+    heads, entry = LAYERS * KV_HEADS // 2, 2 * 64 * 2
+    assert info.plan["kv"] == heads * entry * info.n_ctx
+    assert 0 < info.plan["kv_compressed"] < info.plan["kv"]
+    engine.watch(True)
+    *_, finished = engine.generate(Generate(1, LONG, GREEDY, 8))
+    pulse = engine.pulse()
+    engine.watch(False)
+    assert isinstance(finished, Finished)
+    assert isinstance(pulse, Pulse)
+    full, rest = pulse.head_groups
+    assert (full.mode, full.heads, full.entries, full.capacity) == ("exact", heads, pulse.fixed, pulse.capacity)
+    assert (rest.mode, rest.heads) == ("merged", heads)
+    assert rest.entries < pulse.fixed / 2
+    assert rest.entries <= rest.capacity
+    for group in (full, rest):
+        assert group.bytes == heads * entry * group.capacity
+
+
+def test_an_edit_far_back_reads_the_chat_anew_and_one_at_its_end_does_not(engine):
+    text, first = ask(engine, *LONG, max_tokens=16)
+    follow_up = (*LONG, Message("assistant", text), QUESTION)
+    _, second = ask(engine, *follow_up, max_tokens=4)
+    assert second.statistics.reused_tokens >= first.statistics.prompt_tokens
+    _, edited = ask(engine, Message("user", "Few birds" + LONG[0].content), max_tokens=4)
+    assert edited.statistics.reused_tokens == 0
+
+
+def test_reading_ahead(engine):
+    prepared = list(engine.prepare(Prepare(1, LONG)))[-1]
+    assert isinstance(prepared, Prepared)
+    _, finished = ask(engine, *LONG, max_tokens=4)
+    assert finished.statistics.reused_tokens >= prepared.cached_tokens - 1 > 500
+
+
+def test_drafts_and_uncached_tokens(engine, monkeypatch):
+    """What is drafted is the chat's own text here, which comes again and again."""
+    engine._loaded().judge.table = None
+    _, finished = ask(engine, *LONG, max_tokens=24, draft="history-published", kv_policy="published")
+    assert finished.statistics.accepted > 0
+    assert finished.statistics.decode_tokens == 24
+
+
+def test_saved_and_resumed_by_the_same_mode_only(cache):
+    answers = []
+    for mode, share, resumed in (("merged", 0.5, False), ("merged", 0.5, True), ("window", 0.5, False)):
+        with closing(load(mode, share)) as engine:
+            *_, finished = engine.generate(Generate(1, LONG, GREEDY, 8, chat="c1"))
+            assert isinstance(finished, Finished)
+            assert (finished.statistics.reused_tokens > 256) == resumed
+            answers.append(finished.tokens)
+            engine._loaded().memory.save(1e9)
+    assert answers[0] == answers[1]
+
+
+def test_a_saved_cache_of_another_mode_is_refused(engine, cache, tmp_path):
+    ask(engine, *LONG, max_tokens=4)
+    chat = engine._loaded()
+    chat.target.save(tmp_path / "kv", chat.session.tokens)
+    with closing(load("exact", None)) as other:
+        target = other._loaded().target
+        with pytest.raises(Failure, match="does not fit this model and the way it keeps chats"):
+            target.restore(tmp_path / "kv")
+        assert target.size == 0
+
+
+def test_stopped_within_a_pass(engine):
+    chat = engine._loaded()
+    prompt = chat.template.tokens([Message("user", "one two three four five " * 150)])[:900]
+    timer = threading.Timer(0.1, engine.stop.set)
+    timer.start()
+    with pytest.raises(Stopped):
+        list(chat.session.read(prompt))
+    timer.join()
+    engine.stop.clear()
+    assert chat.session.tokens == prompt[: chat.target.size]
+    assert isinstance(chat.target, GraphTarget)
+    assert isinstance(chat.target.kv, SplitKV)
+    list(chat.session.read(prompt))
+    stopped = chat.target.logits(-1).copy()
+    engine.forget()
+    list(chat.session.read(prompt))
+    # In other passes tokens are merged at other times.
+    assert np.corrcoef(chat.target.logits(-1), stopped)[0, 1] > 0.999
+
+
+def test_its_passes_are_timed(engine, monkeypatch):
+    monkeypatch.setattr("engine.costs.calibration.BUDGET", 0.5)
+    monkeypatch.setattr("engine.costs.calibration.PATIENCE", 1)
+    ask(engine, *LONG, max_tokens=4)
+    chat = engine._loaded()
+    tokens = list(chat.session.tokens)
+    for _ in chat.judge._calibrate(chat.target):
+        pass
+    assert chat.target.size == len(tokens)
+    assert ask(engine, *LONG, max_tokens=4)[1].statistics.reused_tokens > 0

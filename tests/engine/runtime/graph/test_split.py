@@ -1,0 +1,325 @@
+"""KV caches in two groups of heads, on a small model with random weights and on the real one."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.protocol import HeadGroup
+from engine.runtime.capi.context import ContextOptions
+from engine.runtime.graph import modes, ranking
+from engine.runtime.graph.dry import DryGraph
+from engine.runtime.graph.exact import ExactKV
+from engine.runtime.graph.model import GraphModel
+from engine.runtime.graph.rank import Ranker
+from engine.runtime.graph.ranking import Ranking
+from engine.runtime.graph.reading import Reader, divergence
+from engine.runtime.graph.rotation import Rotation
+from engine.runtime.graph.slots import MergedSlots
+from engine.runtime.graph.split import SplitKV
+from engine.runtime.graph.target import GraphTarget
+from engine.runtime.kv_mode import EXACT, KVMode, mode_of
+from engine.runtime.tree import Tree
+from engine.stop import StopFlag
+from models.failures import Failure
+from tests.engine.runtime.graph.tiny import write_tiny
+from tests.engine.runtime.trees import assert_alike
+
+OPTIONS = ContextOptions(n_ctx=1024, threads=1, n_batch=512)
+ALL = [(layer, head) for layer in range(2) for head in range(2)]
+SOME = [(0, 1), (1, 0)]
+DICE = np.random.default_rng(3)
+TOKENS = [int(token) for token in DICE.integers(0, 40, 700)]
+
+
+class NeverMerged(MergedSlots):
+    def border(self, size: int) -> int:
+        return 0
+
+
+@pytest.fixture(scope="module", params=["llama", "qwen2"])
+def small(request, tmp_path_factory) -> Iterator[GraphModel]:
+    path = tmp_path_factory.mktemp("small") / "small.gguf"
+    model = GraphModel(write_tiny(path, request.param, factors=request.param == "llama"))
+    yield model
+    model.close()
+
+
+def opened(model: GraphModel, mode: Any, heads) -> GraphTarget:
+    def open_kv(model, n_ctx, _mode):
+        if mode == "never":
+            return SplitKV(model.dimensions, modes.rotation_of(model), n_ctx, "merged", NeverMerged(512), heads)
+        return modes.split_kv(model, n_ctx, mode, heads) if heads else ExactKV(model.dimensions, n_ctx)
+
+    return GraphTarget(model, OPTIONS, StopFlag(), open_kv=open_kv)
+
+
+def rows_of(target: GraphTarget, count: int) -> np.ndarray:
+    return np.array([target.logits(i) for i in range(-count, 0)])
+
+
+@pytest.mark.parametrize("heads", [[], SOME, ALL])
+def test_without_merging_logits_are_the_plain_ones(small, heads):
+    with closing(opened(small, "exact", [])) as plain, closing(opened(small, "never", heads)) as split:
+        for target in (plain, split):
+            list(target.prefill(TOKENS[:600]))
+            target.run(TOKENS[600:608], rows=8)
+        assert np.abs(rows_of(plain, 8) - rows_of(split, 8)).max() < 1e-3
+
+
+@pytest.mark.parametrize("mode", ["merged", "window", "published"])
+def test_lossy_modes_hold_less_and_say_nearly_the_same(small, mode):
+    with closing(opened(small, "exact", [])) as plain, closing(opened(small, mode, SOME)) as split:
+        for target in (plain, split):
+            list(target.prefill(TOKENS))
+            target.run([5])
+        assert isinstance(split.kv, SplitKV)
+        assert split.kv.entries < 0.95
+        assert (plain.logits(-1) != split.logits(-1)).any()
+        assert np.corrcoef(plain.logits(-1), split.logits(-1))[0, 1] > 0.5
+
+
+def test_keys_turned_are_keys_rotated_for_another_position(small):
+    """A text of one token: all its keys differ by position alone, so that merging them must not change a thing."""
+    with closing(opened(small, "merged", ALL)) as target:
+        list(target.prefill([9] * 400))
+        assert isinstance(target.kv, SplitKV)
+        cells, group, slots = target.kv.layers[0], target.kv.groups[0], target.kv.slots
+        assert isinstance(slots, MergedSlots)
+        keys = target.kv._slots_of(group, cells, cells.rows[0]).astype(np.float32)
+        slot, count, last = slots.entries[9]
+        assert count > 200
+        other, _ = slots.tail[0]
+        turned = target.kv.rotation.turned(keys[[other]], np.array([last - float(slots.settled)]))
+        assert np.abs(keys[slot] - turned[0]).max() < 2e-2 * np.abs(turned).max()
+
+
+@pytest.mark.parametrize("mode", ["merged", "window"])
+def test_drafts_leave_no_trace(small, mode):
+    tree = Tree.merged([[1, 2, 3], [4, 5], [6]])
+    with closing(opened(small, mode, SOME)) as target:
+        list(target.prefill(TOKENS[:500]))
+        target.run([5])
+        target.drop_after(500)
+        target.run([5])
+        expected = target.logits(-1).copy()
+        target.drop_after(500)
+        target.run_tree([8], tree)
+        target.keep(0)
+        target.run([5])
+        assert (target.logits(-1) == expected).all()
+        target.drop_after(500)
+        target.run_tree([5], tree)
+        target.keep(1, tree.path(4))
+        target.run([7])
+        branch = target.logits(-1).copy()
+        target.drop_after(500)
+        target.run([5, 4, 5])
+        target.run([7])
+        assert_alike(target.logits(-1), branch)
+
+
+@pytest.mark.parametrize("mode", ["merged", "window", "published"])
+def test_saved_set_aside_grown(small, mode, tmp_path):
+    with closing(opened(small, mode, SOME)) as target:
+        list(target.prefill(TOKENS[:500]))
+        target.save(tmp_path / "kv", TOKENS[:500])
+        target.run([5])
+        expected = target.logits(-1).copy()
+        assert target.restore(tmp_path / "kv") == TOKENS[:500]
+        target.grow(2048)
+        put_back = target.set_aside()
+        target.drop_after(0)
+        list(target.prefill([3] * 200))
+        put_back()
+        assert target.size == 500
+        target.run([5])
+        assert (target.logits(-1) == expected).all()
+        with closing(opened(small, "exact", [])) as plain, pytest.raises(Failure, match="does not fit"):
+            plain.restore(tmp_path / "kv")
+        with closing(opened(small, mode, ALL)) as other, pytest.raises(Failure, match="does not fit"):
+            other.restore(tmp_path / "kv")
+
+
+@pytest.mark.parametrize("mode", ["exact", "merged", "window"])
+@pytest.mark.parametrize("moved", [0, 1])
+def test_memory_ends_when_some_layers_have_moved(small, mode, moved, monkeypatch):
+    """To a larger cache, and to a smaller one when it is empty: all layers must agree where a head begins."""
+    with closing(opened(small, mode, [] if mode == "exact" else SOME)) as target:
+
+        def fails_to_move(n_ctx: int) -> None:
+            kv: Any = target.kv
+            room, made = kv._cells, 0
+
+            def short(*sizes: object) -> object:
+                nonlocal made
+                made += 1
+                if made > moved:
+                    raise MemoryError
+                return room(*sizes)
+
+            monkeypatch.setattr(kv, "_cells", short)
+            with pytest.raises(Failure, match="not enough free memory"):
+                target.grow(n_ctx)
+            monkeypatch.undo()
+
+        def answer() -> np.ndarray:
+            target.run([5])
+            row = target.logits(-1).copy()
+            target.drop_after(500)
+            return row
+
+        list(target.prefill(TOKENS[:500]))
+        expected, n_ctx = answer(), target.n_ctx
+        fails_to_move(2048)
+        assert target.n_ctx == n_ctx
+        assert (answer() == expected).all()
+        target.grow(2048)
+        assert (answer() == expected).all()
+        target.drop_after(0)
+        fails_to_move(768)
+        assert 768 <= target.n_ctx <= 2048
+        list(target.prefill(TOKENS[:500]))
+        assert (answer() == expected).all()
+
+
+def test_no_memory_for_passes_when_the_cache_has_moved(small, monkeypatch):
+    with closing(opened(small, "exact", [])) as target:
+        list(target.prefill(TOKENS[:500]))
+        target.run([5])
+        expected = target.logits(-1).copy()
+        target.drop_after(500)
+        monkeypatch.setattr("engine.runtime.graph.target.Passes", no_memory_for_passes)
+        with pytest.raises(Failure, match="not enough free memory"):
+            target.grow(2048)
+        with pytest.raises(Failure, match="not enough free memory"):
+            target.run([5])
+        monkeypatch.undo()
+        target.run([5])
+        assert (target.logits(-1) == expected).all()
+        target.close()  # twice, by the block's end
+
+
+def no_memory_for_passes(*_arguments: object) -> None:
+    raise MemoryError
+
+
+@pytest.mark.parametrize("mode", ["merged", "window", "published"])
+def test_what_was_merged_cannot_be_brought_back(small, mode):
+    with closing(opened(small, mode, SOME)) as target:
+        list(target.prefill(TOKENS[:500]))
+        target.run([5])
+        assert target.drop_after(10) == target.size == 0
+        list(target.prefill(TOKENS[:500]))
+        assert target.size == 500
+        assert target.can_drop == (mode != "published")
+
+
+def test_more_slots_than_the_cache_began_with(small):
+    with closing(opened(small, "merged", SOME)) as target:
+        tokens = [i % 320 for i in range(900)]
+        list(target.prefill(tokens))
+        assert isinstance(target.kv, SplitKV)
+        assert target.kv.slots.capacity >= 512
+        full, rest = target.head_groups
+        assert full == HeadGroup("exact", 2, 900, 1024, 2 * 1024 * 2 * 32 * 2)
+        slots = target.kv.slots
+        assert rest == HeadGroup("merged", 2, slots.held, slots.capacity, 2 * slots.capacity * 2 * 32 * 2)
+
+
+def test_rotation_is_ggmls(small):
+    d = dataclasses.replace(small.dimensions)
+    rotation = Rotation(d)
+    keys = DICE.normal(size=(2, 1, d.head)).astype(np.float32)
+    there = rotation.turned(keys, np.array([5.0, 7.0]))
+    assert np.allclose(rotation.turned(there, np.array([-5.0, -7.0])), keys, atol=1e-5)
+
+
+# --- wishes and rankings ---
+
+
+@pytest.mark.parametrize(("name", "share"), [("merged", 0.0), ("window", 1.5), ("published", -0.1), ("exact", 0.5)])
+def test_impossible_shares(name, share):
+    with pytest.raises(ValueError, match="share"):
+        mode_of(name, share)
+
+
+def test_wishes():
+    assert mode_of(None, None) == mode_of("exact", None) == EXACT
+    assert mode_of("merged", None) == KVMode("merged", 0.25)
+
+
+def test_without_a_ranking_the_mode_says_what_to_run(small, tmp_path, monkeypatch):
+    monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
+    options = dataclasses.replace(OPTIONS, kv_mode=KVMode("merged", 0.5))
+    with pytest.raises(Failure, match=r"python -m engine rank-heads --kv merged --model .*small\.gguf"):
+        GraphTarget(small, options, StopFlag())
+
+
+@pytest.mark.parametrize("mode", ["merged", "window"])
+def test_what_is_held_of_a_plain_reading_is_as_if_it_had_been_computed(small, mode):
+    """In the highest layer, where what compressed heads change cannot come back."""
+    with closing(Reader(small, mode, 1, StopFlag(), False)) as reader:
+        plain = reader.plain(TOKENS, 512)
+        for heads in ([(1, 0)], [(1, 0), (1, 1)]):
+            held, computed = reader.said(plain, heads, 512), reader.said(plain, heads)
+            assert held.entries == computed.entries < 1
+            assert (held.says == computed.says).all()
+            assert divergence(plain.said, held) > 0
+
+
+def test_heads_are_ranked_kept_and_used(small, tmp_path, monkeypatch):
+    monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
+    texts = [TOKENS[:320]]
+    *parts, found = Ranker(small, "window", 1, StopFlag(), False).rank(texts, texts)
+    done = [part for part in parts if isinstance(part, float)]
+    assert done == sorted(done)
+    assert isinstance(found, Ranking)
+    assert sorted(found.heads) == ALL
+    assert list(found.damage) == sorted(found.damage)
+    assert [price.share for price in found.prices] == [0.1, 0.25, 0.5, 0.75]
+    ranking.keep(found)
+    mode = KVMode("window", 0.5)
+    with closing(GraphTarget(small, dataclasses.replace(OPTIONS, kv_mode=mode), StopFlag())) as target:
+        assert isinstance(target.kv, SplitKV)
+        assert sorted(found.heads[:2]) == target.kv._compressed
+    assert "Lossy: 50% of the heads" in modes.lossy_note(small, mode)
+    assert modes.lossy_note(small, EXACT) == ""
+    with pytest.raises(Failure, match="rank-heads --kv merged"):
+        ranking.heads_for(small, KVMode("merged", 0.5))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda raw: raw[:-9],
+        lambda raw: raw.replace(b'"heads":[[', b'"heads":[[7,0],['),
+        lambda raw: raw.replace(b'"model":"', b'"model":"another '),
+        lambda raw: raw.replace(b'"merged"', b'"window"'),
+        lambda raw: raw.replace(b'"version":', b'"version":9'),
+    ],
+    ids=["cut off", "heads", "model", "mode", "version"],
+)
+def test_a_ranking_that_is_not_this_models_is_none(small, tmp_path, monkeypatch, damage):
+    monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
+    identity = ranking.identity_of(small)
+    ranking.keep(Ranking(ranking.VERSION, identity, "merged", 9, tuple(ALL), (0.1,) * 4))
+    assert ranking.heads_for(small, KVMode("merged", 0.25)) == (ALL[0],)
+    path = ranking.path_of(identity, "merged")
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(Failure, match="not known yet"):
+        ranking.heads_for(small, KVMode("merged", 0.25))
+
+
+def test_a_lossy_cache_is_planned_smaller(small):
+    with closing(DryGraph(small.path)) as exact, closing(DryGraph(small.path, kv_mode=KVMode("merged", 0.5))) as merged:
+        plain, less = exact.context(8192), merged.context(8192)
+        assert plain
+        assert less
+        assert less.kv == plain.kv / 2
+        assert 0.1 * plain.kv < less.kv_compressed < 0.25 * plain.kv

@@ -1,0 +1,123 @@
+"""The target's promises, kept by our own graph."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from engine.protocol import Sampling
+from engine.runtime.capi.context import ContextOptions
+from engine.runtime.graph import state
+from engine.runtime.graph.passes import MOST_KEPT
+from engine.runtime.graph.target import GraphTarget
+from engine.stop import StopFlag, Stopped
+from models.failures import Failure
+
+
+def next_row(target, token=300):
+    target.run([token])
+    row = target.logits(-1).copy()
+    target.drop_after(target.size - 1)
+    return row
+
+
+@pytest.mark.parametrize("in_file", [False, True])
+def test_what_is_set_aside_comes_back(target, tmp_path, monkeypatch, in_file):
+    if in_file:
+        monkeypatch.setattr(state, "MOST_IN_RAM", 0)
+        monkeypatch.setattr(target, "folder", tmp_path / "aside")
+    expected, size = next_row(target), target.size
+    put_back = target.set_aside()
+    target.drop_after(0)
+    list(target.prefill([7] * 300))
+    put_back()
+    assert target.size == size
+    assert (next_row(target) == expected).all()
+    assert not in_file or list((tmp_path / "aside").iterdir()) == []
+
+
+def test_rows_stay_when_tokens_are_dropped(target):
+    target.run([300, 301], rows=2)
+    before = [target.logits(i).copy() for i in range(2)]
+    target.drop_after(target.size - 2)
+    assert all((target.logits(i) == row).all() for i, row in enumerate(before))
+
+
+def test_a_saved_chats_size_is_known(target, prompt, tmp_path):
+    target.save(tmp_path / "kv", prompt)
+    assert target.state_bytes == pytest.approx((tmp_path / "kv").stat().st_size, rel=0.01)
+    assert (tmp_path / "kv").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda raw: raw[: len(raw) // 2],
+        lambda raw: raw[:20],
+        lambda raw: b"\xff" + raw[1:],
+        lambda raw: raw.replace(b"exact", b"other", 1),
+        lambda raw: raw.replace(b'"tokens":', b'"tokens":9', 1),
+        lambda raw: b"",
+    ],
+)
+def test_a_file_that_does_not_fit(target, prompt, tmp_path, damage):
+    target.save(tmp_path / "kv", prompt)
+    (tmp_path / "kv").write_bytes(damage((tmp_path / "kv").read_bytes()))
+    with pytest.raises(Failure, match="does not fit") as caught:
+        target.restore(tmp_path / "kv")
+    assert caught.value.code == "cache_unusable"
+    assert target.size == 0
+
+
+def test_what_stands_behind_a_saved_chat_does_not_matter(target, prompt, tmp_path):
+    expected = next_row(target)
+    target.save(tmp_path / "kv", prompt)
+    with (tmp_path / "kv").open("ab") as file:
+        file.write(b"sealed")
+    assert target.restore(tmp_path / "kv") == prompt
+    assert (next_row(target) == expected).all()
+
+
+def test_stopped_within_a_pass(target):
+    size, expected = target.size, next_row(target)
+    for delay in (0.02, 0.06, 0.1):
+        timer = threading.Timer(delay, target.stop.set)
+        timer.start()
+        with pytest.raises(Stopped):  # noqa: PT012
+            while True:
+                target.drop_after(size)
+                list(target.prefill([300] * 900))
+        timer.join()
+        target.stop.clear()
+        assert (target.size - size) % target.most_inputs == 0
+        target.drop_after(size)
+        assert (next_row(target) == expected).all()
+
+
+def test_many_kinds_of_passes(target):
+    """More than are kept ready, and one larger than all before."""
+    size = target.size
+    expected = next_row(target)
+    for n in range(1, MOST_KEPT + 3):
+        target.run([300] * n, rows=min(n, 3))
+        target.drop_after(size)
+    assert (next_row(target) == expected).all()
+
+
+def test_a_small_cache(model, prompt):
+    small = GraphTarget(model, ContextOptions(n_ctx=100, threads=1), StopFlag())
+    assert small.n_ctx == 256
+    list(small.prefill(prompt))
+    list(small.prefill([300] * (256 - len(prompt))))
+    assert small.size == 256
+    small.grow(512)
+    small.run([300])
+    small.close()
+
+
+def test_sampling_from_a_row(target):
+    greedy = target.sampler(Sampling(temperature=0, repeat_penalty=1), [])
+    best = int(target.logits(-1).argmax())
+    assert greedy.sample(-1) == best
+    assert target.sampler(Sampling(temperature=0, repeat_penalty=10), [best]).sample(-1) != best

@@ -1,0 +1,59 @@
+"""The default model on ik_llama.cpp, loaded once for all tests of a process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from engine.engine import Engine
+from engine.protocol import Load, Message
+from engine.runtime.capi.context import ContextOptions
+from engine.runtime.ik.model import IkModel
+from engine.runtime.ik.target import IkTarget
+from engine.stop import StopFlag
+from engine.tokenization.template import ChatTemplate
+from models.default import default_model
+
+
+@pytest.fixture(scope="session")
+def model() -> Iterator[IkModel]:
+    model = IkModel(default_model())
+    yield model
+    model.close()
+
+
+@pytest.fixture(scope="session")
+def prompt(model: IkModel) -> list[int]:
+    return ChatTemplate(model.template, model.vocabulary).tokens([Message("user", "Name a small bird.")])
+
+
+@pytest.fixture(scope="session")
+def opened(model: IkModel) -> Iterator[IkTarget]:
+    target = IkTarget(model, ContextOptions(n_ctx=1024, threads=2), StopFlag())
+    yield target
+    target.close()
+
+
+@pytest.fixture
+def target(opened: IkTarget, prompt: list[int]) -> IkTarget:
+    """After a short prompt."""
+    opened.drop_after(0)
+    list(opened.prefill(prompt))
+    return opened
+
+
+@pytest.fixture(scope="session")
+def loaded() -> Iterator[Engine]:
+    engine = Engine()
+    engine.load(Load(0, str(default_model()), n_ctx=1024, threads=2, backend="ik"))
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+def engine(loaded: Engine) -> Engine:
+    """The loaded default model with an empty session."""
+    loaded.stop.clear()
+    loaded.forget()
+    return loaded

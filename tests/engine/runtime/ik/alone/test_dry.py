@@ -1,0 +1,65 @@
+"""What ik_llama.cpp would take, told without the weights: the same as what it then takes."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from engine.runtime.capi.context import ContextOptions
+from engine.runtime.capi.dry import MIB
+from engine.runtime.ik.context import IkContext
+from engine.runtime.ik.dry import COMPUTE, GRAPH, KV, IkDryModel, weights
+from engine.runtime.ik.faults import MOST_WITHOUT
+from engine.runtime.ik.library import log
+from engine.runtime.ik.model import IkModel
+from engine.stop import StopFlag
+from models.default import default_model
+
+ROUNDED = 0.006 * MIB  # the log has two digits
+
+
+@pytest.fixture(scope="module")
+def dry():
+    with IkDryModel(default_model()) as model:
+        yield model
+
+
+def logged(pattern: re.Pattern[str], lines: list[str]) -> float:
+    return sum(float(size) for size in pattern.findall("\n".join(lines))) * MIB
+
+
+def test_weights(dry):
+    with log.lines() as lines:
+        IkModel(default_model()).close()
+    assert dry.weights == weights(lines)
+    assert dry.weights.ways == ((True, False),)
+    assert dry.weights.file > default_model().stat().st_size  # the shared head is held twice
+
+
+@pytest.mark.parametrize(("n_ctx", "kv_type"), [(512, "f16"), (1024, "f16"), (700, "q8_0"), (2048, "q8_0")])
+def test_contexts(dry, model, n_ctx, kv_type):
+    options = ContextOptions(n_ctx, 2, n_batch=MOST_WITHOUT, max_rows=MOST_WITHOUT, kv_type=kv_type)
+    with log.lines() as lines:
+        IkContext(model, options, StopFlag()).close()
+    sizes = dry.context(n_ctx, kv_type)
+    assert sizes.kv == pytest.approx(logged(KV, lines), abs=0.1 * MIB)
+    assert -ROUNDED < sizes.compute - GRAPH - logged(COMPUTE, lines) < 5 * MIB
+    assert sizes.output == 4 * dry.n_vocab
+
+
+@pytest.mark.parametrize("n_ctx", [512, 2048, 8192])
+def test_scores_without_flash_attention(model, n_ctx):
+    options = ContextOptions(n_ctx, 2, n_batch=MOST_WITHOUT, max_rows=MOST_WITHOUT, flash_attention="off")
+    with log.lines() as lines:
+        IkContext(model, options, StopFlag()).close()
+    with IkDryModel(default_model(), "off") as dry:
+        sizes = dry.context(n_ctx)
+        assert dry.context(n_ctx, "q8_0") is None
+    assert sizes
+    assert -ROUNDED < sizes.compute - GRAPH - logged(COMPUTE, lines) < 5 * MIB
+
+
+def test_a_log_without_sizes_is_a_bug():
+    with pytest.raises(RuntimeError, match="no longer logs"):
+        weights(["llm_load_tensors: something else"])

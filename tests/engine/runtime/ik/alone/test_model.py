@@ -1,0 +1,64 @@
+"""Loading with ik_llama.cpp: progress, stop, bad files, and what it must not do."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from engine.loading.libraries import backend
+from engine.runtime.ik.model import IkModel
+from engine.stop import Stopped
+from models.default import default_model
+from models.failures import Failure
+
+
+def test_progress_and_a_clean_stdout(capfd):
+    fractions = []
+
+    def progress(fraction: float) -> bool:
+        fractions.append(fraction)
+        return True
+
+    IkModel(default_model(), progress).close()
+    assert fractions == sorted(fractions)
+    assert len(fractions) > 10
+    assert fractions[-1] == 1
+    assert capfd.readouterr() == ("", "")
+
+
+def test_loading_is_stopped():
+    with pytest.raises(Stopped):
+        IkModel(default_model(), lambda fraction: fraction < 0.5)
+
+
+def test_a_truncated_file(tmp_path):
+    whole = default_model().read_bytes()
+    (tmp_path / "cut.gguf").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(Failure, match="incomplete") as caught:
+        IkModel(tmp_path / "cut.gguf")
+    assert caught.value.code == "bad_model"
+
+
+def test_the_vocabulary(model, prompt):
+    vocabulary = model.vocabulary
+    assert vocabulary.tokenize("<|im_end|>", special=True) == [2]
+    assert len(vocabulary.tokenize("<|im_end|>", special=False)) > 1
+    assert vocabulary.is_control(2)
+    assert vocabulary.is_end(2)
+    assert vocabulary.piece(2) == b""
+    text = "Grüße, 日本 \U0001f426!"
+    assert b"".join(map(vocabulary.piece, vocabulary.tokenize(text, special=False))).decode() == text
+    assert vocabulary.text(prompt[0]) == vocabulary.bos_text
+
+
+def test_what_the_file_says(model):
+    assert model.n_ctx_train == 8192
+    assert model.n_params == 134_515_008
+    assert model.can_drop
+    assert model.size_bytes > default_model().stat().st_size  # the shared head is a tensor of its own in memory
+
+
+def test_llama_cpp_is_not_in_this_process():
+    assert "ik-llama-cpp-python" in backend("ik").build
+    assert "llama_cpp" not in sys.modules

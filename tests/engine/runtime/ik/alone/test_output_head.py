@@ -1,0 +1,261 @@
+"""The output head that is read in two parts gives the same logits and answers as one that was not rearranged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.protocol import Sampling
+from engine.runtime.capi.context import ContextOptions
+from engine.runtime.capi.target import CTarget
+from engine.runtime.ik.model import IkModel
+from engine.runtime.ik.output_head import GROUP, OutputHead, room_bytes
+from engine.runtime.ik.target import IkTarget
+from engine.stop import StopFlag
+from tests.engine.runtime.graph.tiny import write_tiny
+from tests.engine.runtime.ik.alone.test_products import needs_products
+
+pytestmark = needs_products
+
+WIDTH, VOCABULARY = 512, 32_000
+BLOCK, BLOCK_BYTES, AT = 256, 210, 208  # of Q6_K; the float16 comes last
+TOKENS = np.random.default_rng(7).integers(0, VOCABULARY, 48).tolist()
+COUNTS = (1, 40, 104)
+
+
+def some_weights(seed: int = 3) -> np.ndarray:
+    """Any bytes are weights, but for the float16 that they are multiplied by; some rows are larger than others."""
+    dice = np.random.default_rng(seed)
+    blocks = dice.integers(0, 256, (VOCABULARY, WIDTH // BLOCK, BLOCK_BYTES), np.uint8)
+    sizes = dice.uniform(1e-4, 4e-4, (VOCABULARY, WIDTH // BLOCK, 1)).astype(np.float16)
+    blocks[:, :, AT:] = sizes.view(np.uint8)
+    return blocks.reshape(VOCABULARY, -1)
+
+
+def write(path: Path, weights: np.ndarray) -> Path:
+    return write_tiny(path, "llama", width=WIDTH, vocabulary=VOCABULARY, heads=4, head=128, output=weights)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory) -> Path:
+    return write(tmp_path_factory.mktemp("models") / "tiny.gguf", some_weights())
+
+
+@pytest.fixture(scope="module")
+def models(path) -> Iterator[tuple[IkModel, IkModel]]:
+    """One as the library lays it out, and one whose head was rearranged."""
+    with closing(IkModel(path, rough=False)) as plain, closing(IkModel(path)) as split:
+        assert plain.head is None
+        assert split.head is not None
+        yield plain, split
+
+
+def opened(model: IkModel, threads: int = 2) -> IkTarget:
+    return IkTarget(model, ContextOptions(n_ctx=256, threads=threads), StopFlag())
+
+
+@pytest.fixture
+def targets(models) -> Iterator[tuple[IkTarget, IkTarget]]:
+    with closing(opened(models[0])) as plain, closing(opened(models[1])) as split:
+        yield plain, split
+
+
+def run(target: IkTarget, count: int, rows: int) -> None:
+    """As if a few of the largest logits had been asked for before."""
+    if target.head:
+        target.head.may_be_rough(True)
+    target.drop_after(0)
+    list(target.prefill(TOKENS[:16]))
+    target.run(TOKENS[16 : 16 + count], rows)
+
+
+def rough(target: IkTarget, row: int) -> np.ndarray:
+    """Logits as the pass left them."""
+    return CTarget.logits(target, row).copy()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_all_logits_are_the_same_to_the_last_bit(models, threads):
+    """Three threads begin within 16 rows, which the library's own products then add in another order."""
+    near = 1e-5 if threads == 3 else 0
+    with closing(opened(models[0], threads)) as plain, closing(opened(models[1], threads)) as split:
+        for count, rows in ((1, 1), (2, 2), (3, 2), (4, 4), (5, 1), (5, 5), (8, 8), (9, 9), (19, 19), (30, 3)):
+            for target in (plain, split):
+                run(target, count, rows)
+            for row in range(count - rows, count):
+                assert np.abs(split.logits(row) - plain.logits(row)).max() <= near, (count, rows, row)
+            assert np.abs(split.logits(-1) - plain.logits(-1)).max() <= near
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 4])
+def test_few_tokens_read_the_upper_bits_only(targets, rows):
+    """Or there would be nothing to make exact."""
+    plain, split = targets
+    for target in targets:
+        run(target, 4, rows)
+    exact, found = plain.logits(-1), rough(split, -1)
+    assert not np.array_equal(found, exact)
+    assert np.corrcoef(found, exact)[0, 1] > 0.99
+
+
+@pytest.mark.parametrize("order", [COUNTS, COUNTS[::-1]])
+def test_the_largest_are_exact_and_the_others_are_smaller(targets, order):
+    plain, split = targets
+    for tokens in range(1, 30):
+        for target in targets:
+            run(target, tokens, min(tokens, 4))
+        exact = plain.logits(-1)
+        for count in order:
+            found = split.best_logits(-1, count)
+            best = np.argsort(-exact, kind="stable")[:count]
+            assert np.array_equal(np.argsort(-found, kind="stable")[:count], best)
+            assert np.array_equal(found[best], exact[best])
+        assert np.array_equal(split.best_logits(-1, 0), exact)
+
+
+@pytest.mark.parametrize("penalised", [1, 5, 64])
+def test_tokens_that_are_penalised_do_not_count(targets, penalised):
+    """Whether they are the largest or any."""
+    plain, split = targets
+    for tokens in range(1, 12):
+        for of_largest in (True, False):
+            for target in targets:
+                run(target, tokens, 1)
+            exact = plain.logits(-1)
+            order = np.argsort(-exact, kind="stable")
+            apart = (order if of_largest else order[::-500])[:penalised].tolist()
+            for count in (1, 40):
+                bound = np.sort(np.delete(exact, apart))[-count]
+                found = split.best_logits(-1, count, [*apart, apart[0]])
+                assert np.array_equal(found >= bound, exact >= bound)
+                assert np.array_equal(found[exact >= bound], exact[exact >= bound])
+
+
+def test_who_asks_for_all_logits_gets_whole_passes(targets):
+    """To compute them again takes longer than to read all of the head at once."""
+    plain, split = targets
+    for target in targets:
+        run(target, 1, 1)
+    for ask, whole in ((split.logits, True), (lambda row: split.best_logits(row, 1), False)):
+        ask(-1)
+        for target in targets:
+            target.run(TOKENS[:1])
+        assert np.array_equal(rough(split, -1), plain.logits(-1)) == whole
+
+
+def test_tokens_that_do_not_exist_do_no_harm(targets):
+    plain, split = targets
+    for target in targets:
+        run(target, 1, 1)
+    assert np.array_equal(split.best_logits(-1, 1, [-1, VOCABULARY]), plain.logits(-1))
+
+
+def test_few_rows_of_weights_are_read_again(targets):
+    _plain, split = targets
+    run(split, 1, 1)
+    assert split.head is not None
+    logits = CTarget.logits(split, -1)
+    again = [split.head.finish(0, logits.ctypes.data, count) for count in (1, 40, 40, 0, 0)]
+    assert GROUP <= again[0] < again[1] < VOCABULARY / 4
+    assert again[2] == again[4] == 0
+    assert sum(again) == VOCABULARY
+
+
+def test_how_far_off_is_known(targets):
+    """The lower bits are as random as a fair die. Of 16 rows, one of which is up to four times as large as another, the
+    largest deviation is twice the usual one."""
+    plain, split = targets
+    worst, squares = 0.0, []
+    for tokens in range(1, 20):
+        for target in targets:
+            run(target, tokens, min(tokens, 2))
+        assert split.head is not None
+        row = min(tokens, 2) - 1
+        deviations = np.repeat(split.head.deviations(row), GROUP)
+        errors = (plain.logits(-1) - rough(split, -1)) / deviations
+        worst = max(worst, float(np.abs(errors).max()))
+        squares.append(float(np.square(errors).mean()))
+    assert worst < 5.5
+    assert 0.22 < np.mean(squares) < 0.28
+
+
+@pytest.mark.parametrize(
+    "sampling",
+    [
+        Sampling(seed=5),
+        Sampling(seed=5, top_k=0),
+        Sampling(seed=5, repeat_penalty=0.9),
+        Sampling(temperature=0),
+        Sampling(temperature=0, repeat_penalty=1),
+    ],
+)
+def test_answers_are_the_same(targets, sampling):
+    answers = []
+    for target in targets:
+        run(target, 1, 1)
+        sampler = target.sampler(sampling, TOKENS)
+        answer = [sampler.sample(-1)]
+        while len(answer) < 60:
+            target.run(answer[-1:])
+            answer.append(sampler.sample(-1))
+        answers.append(answer)
+    assert answers[0] == answers[1]
+
+
+def test_a_drafted_row_is_its_own(targets):
+    """With tokens before those whose logits are wanted, and taken in any order."""
+    plain, split = targets
+    for target in targets:
+        run(target, 6, 3)
+    for row in (5, 3, 4, 3):
+        best = int(plain.logits(row).argmax())
+        found = split.best_logits(row, 1)
+        assert int(found.argmax()) == best
+        assert found[best] == plain.logits(row)[best]
+
+
+def test_hostile_weights_do_no_harm(tmp_path):
+    """Rows of zeros, of infinities and of what is no number: all of it may stand in a file."""
+    weights = some_weights(seed=4)
+    for rows, number in ((slice(0, 64), 0), (slice(640, 656), np.inf), (slice(6400, 6404), np.nan)):
+        weights[rows, AT : AT + 2] = np.array([number], np.float16).view(np.uint8)
+    path = write(tmp_path / "hostile.gguf", weights)
+    with ExitStack() as stack:
+        targets = []
+        for rough in (False, True):
+            model = stack.enter_context(closing(IkModel(path, rough=rough)))
+            targets.append(stack.enter_context(closing(opened(model))))
+        for target in targets:
+            run(target, 2, 2)
+        for count in (1, 40, 0):
+            targets[1].best_logits(-1, count)
+        assert np.array_equal(targets[1].logits(-1), targets[0].logits(-1), equal_nan=True)
+
+
+def test_a_head_without_room_is_left_as_it_is(models, path):
+    """There is room for four."""
+    with ExitStack() as stack:
+        many = [stack.enter_context(closing(IkModel(path))) for _ in range(4)]
+        assert [model.head is not None for model in many] == [True, True, True, False]
+        plain, last = (stack.enter_context(closing(opened(model))) for model in (models[0], many[-1]))
+        for target in (plain, last):
+            run(target, 1, 1)
+        assert np.array_equal(last.logits(-1), plain.logits(-1))
+    with closing(IkModel(path)) as again:
+        assert again.head is not None
+
+
+def test_the_plan_knows_its_room(models, model):
+    assert models[1].head
+    assert room_bytes(models[1].header) == models[1].head._room.size > VOCABULARY
+    assert room_bytes(model.header) == 0
+
+
+def test_the_default_model_has_no_such_head(model):
+    """Its head is that of its embeddings."""
+    assert OutputHead.of(model.pointer, model.vocabulary.n_tokens) is None
+    assert model.head is None

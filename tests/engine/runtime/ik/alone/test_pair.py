@@ -1,0 +1,43 @@
+"""A draft model beside the model, loaded by the same library."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from contextlib import closing
+
+import pytest
+
+from engine.costs.cost_model import CostTable, Timings
+from engine.engine import Engine
+from engine.protocol import Load
+from engine.runtime.ik.model import IkModel
+from engine.speculative.policy import Chooser
+from models.default import default_model
+from tests.engine.asking import QUESTION, ask, assert_same_but_for_near_ties
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    """The default model, and a copy of it that drafts."""
+    copy = tmp_path_factory.mktemp("draft") / "copy.gguf"
+    shutil.copyfile(default_model(), copy)  # a link would be the same file
+    with closing(Engine()) as engine:
+        wish = Load(0, str(default_model()), n_ctx=1024, threads=2, draft_model=str(copy), backend="ik")
+        assert engine.load(wish).model.backend == "ik"
+        yield engine
+
+
+@pytest.mark.parametrize("mode", ["model-published", "model", "auto"])
+def test_a_draft_model_changes_no_answer(pair, monkeypatch, mode):
+    chat = pair._loaded()
+    assert isinstance(chat.draft.model, IkModel)
+    free = Timings({0: dict.fromkeys((1, 8, 24), 1.0)}, 0.0, 31, 2.0)
+    monkeypatch.setattr(chat.judge, "table", CostTable(free))
+    monkeypatch.setattr(chat.judge, "chooser", Chooser())
+    monkeypatch.setattr(type(chat.judge), "observe", lambda *_: None)
+    _, plain = ask(pair, QUESTION, max_tokens=24, draft="off")
+    _, drafted = ask(pair, QUESTION, max_tokens=24, draft=mode)
+    assert drafted.statistics.accepted > 5
+    assert_same_but_for_near_ties(pair, (QUESTION,), plain.tokens, drafted.tokens)
+    assert "llama_cpp" not in sys.modules

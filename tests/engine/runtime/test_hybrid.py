@@ -1,0 +1,296 @@
+"""Models that keep one state for all tokens: whatever is stopped or fails, session, target and library agree on what
+is held, and the next answer is that of an engine that has just begun."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import replace
+
+import pytest
+
+from engine.engine import Engine
+from engine.protocol import Finished, Generate, Load, Message, PrefillProgress, Prepare, Prepared, Text
+from engine.runtime.llama import context
+from engine.runtime.llama.library import lib
+from engine.runtime.llama.target import LlamaTarget
+from engine.stop import Stopped
+from models.failures import Failure
+from tests.engine.asking import GREEDY, QUESTION, ask
+from tests.engine.runtime.hybrid import ARCHITECTURES, write_hybrid
+
+LONG = Message("user", "Tell me of " + "tit, wren, robin, finch; " * 100)  # more than a pass
+EDITED = Message("user", "Tell me of " + "tit, wren, robin, finch; " * 50 + "and of other birds.")
+
+
+class Countdown:
+    """Stops a pass before its n-th node from now on, as a user who presses Stop at that moment."""
+
+    def __init__(self) -> None:
+        self.left = -1
+        self.callback = lib.ggml_abort_callback(self._is_to_abort)
+
+    def _is_to_abort(self, _data: object) -> bool:
+        self.left -= self.left >= 0
+        return self.left == 0
+
+
+@pytest.fixture(scope="module")
+def countdown() -> Iterator[Countdown]:
+    with pytest.MonkeyPatch.context() as patch:
+        countdown = Countdown()
+        patch.setattr(context, "_strlen", countdown.callback)
+        yield countdown
+
+
+@pytest.fixture(scope="module", params=ARCHITECTURES)
+def loaded(request, tmp_path_factory, countdown) -> Iterator[Engine]:
+    path = write_hybrid(tmp_path_factory.mktemp("hybrid") / f"{request.param}.gguf", request.param)
+    with closing(Engine()) as engine:
+        engine.load(Load(0, str(path), n_ctx=2048, threads=2, backend="llama"))
+        yield engine
+
+
+@pytest.fixture
+def engine(loaded: Engine, countdown: Countdown) -> Engine:
+    countdown.left = -1
+    loaded.stop.clear()
+    loaded.forget()
+    return loaded
+
+
+def assert_all_agree(engine: Engine) -> int:
+    """Returns how many tokens are held."""
+    session = engine._loaded().session
+    assert isinstance(session.target, LlamaTarget)
+    assert len(session.tokens) == session.target.size == session.target.context.held
+    return len(session.tokens)
+
+
+def answer(engine: Engine, *messages: Message) -> Sequence[int]:
+    tokens: Sequence[int] = ask(engine, *messages)[1].tokens
+    return tokens
+
+
+def fresh_answer(engine: Engine, *messages: Message) -> Sequence[int]:
+    engine.forget()
+    return answer(engine, *messages)
+
+
+@pytest.mark.parametrize("nodes", [1, 20, 41, 70])
+@pytest.mark.parametrize("after", [QUESTION, LONG, EDITED])
+def test_stopped_while_a_prompt_is_read(engine, countdown, nodes, after):
+    """At any node of the first pass or the second."""
+    expected = fresh_answer(engine, after)
+    engine.forget()
+    countdown.left = nodes
+    *_, finished = engine.generate(Generate(1, (LONG,), GREEDY, 24))
+    assert isinstance(finished, Finished)
+    assert finished.statistics.stop_reason == "cancelled"
+    assert finished.statistics.context_tokens == assert_all_agree(engine)
+    countdown.left = -1
+    assert answer(engine, after) == expected
+    assert_all_agree(engine)
+
+
+def test_stopped_between_two_passes_keeps_what_was_read(engine):
+    expected = fresh_answer(engine, LONG)
+    engine.forget()
+    events = engine.generate(Generate(1, (LONG,), GREEDY, 24))
+    while not (isinstance(event := next(events), PrefillProgress) and event.done):
+        pass
+    engine.stop.set()
+    *_, finished = events
+    engine.stop.clear()
+    assert isinstance(finished, Finished)
+    assert finished.statistics.stop_reason == "cancelled"
+    assert assert_all_agree(engine) == event.done > 0
+    _, finished = ask(engine, LONG)
+    assert finished.statistics.reused_tokens == event.done
+    assert finished.tokens == expected
+
+
+@pytest.mark.parametrize("steps", [0, 7])
+def test_stopped_while_it_answers_keeps_all(engine, steps):
+    expected = fresh_answer(engine, LONG)
+    engine.forget()
+    events = engine.generate(Generate(1, (LONG,), GREEDY, 24))
+    for _ in range(1 + steps):
+        while not isinstance(next(events), Text):
+            pass
+    engine.stop.set()
+    *_, finished = events
+    engine.stop.clear()
+    assert isinstance(finished, Finished)
+    assert finished.statistics.stop_reason == "cancelled"
+    held = assert_all_agree(engine)
+    assert held >= finished.statistics.prompt_tokens
+    assert answer(engine, LONG) == expected  # the same question again: a model that cannot be cut reads all of it
+
+
+def test_a_step_is_not_stopped_in_its_middle(engine, countdown):
+    """It would cost all that was read."""
+    events = engine.generate(Generate(1, (QUESTION,), GREEDY, 24))
+    while not isinstance(next(events), Text):
+        pass
+    countdown.left = 5
+    *_, finished = events
+    assert isinstance(finished, Finished)
+    assert finished.statistics.stop_reason == "length"
+    assert assert_all_agree(engine) == finished.statistics.prompt_tokens + 23
+
+
+@pytest.mark.parametrize("nodes", [20, 60])
+def test_reading_ahead_that_is_cut_short(engine, countdown, nodes):
+    expected = fresh_answer(engine, LONG)
+    engine.forget()
+    countdown.left = nodes
+    *_, prepared = engine.prepare(Prepare(1, (LONG,)))
+    assert isinstance(prepared, Prepared)
+    assert prepared.cached_tokens == assert_all_agree(engine) < prepared.prompt_tokens
+    countdown.left = -1
+    assert answer(engine, LONG) == expected
+    *_, prepared = engine.prepare(Prepare(2, (EDITED,)))
+    assert prepared.cached_tokens == assert_all_agree(engine)
+
+
+def test_edited_and_asked_again(engine):
+    chats = [(QUESTION,), (LONG,), (EDITED,), (EDITED,), (LONG, Message("assistant", "Yes."), QUESTION), (QUESTION,)]
+    expected = [fresh_answer(engine, *chat) for chat in chats]
+    engine.forget()
+    for chat, one in zip(chats, expected, strict=True):
+        assert answer(engine, *chat) == one
+        assert_all_agree(engine)
+
+
+def test_measuring_in_idle_time_that_is_stopped_puts_all_back(engine, countdown):
+    answer(engine, LONG)
+    chat = engine._loaded()
+    tokens = list(chat.session.tokens)
+    measuring = chat.judge.measure(chat.target)
+    chat.judge.profile = chat.judge._profile()
+    for _ in range(3):
+        next(measuring)
+    countdown.left = 30
+    with pytest.raises(Stopped):
+        for _ in measuring:
+            pass
+    assert chat.session.tokens == tokens
+    assert_all_agree(engine)
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_a_pass_that_fails_leaves_all_agreed(engine, monkeypatch, saved):
+    """The library refuses a pass: here because it is told of a position that cannot be."""
+    expected = fresh_answer(engine, QUESTION)
+    target = engine._loaded().target
+    if saved:
+        answer(engine, LONG)
+    else:
+        engine.forget()
+    fill = target.batch.fill
+
+    def misplaced(tokens: Sequence[int], position: int, rows: int) -> None:
+        fill(tokens, position + 3, rows)
+        for i in range(len(tokens)):
+            target.batch.raw.pos[i] = 5 if i % 2 else 3000
+
+    monkeypatch.setattr(target.batch, "fill", misplaced)
+    with pytest.raises(RuntimeError):
+        answer(engine, EDITED)
+    monkeypatch.undo()
+    assert_all_agree(engine)
+    assert answer(engine, QUESTION) == expected
+
+
+class Short:
+    """Memory for no context, so many times."""
+
+    def __init__(self, times: int, open_context: Callable[..., object]) -> None:
+        self.times, self.open_context = times, open_context
+
+    def __call__(self, options: object) -> object:
+        self.times -= 1
+        if self.times >= 0:
+            raise Failure("out_of_memory", "There is not enough free memory.")
+        return self.open_context(options)
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_memory_is_short_when_the_cache_is_to_grow(engine, monkeypatch, times):
+    """Also when there is none for the cache as it was, which is given back before."""
+    expected = fresh_answer(engine, LONG)
+    engine.forget()
+    chat = engine._loaded()
+    chat.target.grow(512)
+    answer(engine, QUESTION)
+    before = assert_all_agree(engine)
+    monkeypatch.setattr(chat.target, "open_context", Short(times, chat.target.open_context))
+    for _ in range(2 if times == 3 else 1):
+        with pytest.raises(Failure, match="not enough free memory"):
+            answer(engine, LONG)
+        if times == 1:
+            assert before > assert_all_agree(engine)
+        assert chat.session.tokens == []  # the other question begins with other tokens
+        assert chat.target.size == 0
+    assert answer(engine, LONG) == expected
+    assert_all_agree(engine)
+    assert chat.session.limit == 2048
+
+
+def test_memory_is_short_in_the_middle_of_an_answer(engine, monkeypatch):
+    chat = engine._loaded()
+    chat.target.grow(512)
+    expected = fresh_answer(engine, QUESTION)
+    chat.target.grow(512)
+    engine.forget()
+    limit = chat.session.limit
+    monkeypatch.setattr(chat.target, "open_context", Short(2, chat.target.open_context))
+    monkeypatch.setattr(chat.session, "limit", limit)
+    _, finished = ask(engine, QUESTION, max_tokens=2000)
+    assert finished.statistics.stop_reason == "context"
+    assert finished.statistics.context_tokens == 0 == len(chat.session.tokens)
+    assert answer(engine, QUESTION) == expected
+
+
+def test_a_file_that_the_library_takes_only_in_part(engine, monkeypatch, tmp_path):
+    """It then holds tokens that are not the chat's."""
+    expected = fresh_answer(engine, QUESTION)
+    answer(engine, LONG)
+    chat = engine._loaded()
+    chat.target.save(tmp_path / "kv", chat.session.tokens)
+    raw = bytearray((tmp_path / "kv").read_bytes())
+    raw[8:12] = (int.from_bytes(raw[8:12], "little") - 1).to_bytes(4, "little")  # how many tokens there are
+    del raw[12:16]
+    (tmp_path / "kv").write_bytes(raw)
+    engine.forget()
+    with pytest.raises(Failure, match="does not fit"):
+        chat.target.restore(tmp_path / "kv")
+    assert chat.target.size == chat.target.context.held == 0
+    assert answer(engine, QUESTION) == expected
+
+
+def test_closing_twice_frees_once(loaded):
+    engine = Engine()
+    engine.load(replace(loaded._loaded().request, n_ctx=512))
+    chat = engine._loaded()
+    chat.close()
+    chat.close()
+    chat.target.close()
+    engine.close()
+    engine.close()
+
+
+def test_stopped_by_the_window_at_any_time(engine):
+    """As it really happens, by the flag, from another thread."""
+    expected = fresh_answer(engine, QUESTION)
+    for delay in (0.0, 0.001, 0.003, 0.01, 0.02):
+        timer = threading.Timer(delay, engine.stop.set)
+        timer.start()
+        with suppress(Stopped):  # before there was a prompt
+            ask(engine, LONG, max_tokens=200)
+        timer.join()
+        assert_all_agree(engine)
+        engine.stop.clear()
+        assert answer(engine, QUESTION) == expected

@@ -1,0 +1,227 @@
+"""The engine with the real default model, on llama.cpp, and on whatever other library imports these tests."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+from engine.engine import Engine
+from engine.protocol import Finished, Generate, Load, Message, Prepare, Prepared, Sampling
+from engine.stop import Stopped
+from engine.tokenization.turns import TooLong
+from models.default import default_model
+from models.failures import Failure
+from tests.engine.asking import GREEDY, QUESTION, ask, assert_same_but_for_near_ties, library, save_in_idle_time
+
+
+def test_greedy_is_deterministic(engine):
+    first = ask(engine, QUESTION)
+    engine.forget()
+    assert ask(engine, QUESTION)[0] == first[0] != ""
+
+
+def test_a_second_turn_reuses_the_first_ones_tokens(engine):
+    text, first = ask(engine, QUESTION)
+    follow_up = (QUESTION, Message("assistant", text), Message("user", "And one more."))
+    _, second = ask(engine, *follow_up)
+    assert second.statistics.reused_tokens >= first.statistics.prompt_tokens + first.statistics.decode_tokens - 1
+    engine.forget()
+    _, anew = ask(engine, *follow_up)
+    assert anew.statistics.reused_tokens == 0
+    assert_same_but_for_near_ties(engine, follow_up, second.tokens, anew.tokens)
+
+
+def test_editing_an_earlier_message_reuses_up_to_the_edit(engine):
+    ask(engine, Message("system", "You are brief."), QUESTION)
+    edited = Message("user", "Write one sentence about a large bird.")
+    _, finished = ask(engine, Message("system", "You are brief."), edited)
+    assert 10 < finished.statistics.reused_tokens < finished.statistics.prompt_tokens
+
+
+def test_a_seed_gives_the_same_text(engine):
+    warm = Sampling(temperature=1.0, seed=5)
+    first, _ = ask(engine, QUESTION, sampling=warm)
+    assert ask(engine, QUESTION, sampling=warm)[0] == first
+    assert ask(engine, QUESTION, sampling=Sampling(temperature=1.0, seed=6))[0] != first
+
+
+def test_repeat_penalty_changes_the_choice(engine):
+    plain, _ = ask(engine, QUESTION, max_tokens=64)
+    assert ask(engine, QUESTION, sampling=Sampling(temperature=0, repeat_penalty=1.5), max_tokens=64)[0] != plain
+
+
+def test_stop_string(engine):
+    text, _ = ask(engine, QUESTION)
+    word = text.split()[2]
+    shown, finished = ask(engine, QUESTION, stop=(word,))
+    assert finished.statistics.stop_reason == "stop"
+    assert word not in shown
+    assert text.startswith(shown)
+
+
+def test_prepare_makes_the_next_prompt_short(engine):
+    history = (Message("system", "You are a bird. " * 20), QUESTION, Message("assistant", "Peep."))
+    prepared = list(engine.prepare(Prepare(1, history)))[-1]
+    assert isinstance(prepared, Prepared)
+    assert prepared.prompt_tokens == prepared.cached_tokens
+    _, finished = ask(engine, *history, Message("user", "Again?"), max_tokens=4)
+    assert finished.statistics.reused_tokens >= prepared.cached_tokens - 1
+    before = len(engine._loaded().session.tokens)
+    list(engine.prepare(Prepare(2, history)))
+    assert len(engine._loaded().session.tokens) == before
+
+
+def test_prompt_longer_than_the_context_is_refused_with_both_counts(engine):
+    with pytest.raises(Failure, match=r"needs [\d,]+ tokens, the context holds 1,024") as caught:
+        ask(engine, Message("user", "word " * 3000))
+    assert caught.value.code == "prompt_too_long"
+    assert engine.status(0).cached_tokens == 0
+
+
+def test_a_chat_that_is_too_long_offers_to_forget_turns(engine):
+    turn = (Message("user", "word " * 300), Message("assistant", "Yes."))
+    chat = (Message("system", "Be brief."), *turn * 4, QUESTION)
+    with pytest.raises(TooLong) as caught:
+        ask(engine, *chat)
+    forget = next(remedy for remedy in caught.value.remedies if remedy.kind == "forget_turns")
+    assert forget.turns == 2
+    _, finished = ask(engine, *chat, forget_turns=forget.turns)
+    assert finished.statistics.prompt_tokens <= 768
+    larger = next(remedy for remedy in caught.value.remedies if remedy.kind == "larger_context")
+    assert larger.n_ctx == 1792
+
+
+def test_where_memory_is_short_eight_bit_keys_and_values_are_offered(monkeypatch):
+    engine = Engine()
+    try:
+        engine.load(Load(0, str(default_model()), n_ctx=1024, threads=2, memory_bytes=341 << 20, backend=library()))
+        with pytest.raises(TooLong) as caught:
+            ask(engine, Message("user", "word " * 5500))
+        (remedy,) = caught.value.remedies
+        assert (remedy.kind, remedy.kv_type) == ("smaller_kv", "q8_0")
+        assert "8 bits" in str(caught.value)
+        wish = Load(0, str(default_model()), remedy.n_ctx, 2, 371 << 20, remedy.kv_type, backend=library())
+        loaded = engine.load(wish)
+        assert loaded.model.n_ctx == remedy.n_ctx > 5500
+        assert ask(engine, QUESTION, max_tokens=4)[1].statistics.decode_tokens == 4
+    finally:
+        engine.close()
+
+
+@pytest.mark.parametrize("messages", [(), (Message("user", " \n"),)])
+def test_empty_prompt(engine, messages):
+    with pytest.raises(Failure, match="empty"):
+        ask(engine, *messages)
+
+
+def test_a_full_context_ends_the_answer(engine):
+    long = Message("user", "Count: " + " ".join(map(str, range(240))))
+    _, finished = ask(
+        engine, long, sampling=Sampling(temperature=1.5, top_k=0, top_p=1, min_p=0, seed=1), max_tokens=None
+    )
+    assert finished.statistics.stop_reason in ("context", "end")
+    assert finished.statistics.context_tokens <= finished.statistics.n_ctx == 1024
+
+
+def test_stop_inside_a_pass_keeps_the_session_whole(engine):
+    chat = engine._loaded()
+    prompt = chat.template.tokens([Message("user", "one two three four five " * 150)])[:900]
+    timer = threading.Timer(0.15, engine.stop.set)  # the first pass of 512 tokens takes far longer
+    timer.start()
+    with pytest.raises(Stopped):
+        list(chat.session.read(prompt))
+    timer.join()
+    assert chat.session.tokens == prompt[: chat.target.size]
+    assert chat.target.size < 512
+    engine.stop.clear()
+    stopped_before = ask(engine, QUESTION)[0]
+    engine.forget()
+    assert ask(engine, QUESTION)[0] == stopped_before
+
+
+def test_growing_saving_and_restoring_change_no_answer(engine, tmp_path):
+    chat = engine._loaded()
+    plain, _ = ask(engine, QUESTION, max_tokens=40)
+    engine.forget()
+    ask(engine, QUESTION, max_tokens=10)
+    chat.target.grow(2048)
+    assert chat.target.n_ctx == 2048
+    grown, finished = ask(engine, QUESTION, max_tokens=40)
+    assert grown == plain
+    assert finished.statistics.reused_tokens > 0
+    tokens = list(chat.session.tokens)
+    chat.target.save(tmp_path / "kv", tokens)
+    engine.forget()
+    assert chat.target.restore(tmp_path / "kv") == tokens
+    assert chat.target.size == len(tokens)
+    chat.session.tokens = tokens
+    assert ask(engine, QUESTION, max_tokens=40)[0] == plain
+    engine.forget()
+    chat.target.grow(1024)
+
+
+def test_what_is_set_aside_comes_back(engine):
+    chat = engine._loaded()
+    plain, _ = ask(engine, QUESTION, max_tokens=40)
+    engine.forget()
+    _, finished = ask(engine, QUESTION, max_tokens=10)
+    put_back = chat.target.set_aside()
+    chat.target.drop_after(0)
+    list(chat.target.prefill([5] * 100))
+    put_back()
+    again, finished = ask(engine, QUESTION, max_tokens=40)
+    assert finished.statistics.reused_tokens > 0
+    assert again == plain
+
+
+def test_a_chat_resumes_after_a_restart(tmp_path, monkeypatch):
+    """What is restored is what was saved, bit for bit, and the same pass gives the same logits. Whole answers may part:
+    where other passes read the rest of the prompt, another kernel rounds, and near-ties fall."""
+    monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
+    history = (Message("user", "Birds: " + "tit, wren, robin, finch; " * 60),)
+    rows = []
+    for restarted in (False, True):
+        with closing(Engine()) as engine:
+            engine.load(Load(0, str(default_model()), n_ctx=2048, threads=2, backend=library()))
+            chat = engine._loaded()
+            if not restarted:
+                _, finished = ask(engine, *history, max_tokens=16, chat="c1")
+                assert finished.statistics.reused_tokens == 0
+                assert chat.target.n_ctx > finished.statistics.prompt_tokens  # the cache grew with the chat
+                save_in_idle_time(engine)
+                tokens = list(chat.session.tokens)
+            else:
+                assert chat.target.n_ctx > len(tokens)  # as large as the chat from the start
+                chat.memory.open("c1", tokens)
+                assert chat.session.tokens == tokens
+            chat.target.save(tmp_path / f"state {restarted}", tokens)
+            chat.target.run([300])
+            rows.append(chat.target.logits(-1).copy())
+            chat.target.drop_after(len(tokens))
+            _, finished = ask(engine, *history, Message("assistant", "Peep."), QUESTION, max_tokens=4, chat="c1")
+            assert finished.statistics.reused_tokens > 256
+    assert (tmp_path / "state True").read_bytes() == (tmp_path / "state False").read_bytes()
+    assert np.array_equal(rows[0], rows[1])
+    engine.forget_chat("c1")
+    assert list((tmp_path / "chats").iterdir()) == []
+
+
+@pytest.mark.parametrize("damage", [lambda raw: raw[: len(raw) // 2], lambda raw: raw[:999] + b"x" + raw[1000:]])
+def test_a_damaged_saved_chat_is_read_again(tmp_path, monkeypatch, damage):
+    monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
+    history = (Message("user", "Birds: " + "tit, wren, robin, finch; " * 60),)
+    with closing(Engine()) as engine:
+        engine.load(Load(0, str(default_model()), n_ctx=2048, threads=2, backend=library()))
+        for _ in engine.generate(Generate(1, history, GREEDY, 4, chat="c1")):
+            pass
+        save_in_idle_time(engine)
+        (path,) = (tmp_path / "chats").glob("*.kv")
+        path.write_bytes(damage(path.read_bytes()))
+        engine.forget()
+        *_, finished = engine.generate(Generate(2, history, GREEDY, 4, chat="c1"))
+        assert isinstance(finished, Finished)
+        assert finished.statistics.reused_tokens == 0
+        assert finished.statistics.stop_reason == "length"

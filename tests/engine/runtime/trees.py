@@ -1,0 +1,122 @@
+"""Tests of draft trees for any target: every branch is what it would be alone. `target` is after a short prompt."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from engine.runtime.tree import MOST_BRANCHES, Tree
+from engine.stop import Stopped
+
+# Of the spread of a row of logits. The rows are the same to the last bit where passes of any size run the same kernels;
+# where they do not, a quantised model makes some hundredths of the last bits. A wrong token before makes more.
+NOISE = 5e-2
+
+
+def random_tree(dice: random.Random, size: int) -> Tree:
+    lines = [[dice.randrange(300, 400) for _ in range(dice.randint(1, 4))] for _ in range(5)]
+    return Tree.merged([[7], *lines, lines[0][:2] + lines[1]]).first(size)
+
+
+def alone(target, base: int, tokens) -> np.ndarray:
+    """The logits after `tokens`, run as a line behind the first `base` cached ones."""
+    target.drop_after(base)
+    target.run(tokens)
+    row: np.ndarray = target.logits(-1).copy()
+    target.drop_after(base)
+    return row
+
+
+def assert_alike(row: np.ndarray, expected: np.ndarray) -> None:
+    assert np.abs(row - expected).max() < NOISE * (expected.max() - expected.min())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_row_is_what_its_branch_gives_alone(target, seed):
+    dice = random.Random(seed)
+    base, inputs = target.size, [dice.randrange(300, 400) for _ in range(1 + seed % 3)]
+    tree = random_tree(dice, 4 + 3 * seed)
+    target.run_tree(inputs, tree)
+    rows = [target.logits(len(inputs) + i).copy() for i in range(-1, tree.size)]
+    target.keep(0)
+    assert target.size == base
+    assert_alike(rows[0], alone(target, base, inputs))
+    for i in range(tree.size):
+        assert_alike(rows[i + 1], alone(target, base, [*inputs, *(tree.tokens[j] for j in tree.path(i))]))
+
+
+def test_what_is_kept_is_as_if_it_had_run_alone(target):
+    """Tree after tree, each kept along another branch, or not at all."""
+    dice = random.Random(5)
+    base, kept = target.size, []
+    for turn in range(8):
+        tree = random_tree(dice, 12)
+        path = dice.choice([(), *(tree.path(i) for i in range(tree.size))])
+        inputs = [dice.randrange(300, 400)]
+        target.run_tree(inputs, tree)
+        if turn % 3 == 2:
+            target.keep(0)
+        else:
+            target.keep(1, path)
+            kept += [*inputs, *(tree.tokens[i] for i in path)]
+        assert target.size == base + len(kept)
+    target.run([300])
+    row = target.logits(-1).copy()
+    assert_alike(row, alone(target, base, [*kept, 300]))
+
+
+def test_a_cache_with_a_kept_branch_grows_and_is_saved(target, tmp_path):
+    base, tree = target.size, Tree.merged([[310, 311], [320, 321], [330]])
+    target.run_tree([305], tree)
+    target.keep(1, tree.path(3))
+    tokens = [0] * (base + 3)
+    target.run([300])
+    expected = target.logits(-1).copy()
+    target.drop_after(base + 3)
+    target.grow(2048)
+    target.run_tree([300], tree)
+    assert_alike(target.logits(0), expected)
+    target.keep(0)
+    target.save(tmp_path / "kv", tokens)
+    target.drop_after(0)
+    assert len(target.restore(tmp_path / "kv")) == target.size == base + 3
+    target.run_tree([300], tree)
+    assert_alike(target.logits(0), expected)
+    target.keep(0)
+    target.grow(1024)
+
+
+def test_as_many_branches_as_are_allowed(target):
+    tree = Tree.merged([*([300 + i] for i in range(MOST_BRANCHES - 1)), [300 + MOST_BRANCHES - 1, 400]])
+    base = target.size
+    target.run_tree([305], tree)
+    rows = [target.logits(1 + i).copy() for i in range(tree.size)]
+    target.keep(1, tree.path(tree.size - 1))
+    assert target.size == base + 3
+    assert all((a != b).any() for a, b in pairwise(rows))
+    assert_alike(rows[-1], alone(target, base, [305, 300 + MOST_BRANCHES - 1, 400]))
+
+
+def test_trees_fill_the_cache_to_its_last_cell(target):
+    room = target.n_ctx - target.size
+    list(target.prefill([300] * (room - 5)))
+    tree = Tree.merged([[310, 311], [320, 321]])
+    target.run_tree([305], tree)
+    target.keep(1, tree.path(3))
+    assert target.n_ctx - target.size == 2
+    target.run([300, 301])
+    assert target.n_ctx == target.size
+
+
+def test_a_stopped_tree_leaves_nothing(target):
+    base = target.size
+    expected = alone(target, base, [305])
+    target.stop.set()
+    with pytest.raises(Stopped):
+        target.run_tree([305], Tree.merged([[310], [320]]))
+    target.stop.clear()
+    assert target.size == base
+    assert_alike(alone(target, base, [305]), expected)

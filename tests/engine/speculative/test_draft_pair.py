@@ -1,0 +1,123 @@
+"""The default model, drafting for its own copy in the real engine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from engine.engine import Engine
+from engine.protocol import Load
+from engine.speculative.judge import REFRESH_AFTER, Judge
+from engine.speculative.policy import typical
+from engine.stop import Stopped
+from models.default import default_model
+from models.failures import Failure
+from tests.engine.asking import QUESTION, ask, assert_same_but_for_near_ties
+from tests.engine.conftest import write_gguf
+from tests.engine.speculative.test_model_drafter import Dear
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory) -> Iterator[Engine]:
+    copy = shutil.copy(default_model(), tmp_path_factory.mktemp("draft") / "copy.gguf")
+    engine = Engine()
+    engine.load(Load(0, str(default_model()), n_ctx=1024, threads=2, draft_model=str(copy), backend="llama"))
+    chat = engine._loaded()
+    chat.judge.table = Dear()
+    yield engine
+    engine.close()
+
+
+def test_the_draft_model_is_loaded_and_said_to_be_too_large(pair):
+    info = pair.status(0).model
+    assert "copy.gguf is no smaller than the model it drafts for" in info.notes[-1]
+    assert sum(info.plan.values()) > 2 * sum(size for name, size in info.plan.items() if name.startswith("draft_"))
+
+
+@pytest.fixture(scope="module")
+def plain(pair):
+    return ask(pair, QUESTION, draft="off")[1]
+
+
+@pytest.mark.parametrize("mode", ["model", "model-published", "auto"])
+def test_real_answers_equal_plain_ones(pair, plain, mode):
+    pair.forget()
+    _, drafted = ask(pair, QUESTION, draft=mode)
+    assert_same_but_for_near_ties(pair, [QUESTION], plain.tokens, drafted.tokens)
+    assert drafted.statistics.accepted > 10
+    assert mode == "auto" or drafted.statistics.accepted > 0.8 * drafted.statistics.drafted
+    assert drafted.statistics.steps < 0.7 * plain.statistics.steps
+
+
+def test_what_is_learned_of_drafts_is_kept_for_the_pair(pair, monkeypatch):
+    monkeypatch.setattr("engine.speculative.judge.measured_apart", lambda: iter(()))
+    chat = pair._loaded()
+    judge = Judge(None, chat.judge.key, chat.draft.identity)
+    judge.table, judge._observed = Dear(), REFRESH_AFTER
+    judge.chooser.acceptance.learn(typical("model"), 0, True)
+    for _ in judge.measure(chat.target):
+        pass
+    assert Judge(None, judge.key, chat.draft.identity).chooser.state() == judge.chooser.state()
+    assert Judge(None, judge.key).chooser.state() != judge.chooser.state()
+
+
+def test_idle_time_is_used_to_read_the_chat_where_drafts_can_pay(pair, monkeypatch):
+    chat = pair._loaded()
+    ask(pair, QUESTION, draft="off")
+    monkeypatch.setattr(chat.judge, "measure", lambda _target: iter(()))
+    follower = chat.draft.drafter("model").follower
+    follower.session.forget()
+    monkeypatch.setattr(chat.judge, "table", None)
+    pair.idle()
+    assert follower.session.tokens == []
+    monkeypatch.setattr(chat.judge, "table", Dear())
+    pair.idle()
+    assert follower.session.tokens[: len(chat.session.tokens)] == chat.session.tokens
+
+
+def test_the_flag_stops_the_draft_model_too_and_it_goes_on_rightly(pair):
+    drafter = pair._loaded().draft.drafter("model")
+    follower, chat = drafter.follower, [100 + i % 200 for i in range(300)]
+    drafter.begin([5])
+    drafter.begin(chat)
+    timer = threading.Timer(0.02, pair.stop.set)
+    timer.start()
+    with pytest.raises(Stopped):
+        drafter.propose(4)
+    timer.join()
+    pair.stop.clear()
+    assert follower.session.target.size == len(follower.session.tokens) < len(chat)
+    assert follower.session.tokens == chat[: len(follower.session.tokens)]
+    resumed = drafter.propose(4)[0].tokens
+    follower.session.forget()
+    drafter.begin(chat)
+    assert drafter.propose(4)[0].tokens == resumed
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("target.gguf", "pointless"), ("none.gguf", "There is no file"), ("other.gguf", "could not be loaded")],
+)
+def test_a_draft_model_that_cannot_draft_is_refused_and_nothing_is_unloaded(pair, tmp_path, name, words):
+    os.symlink(default_model(), tmp_path / "target.gguf")
+    write_gguf(tmp_path / "other.gguf", "llama")
+    before = pair.status(0).model
+    with pytest.raises(Failure, match=words):
+        pair.load(Load(0, str(default_model()), draft_model=str(tmp_path / name)))
+    assert pair.status(0).model == before
+
+
+def test_without_memory_for_both_the_model_is_loaded_alone(tmp_path):
+    copy = shutil.copy(default_model(), tmp_path / "copy.gguf")
+    engine = Engine()
+    info = engine.load(Load(0, str(default_model()), memory_bytes=300 << 20, draft_model=str(copy))).model
+    assert "The draft model copy.gguf is left out" in info.notes[-1]
+    assert engine._loaded().draft is None
+    engine._loaded().judge.table = Dear()
+    _, finished = ask(engine, QUESTION, max_tokens=8, draft="model")
+    assert (finished.statistics.drafted, len(finished.tokens)) == (0, 8)
+    engine.close()

@@ -1,0 +1,107 @@
+"""Usual phrases for a real model: counted by another process where they can pay, drafted, and never another answer."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from engine.costs import calibration
+from engine.costs.cost_model import CostTable, Timings
+from engine.protocol import Message
+from engine.speculative.ngram_book import CHEAP, PhraseBook
+from engine.speculative.ngram_file import kept_phrases
+from engine.speculative.policy import Chooser
+from engine.stop import Stopped
+from models.default import default_model
+from tests.engine.asking import ask, assert_same_but_for_near_ties
+
+COUNTING = "chickadee: Counting usual phrases in this model's tokens first"
+QUESTION = Message("user", "Tell me in a few sentences why birds sing in the morning.")
+
+
+def costs(two: float) -> CostTable:
+    """Where a pass of two tokens and more costs so much of one's."""
+    return CostTable(Timings({0: {1: 1.0, 2: two, 48: two}}, 0.0, 512, 2.0))
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
+
+
+@pytest.mark.usefixtures("cache")
+def test_where_two_tokens_are_dear_nothing_is_counted():
+    book = PhraseBook(default_model(), "model", "llama")
+    assert [*book.count(None), *book.count(costs(CHEAP))] == []
+    assert book.drafters("auto", costs(1.0)) == ()
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_model_that_cannot_be_counted_is_tried_once(tmp_path):
+    book = PhraseBook(tmp_path / "none.gguf", "model", "llama")
+    assert [*book.count(costs(1.0))]
+    assert [*book.count(costs(1.0))] == []
+    assert book.drafters("phrases", costs(1.0)) == ()
+
+
+@pytest.mark.usefixtures("cache")
+def test_phrases_of_the_default_model(engine, monkeypatch):
+    chat = engine._loaded()
+    monkeypatch.setattr(chat.phrases, "_drafter", None)  # what is counted here is no other test's
+    monkeypatch.setattr(chat.judge, "table", costs(1.0))
+    monkeypatch.setattr(chat.judge, "chooser", Chooser())
+    monkeypatch.setattr(type(chat.judge), "observe", lambda *_: None)
+    _, plain = ask(engine, QUESTION, max_tokens=48, draft="off")
+    _, nothing = ask(engine, QUESTION, max_tokens=8, draft="phrases")
+    assert nothing.statistics.drafted == 0
+
+    engine.count_phrases()
+    (drafter,) = chat.phrases.drafters("auto", chat.judge.table)
+    assert 3e6 < drafter.table.bytes < 6 * 2**20
+    assert chat.phrases.drafters("auto", costs(CHEAP)) == chat.phrases.drafters("history", costs(1.0)) == ()
+    assert [*chat.phrases.count(chat.judge.table)] == []
+    assert kept_phrases(chat.phrases.identity) is not None
+    for mode in ("phrases", "auto"):
+        _, drafted = ask(engine, QUESTION, max_tokens=48, draft=mode)
+        assert_same_but_for_near_ties(engine, (QUESTION,), plain.tokens, drafted.tokens)
+        (found,) = [one for one in drafted.statistics.drafters if one.name == "phrases"]
+        assert found.accepted > 2
+
+
+@pytest.mark.usefixtures("cache")
+def test_counting_is_stopped(engine, monkeypatch):
+    chat = engine._loaded()
+    monkeypatch.setattr(chat.phrases, "_drafter", None)
+    monkeypatch.setattr(chat.phrases, "_tried", False)
+    ask(engine, QUESTION, max_tokens=2, draft="off")
+    monkeypatch.setattr(chat.judge, "table", costs(1.0))
+    monkeypatch.setattr(type(chat.judge), "measure", lambda *_: iter(()))  # nothing else is to be done
+    engine.stop.set()
+    try:
+        with pytest.raises(Stopped):
+            engine.count_phrases()
+        with pytest.raises(Stopped):
+            engine.idle()
+    finally:
+        engine.stop.clear()
+    assert not engine.has_phrases
+    assert kept_phrases(chat.phrases.identity) is None
+
+
+@pytest.mark.usefixtures("cache")
+def test_who_asks_for_phrases_has_them_counted_first(monkeypatch, capsys):
+    from engine.__main__ import main
+
+    assert main(["phrases", "--model", "no such file.gguf"]) == 2
+    assert "no such file" in capsys.readouterr().err
+    monkeypatch.setattr(calibration, "BUDGET", 1.0)
+    question = ["chat", "--prompt", "Why do birds sing?", "--draft", "phrases", "--max-tokens", "4"]
+    assert main(question) == 0
+    assert COUNTING in capsys.readouterr().err
+    assert main(question) == 0
+    assert COUNTING not in capsys.readouterr().err
+    assert main(["phrases", "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert main(["phrases"]) == 0
+    assert f"{made['entries']:,} entries, {made['bytes']:,} bytes" in capsys.readouterr().out

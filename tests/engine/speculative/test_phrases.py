@@ -1,0 +1,208 @@
+"""Usual phrases: counted against the obvious slow way, drafted in the language that is written, kept on the disk."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.speculative.ngram import HOPELESS, LONGEST, Phrases, prior
+from engine.speculative.ngram_counts import ALIKE, DISCOUNT, FEWEST, LEAST, counted
+from engine.speculative.ngram_file import MOST_KEPT, _path, keep_phrases, kept_phrases
+from engine.speculative.ngram_table import MOST_TOKENS, STEPS, UNKNOWN, Next, PhraseTable
+
+VOCABULARY = 12
+texts = st.lists(st.lists(st.integers(0, 5), max_size=30), min_size=1, max_size=4)
+
+ENGLISH = [[1, 2, 3, 4] * 5, [1, 2, 3, 4, 1, 2]]
+GERMAN = [[5, 6, 3, 7] * 5, [5, 6, 3, 7, 5, 6]]
+LANGUAGES = counted([ENGLISH, GERMAN], VOCABULARY)
+
+
+def chances(texts: list[list[int]], known: int) -> dict[tuple[int, ...], dict[int, float]]:
+    """Of everything that follows so many tokens, by interpolated absolute discounting, one dictionary after another."""
+    seen: dict[tuple[int, ...], Counter[int]] = {}
+    for text in texts:
+        for i in range(known, len(text)):
+            seen.setdefault(tuple(text[i - known : i]), Counter())[text[i]] += 1
+    shorter = chances(texts, known - 1) if known > 1 else {}
+    return {
+        context: {
+            token: (
+                (count - DISCOUNT + DISCOUNT * len(counts) * shorter.get(context[1:], {}).get(token, 0))
+                / counts.total()
+            )
+            for token, count in counts.items()
+        }
+        for context, counts in seen.items()
+    }
+
+
+def odds(chance: float) -> float:
+    bounded = min(max(chance, 1e-3), 1 - 1e-3)
+    return math.log(bounded / (1 - bounded))
+
+
+def best(chances: dict[int, float]) -> tuple[int, float]:
+    token = min(chances, key=lambda token: (-round(chances[token], 9), token))
+    return token, chances[token]
+
+
+@given(texts)
+def test_what_is_found_is_the_likeliest_by_a_slow_count(texts):
+    table = counted([texts], VOCABULARY)
+    ones, twos = chances(texts, 1), chances(texts, 2)
+    for (last,), following in ones.items():
+        token, chance = best(following)
+        found = table.after(0, MOST_TOKENS - 1, last)  # a token before that is in no text
+        if chance < LEAST - 1e-9:
+            assert found is None
+        elif chance > LEAST + 1e-9:
+            assert found is not None
+            assert found.known == 1
+            assert found.chance == pytest.approx(chance, abs=0.51 / STEPS)
+            assert following[found.token] == pytest.approx(following[token])
+    for (before, last), following in twos.items():
+        found = table.after(0, before, last)
+        token, chance = best(following)
+        if found and found.known == 2:
+            assert found.chance == pytest.approx(chance, abs=0.51 / STEPS)
+            assert following[found.token] == pytest.approx(following[token])
+        elif found:  # seen too seldom, or what one token tells is as good
+            shorter, usual = best(ones[last,])
+            seen = sum(text[i : i + 2] == [before, last] for text in texts for i in range(len(text) - 2))
+            alike = abs(odds(usual) - odds(chance)) < ALIKE + 1e-6
+            assert seen < FEWEST or (alike and ones[last,][found.token] == pytest.approx(ones[last,][shorter]))
+
+
+def test_nothing_is_counted_across_texts_or_languages():
+    table = counted([[[1, 2], [3, 4]], [[2, 5]]], VOCABULARY)
+    assert table.after(0, 1, 2) is None
+    assert table.after(1, 0, 2) == Next(5, 51 / STEPS, 1)  # 1 - DISCOUNT of what was seen
+    assert table.after(UNKNOWN, 0, 1) is None
+
+
+@pytest.mark.parametrize("languages", [[[]], [[[]]], [[[1]]], [[], [[1, 2, 3]]]])
+def test_little_text_makes_a_small_table(languages):
+    table = counted(languages, VOCABULARY)
+    assert table.after(0, 1, 9) is None
+    assert table.language(1) == UNKNOWN
+
+
+def test_a_vocabulary_that_has_no_room_in_a_key_is_refused():
+    with pytest.raises(ValueError, match="too large"):
+        counted([ENGLISH], MOST_TOKENS + 1)
+
+
+def test_a_token_tells_the_language_that_has_it_more_often_than_others():
+    assert [LANGUAGES.language(token) for token in (1, 5, 3, 9, VOCABULARY + 1)] == [0, 1, UNKNOWN, UNKNOWN, UNKNOWN]
+
+
+def test_the_draft_is_in_the_language_that_is_written():
+    drafter = Phrases(LANGUAGES)
+    drafter.begin([1, 2, 3, 4, 1, 2, 3])
+    assert drafter.propose(2)[0].tokens == (4, 1)
+    drafter.extend([7, 5, 6, 3])
+    assert drafter.propose(2)[0].tokens == (7, 5)
+    drafter.begin([5, 6, 3])
+    assert drafter.propose(1)[0].tokens == (7,)
+
+
+def test_a_draft_is_as_long_as_there_is_hope():
+    drafter = Phrases(LANGUAGES)
+    drafter.begin([1, 2, 3, 4, 1])
+    (draft,) = drafter.propose(47)
+    assert 1 <= len(draft.tokens) <= LONGEST
+    assert math.prod(draft.confidence) >= HOPELESS
+    assert drafter.propose(0) == []
+    assert len(drafter.propose(1)[0].tokens) == 1
+
+
+def test_without_a_language_or_after_an_unknown_token_nothing_is_drafted():
+    drafter = Phrases(LANGUAGES)
+    assert drafter.propose(4) == []
+    drafter.begin([3, 3])
+    assert drafter.propose(4) == []
+    drafter.begin([1, 2, 11])
+    assert drafter.propose(4) == []
+
+
+def test_hits_make_the_next_draft_more_likely():
+    drafter = Phrases(LANGUAGES)
+    drafter.begin([1])
+    before = drafter.hits
+    drafter.extend([2, 3, 4, 1])
+    assert drafter.hits > before
+    drafter.extend([1] * 40)
+    assert drafter.hits < before
+    usual = Next(1, 0.3, 1)
+    assert 0 < prior(usual, 0.02) < prior(usual, 0.3) < 1
+
+
+@given(texts, st.lists(st.integers(0, VOCABULARY + 2), max_size=20))
+def test_any_text_is_followed(texts, tokens):
+    drafter = Phrases(counted([texts], VOCABULARY))
+    drafter.begin(tokens[:5])
+    for token in tokens[5:]:
+        drafter.extend([token])
+        assert 0 <= drafter.hits <= 1
+        for draft in drafter.propose(3):
+            assert len(draft.tokens) <= 3
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
+
+
+def same(a: PhraseTable, b: PhraseTable) -> bool:
+    pairs = [(getattr(a.entries, name), getattr(b.entries, name)) for name in ("keys", "tokens", "chances")]
+    return all(np.array_equal(x, y) for x, y in [*pairs, (a.languages, b.languages)])
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_kept_table_is_the_same():
+    assert kept_phrases("model") is None
+    keep_phrases("model", LANGUAGES)
+    found = kept_phrases("model")
+    assert found is not None
+    assert same(found, LANGUAGES)
+    assert kept_phrases("another") is None
+    assert _path("model").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.usefixtures("cache")
+def test_the_oldest_tables_are_forgotten():
+    models = [f"model {number}" for number in range(MOST_KEPT + 2)]
+    for number, model in enumerate(models):
+        keep_phrases(model, LANGUAGES)
+        os.utime(_path(model), (number, number))
+    keep_phrases(models[2], LANGUAGES)
+    assert [model for model in models if kept_phrases(model)] == models[2:]
+
+
+@pytest.mark.usefixtures("cache")
+@pytest.mark.parametrize("damage", ["", "cut", "text", "types", "lengths", "array"])
+def test_a_damaged_table_is_made_again(damage, caplog):
+    keep_phrases("model", LANGUAGES)
+    path = _path("model")
+    entries = LANGUAGES.entries
+    arrays: dict[str, Any] = {"keys": entries.keys, "tokens": entries.tokens, "chances": entries.chances}
+    arrays["languages"] = LANGUAGES.languages
+    if damage == "types":
+        np.savez(path, **arrays | {"keys": arrays["keys"].astype(np.float64)})
+    elif damage == "array":
+        with path.open("wb") as file:
+            np.save(file, arrays["keys"])
+    elif damage == "lengths":
+        np.savez(path, **arrays | {"keys": arrays["keys"][1:]})
+    else:
+        path.write_bytes({"": b"", "cut": path.read_bytes()[:200], "text": b"a small bird"}[damage])
+    assert kept_phrases("model") is None
+    assert "made again" in caplog.text

@@ -1,0 +1,117 @@
+"""Every form of drafting on the real default model, with and without pending tokens: one answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engine.costs.cost_model import CostTable, Timings
+from engine.protocol import Generate, Lookup, Message, Sampling, Trace
+from engine.speculative.policy import Chooser
+from models.failures import Failure
+from tests.engine.asking import GREEDY, QUESTION, ask, assert_same_but_for_near_ties
+from tests.engine.kv.test_real_policies import PUBLISHED
+
+TEXT = "The wren sings in the hedge. The wren sings all day. The robin sings in the hedge too, and all night."
+QUESTIONS = [
+    f"Repeat this text word by word: {TEXT}",
+    f"Replace robin by finch in this text: {TEXT}",
+    "Write a poem in which every line begins with the words 'A small bird'.",
+]
+MODES: dict[str, dict[str, Any]] = {
+    "auto": {"draft": "auto"},
+    "published": {"draft": "history-published", "lookup": Lookup(1, 1, 6)},
+    "published tree": {"draft": "history-published", "lookup": Lookup(1, 4, 5)},
+    "published random": {"draft": "history-published", "lookup": Lookup(2, 8, 4, "random")},
+}
+LAYERS: dict[str, dict[str, Any]] = {  # our own graph's alone
+    "a layer": {"draft": "midlayer", "exit_layers": 28},
+    "a layer as published": {"draft": "midlayer-published", "exit_layers": 28},
+}
+
+
+@pytest.fixture
+def judge(engine, monkeypatch):
+    """The engine's judge, who believes that passes of any size cost the same and that nothing was learned yet."""
+    judge = engine._loaded().judge
+    free = Timings({0: dict.fromkeys((1, 8, 48), 1.0)}, 0.0, 512, 2.0)
+    monkeypatch.setattr(judge, "table", CostTable(free))
+    monkeypatch.setattr(judge, "chooser", Chooser())
+    monkeypatch.setattr(type(judge), "observe", lambda *_: None)
+    return judge
+
+
+@pytest.mark.parametrize("pending", [False, True], ids=["cached", "pending"])
+@pytest.mark.parametrize("mode", MODES)
+def test_greedy_answers_are_the_plain_ones(engine, judge, monkeypatch, mode, pending):
+    if pending:
+        monkeypatch.setattr(type(judge), "policy", lambda *_: PUBLISHED)
+    accepted = recomputed = 0
+    for question in QUESTIONS:
+        messages = (Message("user", question),)
+        _, plain = ask(engine, *messages, max_tokens=24, kv_policy="always", draft="off")
+        _, drafted = ask(engine, *messages, max_tokens=24, **(MODES | LAYERS)[mode])
+        assert_same_but_for_near_ties(engine, messages, plain.tokens, drafted.tokens)
+        numbers = drafted.statistics
+        assert numbers.accepted <= numbers.drafted
+        assert sum(one.accepted for one in numbers.drafters) == numbers.accepted
+        assert numbers.steps + numbers.accepted >= numbers.decode_tokens - 1
+        accepted += numbers.accepted
+        recomputed += numbers.recomputed_tokens
+    assert accepted > 10
+    assert (recomputed > 0) == pending
+
+
+def test_a_seed_gives_one_text_on_every_run(engine, judge):
+    """What was learned meanwhile makes other drafts, and no other text."""
+    warm = Sampling(temperature=0.9, repeat_penalty=1.1, seed=11)
+    modes = ({"draft": "off"}, {"draft": "auto"}, {"draft": "auto"}, MODES["published tree"])
+    for question in QUESTIONS[:2]:
+        runs = []
+        for mode in modes:
+            engine.forget()  # a prompt that is read in other pieces has other last bits
+            runs.append(ask(engine, Message("user", question), sampling=warm, max_tokens=40, **mode)[1])
+        assert len({finished.tokens for finished in runs}) == 1
+        assert all(finished.statistics.accepted for finished in runs[1:])
+
+
+def test_models_that_are_not_there_draft_nothing(engine):
+    with pytest.raises(Failure, match="No draft model") as caught:
+        list(engine.generate(Generate(1, (QUESTION,), draft="model")))
+    assert caught.value.code == "no_draft_model"
+
+
+@pytest.mark.parametrize("mode", LAYERS)
+def test_layers_draft_on_our_own_graph_only(engine, mode):
+    with pytest.raises(Failure, match="Choose our own graph") as caught:
+        list(engine.generate(Generate(1, (QUESTION,), **LAYERS[mode])))
+    assert caught.value.code == "no_early_exit"
+
+
+def test_what_drafting_does_is_counted_and_traced(engine, judge):
+    messages = (Message("user", QUESTIONS[0]),)
+    *events, finished = engine.generate(Generate(1, messages, GREEDY, max_tokens=32, draft="history", trace=True))
+    passes = [event for event in events if isinstance(event, Trace)]
+    numbers, (history,) = finished.statistics, finished.statistics.drafters
+    assert (history.name, history.drafted, history.accepted) == ("history", numbers.drafted, numbers.accepted)
+    assert history.proposed >= history.drafted == sum(p.drafted for p in passes) > 0
+    assert 0 < history.seconds <= numbers.drafting_seconds
+    assert numbers.verifying_seconds == sum(p.seconds for p in passes if p.drafted)
+    # Every pass takes a second, whatever its size.
+    assert numbers.estimated_speedup == pytest.approx((len(passes) + numbers.accepted) / len(passes), rel=0.01)
+    for p in passes:
+        assert p.plain_seconds == p.pass_seconds == 1
+        assert (p.drafter == "history") == bool(p.drafted) == (p.gain > 1.05)
+        assert (p.expected > 0) == bool(p.drafted)
+
+
+def test_a_model_without_timings_drafts_in_published_form_only(engine, monkeypatch):
+    monkeypatch.setattr(engine._loaded().judge, "table", None)
+    assert not engine.calibrated
+    messages = (Message("user", QUESTIONS[0]),)
+    for mode in ("auto", "history"):
+        assert ask(engine, *messages, max_tokens=8, draft=mode)[1].statistics.drafters == ()
+    numbers = ask(engine, *messages, max_tokens=24, draft="history-published")[1].statistics
+    assert numbers.accepted > 0
+    assert numbers.estimated_speedup == 1
