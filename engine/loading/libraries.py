@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 
 from engine.protocol import BackendName
 from engine.runtime.capi.model import CModel
-from engine.runtime.interface import Target
+from engine.runtime.interface import Target, Vocabulary
 from engine.runtime.kv_mode import KVMode
 from engine.runtime.sizes import DrySizes
 from models.failures import Failure
@@ -86,3 +88,10 @@ def backend(name: BackendName) -> Backend:
     from engine.runtime.ik.target import IkTarget
 
     return Backend(name, IkModel, IkTarget, IkDryModel, ik_build(), ik_kernels)
+
+
+@contextmanager
+def vocabulary(path: Path, name: BackendName = "llama") -> Iterator[Vocabulary]:
+    """Of the model file at `path`, whose weights are not loaded. Raises as `backend`, and Failure for no model."""
+    with closing(backend(name).load(path, dry=True)) as model:
+        yield model.vocabulary

@@ -20,6 +20,10 @@ from engine.runtime.tree import Tree
 class Vocabulary(Protocol):
     """Text to token ids and back."""
 
+    @property
+    def n_tokens(self) -> int:
+        """How many tokens there are; their ids are the numbers below."""
+
     def tokenize(self, text: str, special: bool) -> list[int]:
         """Token ids of `text`; with `special` the texts of control tokens become those tokens."""
 
