@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from common.folders import cache_folder
 from engine.costs.calibrated import Key
-from engine.folders import cache_folder
 from engine.kv.memory import ChatMemory
 from engine.kv.saved import Guard, SavedChats
 from engine.kv.session import Session

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from common.folders import cache_folder
 from engine.costs.cost_model import CostTable
-from engine.folders import cache_folder
 from engine.loading.libraries import Backend
 from engine.loading.memory_plan import Plan
 from engine.protocol import DraftMode, Load
