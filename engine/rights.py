@@ -18,8 +18,8 @@ from pathlib import Path
 
 from common.confinement import Rights, confine, limits
 from common.confinement.program import ROOT
-from engine.folders import cache_folder
-from models.files import make_private_folder
+from common.files import make_private_folder
+from common.folders import cache_folder
 from models.paths import path_of
 from models.reach import READ, inode, model_folders, with_parts
 

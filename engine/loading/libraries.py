@@ -11,9 +11,10 @@ from pathlib import Path
 
 from engine.protocol import BackendName
 from engine.runtime.capi.model import CModel
-from engine.runtime.interface import Target, Vocabulary
+from engine.runtime.interface import Target
 from engine.runtime.kv_mode import KVMode
 from engine.runtime.sizes import DrySizes
+from engine.tokenization.tokens import ModelVocabulary
 from models.failures import Failure
 
 NAMES: tuple[BackendName, ...] = ("llama", "ik", "graph")
@@ -91,7 +92,7 @@ def backend(name: BackendName) -> Backend:
 
 
 @contextmanager
-def vocabulary(path: Path, name: BackendName = "llama") -> Iterator[Vocabulary]:
+def vocabulary(path: Path, name: BackendName = "llama") -> Iterator[ModelVocabulary]:
     """Of the model file at `path`, whose weights are not loaded. Raises as `backend`, and Failure for no model."""
     with closing(backend(name).load(path, dry=True)) as model:
         yield model.vocabulary

@@ -8,8 +8,8 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from common.folders import cache_folder
 from engine.costs.calibrated import Key
-from engine.folders import cache_folder
 from engine.kv.memory import ChatMemory
 from engine.kv.saved import Guard, SavedChats
 from engine.kv.session import Session

@@ -13,12 +13,12 @@ from pathlib import Path
 from engine.costs.cost_model import CostTable
 from engine.protocol import BackendName, DraftMode
 from engine.run_subprocess import run_apart
-from engine.runtime.interface import Vocabulary
 from engine.speculative.ngram import Phrases
 from engine.speculative.ngram_counts import counted
 from engine.speculative.ngram_file import keep_phrases, kept_phrases
 from engine.speculative.ngram_table import PhraseTable
 from engine.tokenization.sentences import languages, texts
+from engine.tokenization.tokens import ModelVocabulary
 from models.failures import Failure
 from models.header import read_header
 from models.identity import file_identity
@@ -63,7 +63,7 @@ class PhraseBook:
         self._read()
 
 
-def made(path: Path, vocabulary: AbstractContextManager[Vocabulary]) -> PhraseTable:
+def made(path: Path, vocabulary: AbstractContextManager[ModelVocabulary]) -> PhraseTable:
     """The table of the model at `path`: the kept one, or counted now, with its vocabulary, and kept. Raises Failure."""
     identity = file_identity(path, read_header(path).data_offset)
     if table := kept_phrases(identity):

@@ -30,8 +30,6 @@ def script(text: bytes, after: int) -> Callable[[Sequence[int]], int]:
 
 
 class FakeVocabulary:
-    n_tokens = END + 1
-
     def tokenize(self, text: str, special: bool) -> list[int]:
         return list(text.encode())
 

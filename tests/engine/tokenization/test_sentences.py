@@ -13,8 +13,6 @@ from models.failures import Failure
 class Words:
     """A vocabulary in which each word is a token, its length."""
 
-    n_tokens = 99
-
     def tokenize(self, text: str, special: bool) -> list[int]:
         assert not special
         return [len(word) for word in text.split()]
