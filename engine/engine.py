@@ -17,7 +17,7 @@ from common.confinement import limits
 from common.folders import cache_folder
 from engine.generation.answer import Answer
 from engine.generation.pulse import Pulses
-from engine.kv.policy import PartialFixed
+from engine.kv.policy import PartialFixed, policy_for
 from engine.kv.saved import SavedChats
 from engine.loading.crash_mark import CrashWatch
 from engine.loading.first_look import meanwhile
@@ -46,6 +46,7 @@ from engine.protocol import (
 )
 from engine.runtime.kv_mode import EXACT
 from engine.runtime.ladder import ANSWER_ROOM, size_class
+from engine.speculative.drafters import drafting_for
 from engine.stop import StopFlag, Stopped
 from engine.tokenization.continuing import continued_prompt
 from engine.tokenization.counter import counted
@@ -144,11 +145,13 @@ class Engine:
             raise self._too_long(messages, len(prompt))
         sampler = chat.target.sampler(request.sampling, prompt)
         try:
-            kv = PartialFixed(chat.judge.policy(request.kv_policy, chat.target), chat.target.most_inputs)
-            drafting = chat.judge.drafting(request, chat.target, chat.drafters(request))
+            kv = PartialFixed(
+                policy_for(request.kv_policy, chat.measured, chat.target.can_drop), chat.target.most_inputs
+            )
+            drafting = drafting_for(request, chat.sources, chat.target)
             chat.memory.open(request.chat, prompt)
             stops = (*chat.template.stops, *request.stop)
-            answer = Answer(chat.session, sampler, kv, stops, chat.judge.observe, drafting)
+            answer = Answer(chat.session, sampler, kv, stops, chat.measured.observe, drafting)
             self.pulses.follow(answer)
             opening = "" if request.continue_last else opened_thought(prompt, chat.template.vocabulary.text)
             events = answer.events(request.id, prompt, request.max_tokens, request.trace)
@@ -260,38 +263,39 @@ class Engine:
         """Do what is useful while nobody waits; False when nothing is left, also not later. Raises Failure, Stopped."""
         chat = self._chat
         if chat and chat.session.tokens:  # the first answer comes before everything
-            chat.memory.save(chat.judge.disk_bytes_per_s)
-            for _ in chat.judge.measure(chat.target):
+            chat.memory.save(chat.measured.disk_bytes_per_s)
+            for _ in chat.measured.measure(chat.target):
                 if self.stop.is_set():
                     raise Stopped
-            if chat.draft and chat.judge.table:
-                chat.draft.read_ahead(chat.session.tokens, chat.judge.table)
-            for _ in chat.phrases.count(chat.judge.table):
+            chat.sources.keep_learned()
+            if chat.draft and chat.measured.cost_model:
+                chat.draft.read_ahead(chat.session.tokens, chat.measured.cost_model)
+            for _ in chat.sources.ngrams.count(chat.measured.cost_model):
                 if self.stop.is_set():
                     raise Stopped
             for _ in chat.rival.measure() if chat.rival else ():
                 if self.stop.is_set():
                     raise Stopped
-        return bool(chat and chat.session.tokens and chat.judge.awaits_quiet)
+        return bool(chat and chat.session.tokens and chat.measured.awaits_quiet)
 
     @property
     def calibrated(self) -> bool:
         """Is it known what the loaded model's passes cost? Otherwise only published forms draft."""
-        return self._loaded().judge.table is not None
+        return self._loaded().measured.cost_model is not None
 
     def calibrate(self) -> None:
         """Time the loaded model's passes now. Raises Failure where that cannot be done, and Stopped."""
         chat = self._loaded()
-        chat.judge.calibrate(chat.target)
+        chat.measured.calibrate(chat.target)
 
     @property
     def has_phrases(self) -> bool:
         """Is it known what usually comes next in the loaded model's tokens?"""
-        return bool(self._loaded().phrases.drafters("phrases", None))
+        return self._loaded().sources.ngrams.drafter is not None
 
     def count_phrases(self) -> None:
         """Make the loaded model's table of usual phrases now. Raises Stopped."""
-        for _ in self._loaded().phrases.count_now():
+        for _ in self._loaded().sources.ngrams.count_now():
             if self.stop.is_set():
                 raise Stopped
 

@@ -16,12 +16,14 @@ from engine.costs.calibrated import Key, kept
 from engine.costs.cost_model import CostModel, Timings
 from engine.loading.library_choice import choose
 from engine.machine import default_threads, fingerprint
+from engine.protocol import Message
 from engine.runtime.capi.context import ContextOptions
 from engine.speculative import exits
 from engine.speculative.exits import ExitFound, Exits
-from engine.speculative.middle_layer import exit_of
+from engine.speculative.mid_layer import exit_of
 from engine.stop import StopFlag, Stopped
 from engine.tokenization.chat_lines import read_chats
+from engine.tokenization.template import ChatTemplate
 from models.default import default_model
 from models.failures import Failure
 from models.identity import file_identity
@@ -57,11 +59,11 @@ def run(options: argparse.Namespace) -> int:
 def measure(path: Path, threads: int, tokens: int, stop: StopFlag, chats: Path | None = None) -> Exits:
     """Over answers to what was asked in `chats`, or to our questions. Raises Failure, and Stopped."""
     from engine.runtime.graph.dry import build
+    from engine.runtime.graph.guesses import guesses
     from engine.runtime.graph.model import GraphModel
     from engine.runtime.graph.target import GraphTarget
-    from engine.speculative.best_exit import BestExit
 
-    asked = [chat.asked for chat in read_chats(chats)] if chats else []
+    asked = [chat.asked for chat in read_chats(chats)] if chats else [(Message("user", q),) for q in exits.questions()]
     header = checked_header(path)
     key = Key(file_identity(path, header.data_offset), threads, "f16", build(), fingerprint())
     costs = CostModel(timings(path, key))
@@ -72,7 +74,9 @@ def measure(path: Path, threads: int, tokens: int, stop: StopFlag, chats: Path |
     with ExitStack() as stack:
         model = stack.enter_context(closing(GraphModel(path, lambda _fraction: not stop.is_set())))
         target = stack.enter_context(closing(GraphTarget(model, ContextOptions(N_CTX, threads), stop)))
-        best = BestExit(model, target, [exit_of(shapes, each, layers) for each in tried], costs.c, asked)
+        prompts = map(ChatTemplate(model.template, model.vocabulary).tokens, asked)
+        says = lambda tokens, some: guesses(model, tokens, some, threads, stop)  # noqa: E731
+        best = exits.BestExit(target, says, [exit_of(shapes, each, layers) for each in tried], costs.c, prompts)
         for event in best.measure(key, tokens):
             if isinstance(event, Exits):
                 print(file=sys.stderr)

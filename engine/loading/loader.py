@@ -10,6 +10,7 @@ from pathlib import Path
 
 from common.folders import cache_folder
 from engine.costs.calibrated import Key
+from engine.costs.measurements import Measurements
 from engine.kv.memory import ChatMemory
 from engine.kv.saved import Guard, SavedChats
 from engine.kv.session import Session
@@ -19,7 +20,7 @@ from engine.loading.library_choice import Choice
 from engine.loading.memory_parts import DRAFT, given_back
 from engine.loading.memory_plan import Plan
 from engine.machine import fingerprint
-from engine.protocol import Generate, Load, ModelInfo
+from engine.protocol import Load, ModelInfo
 from engine.runtime.capi.context import ContextOptions
 from engine.runtime.capi.model import CModel
 from engine.runtime.flash_attention import words_of
@@ -28,10 +29,9 @@ from engine.runtime.kv_mode import EXACT, KVMode, mode_of
 from engine.runtime.ladder import ANSWER_ROOM, size_class
 from engine.runtime.sizes import KVType
 from engine.speculative import exits
-from engine.speculative.draft import Drafter
-from engine.speculative.draft_model import DraftModel
-from engine.speculative.judge import Judge
-from engine.speculative.middle_layer import MiddleLayer
+from engine.speculative.draft_model import DraftModel, Follower
+from engine.speculative.drafters import DraftSources
+from engine.speculative.mid_layer import EarlyExits
 from engine.speculative.ngram_book import NgramBook
 from engine.stop import StopFlag
 from engine.tokenization.template import ChatTemplate
@@ -57,14 +57,13 @@ class LoadedModel:
     template: ChatTemplate
     session: Session
     memory: ChatMemory
-    judge: Judge
+    measured: Measurements
     request: Load
     plan: Plan
     info: ModelInfo
     draft: DraftModel | None
     draft_weights: CModel | None
-    phrases: NgramBook
-    middle: MiddleLayer
+    sources: DraftSources
     rival: Rival | None
 
     @property
@@ -74,17 +73,6 @@ class LoadedModel:
         if self.draft:
             size += given_back(self.plan.parts, self.draft.target.n_ctx / self.draft.n_ctx, DRAFT)
         return size
-
-    def drafters(self, request: Generate) -> tuple[Drafter, ...]:
-        """Those of the request's mode that belong to this model. Raises Failure where a layer that is asked for cannot
-        draft."""
-        if request.draft.startswith("midlayer"):
-            return (self.middle.drafter(request.draft, request.exit_layers),)
-        usual = self.phrases.drafters(request.draft, self.judge.table)
-        if request.draft == "phrases":
-            return usual
-        models = (self.draft.drafter(request.draft),) if self.draft else ()
-        return (*usual, *models, *(self.middle.automatic() if request.draft == "auto" else ()))
 
     def close(self) -> None:
         if self.draft:
@@ -135,7 +123,9 @@ class Loader:
         target = self.library.target(weights, options, self.stop, cache_folder())
         opened.callback(target.close)
         n_vocab = min(weights.vocabulary.n_tokens, model.vocabulary.n_tokens)
-        return DraftModel(target, n_ctx, n_vocab, share=weights.size_bytes / model.size_bytes)
+        follower = Follower(target, n_vocab, n_ctx)
+        follower.warm_up()
+        return DraftModel(follower, share=weights.size_bytes / model.size_bytes)
 
     def _context(self, n_ctx: int, kv_type: KVType, kv_mode: KVMode = EXACT) -> ContextOptions:
         return ContextOptions(
@@ -159,7 +149,14 @@ class Loader:
         target = library.target(model, self._context(n_ctx, plan.kv_type, mode), self.stop, cache_folder())
         session = Session(target, plan.n_ctx)
         key = Key(identity, plan.threads, plan.kv_type, library.build + words, fingerprint())
-        judge = Judge(known_shapes(model.header), key, identity_of(weights) if weights else "")
+        measured = Measurements(key, known_shapes(model.header))
+        sources = DraftSources(
+            measured,
+            NgramBook(model.path, identity, BESIDE.get(library.name, library.name)),
+            self._exits(target, measured, model.header),
+            draft,
+            identity_of(weights) if weights else "",
+        )
         rival = self.choice.rival
         return LoadedModel(
             library=library,
@@ -169,22 +166,22 @@ class Loader:
             template=template,
             session=session,
             memory=ChatMemory(session, self.saved, guard),
-            judge=judge,
+            measured=measured,
             request=self.request,
             plan=plan,
             info=self._info(model, template),
             draft=draft,
             draft_weights=weights,
-            phrases=NgramBook(model.path, identity, BESIDE.get(library.name, library.name)),
-            middle=self._middle(target, judge, model.header),
+            sources=sources,
             rival=Rival(model.path, rival, plan.threads, plan.kv_type) if rival else None,
         )
 
-    def _middle(self, target: Target, judge: Judge, header: Header) -> MiddleLayer:
+    def _exits(self, target: Target, measured: Measurements, header: Header) -> EarlyExits:
         why_not = self.choice.note if self.request.backend == "graph" else ""
-        found = exits.kept(judge.key) if self.library.name == "graph" else None
+        found = exits.kept(measured.key) if self.library.name == "graph" else None
         best = found.best.layers if found else next(iter(exits.trained(header)), None)
-        return MiddleLayer(target, judge.shapes, lambda: judge.table, why_not, best, pays=bool(found and found.pays))
+        pays = bool(found and found.pays)
+        return EarlyExits(target, measured.shapes, lambda: measured.cost_model, best, pays, why_not)
 
     def _info(self, model: CModel, template: ChatTemplate) -> ModelInfo:
         lossy = self.library.lossy_note(model, kv_mode_of(self.request))

@@ -13,7 +13,7 @@ from numpy.lib.npyio import NpzFile
 
 from common.files import write_atomically
 from common.folders import cache_folder
-from engine.speculative.ngram_table import Entries, NgramTable
+from engine.speculative.ngram import Entries, NgramTable
 
 log = logging.getLogger("engine.draft")
 

@@ -12,10 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.speculative.ngram import HOPELESS, LONGEST, StaticNgram, prior
-from engine.speculative.ngram_counts import ALIKE, DISCOUNT, FEWEST, LEAST, counted
+from engine.speculative.ngram import (
+    HOPELESS,
+    LONGEST,
+    MOST_TOKENS,
+    STEPS,
+    UNKNOWN,
+    Next,
+    NgramTable,
+    StaticNgram,
+    prior,
+)
+from engine.speculative.ngram_book import ALIKE, DISCOUNT, FEWEST, LEAST, counted
 from engine.speculative.ngram_file import MOST_KEPT, _path, keep_phrases, kept_phrases
-from engine.speculative.ngram_table import MOST_TOKENS, STEPS, UNKNOWN, Next, NgramTable
 
 VOCABULARY = 12
 texts = st.lists(st.lists(st.integers(0, 5), max_size=30), min_size=1, max_size=4)

@@ -1,0 +1,176 @@
+"""What is measured of this machine and of the loaded model: kept, measured in idle time, learned from real passes.
+
+Nothing is measured unless it is asked for or the engine is idle; without measurements all decisions are ordinary ones.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from engine.costs.calibrated import Key, keep, kept
+from engine.costs.calibration import Calibration, Progress
+from engine.costs.cost_model import CostModel, Timings, nt, td, tl
+from engine.costs.profile import Profile, kept_profile, machine_profile
+from engine.costs.quiet import QuietMinute
+from engine.run_subprocess import run_apart
+from engine.runtime.interface import Target
+from models.failures import Failure
+from models.shapes import Shapes
+
+log = logging.getLogger("engine.costs")
+
+SLOW_DISK = 200e6  # bytes per second, assumed until the disk is measured: an old SATA disk
+MOST_SET_ASIDE = 64 << 20  # bytes of keys and values that are copied for a calibration in idle time
+MOST_ATTEMPTS = 3  # calibrations on a machine that is always busy
+LEARN_TOGETHER = 8  # real passes
+REFRESH_AFTER = 500  # real passes after which what was learned from them is kept
+
+
+class TimedPass(Protocol):
+    """A pass that was timed: `inputs` tokens and `drafted` ones after `depth` cached ones, logits for `rows` ones."""
+
+    @property
+    def inputs(self) -> int:
+        """Tokens that run without a draft."""
+
+    @property
+    def drafted(self) -> int:
+        """Tokens of the draft behind them."""
+
+    @property
+    def depth(self) -> int:
+        """Tokens in the KV cache before."""
+
+    @property
+    def rows(self) -> int:
+        """Tokens whose logits were computed."""
+
+    @property
+    def seconds(self) -> float:
+        """The pass alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peaks:
+    """What the published rule of partial-fixed KV caching compares, in its own names (`engine.costs.cost_model`)."""
+
+    nt: float
+    td: Callable[[int], float]
+    tl: Callable[[int], float]
+
+
+class Measurements:
+    """Of the loaded model of this `key`; `shapes` are None where the file's header does not tell them."""
+
+    def __init__(self, key: Key, shapes: Shapes | None) -> None:
+        self.key = key
+        self.shapes = shapes
+        self.profile: Profile | None = kept_profile()
+        found = kept(key)
+        self.cost_model: CostModel | None = CostModel(found.timings) if found else None
+        self._observed = 0
+        self._passes: list[TimedPass] = []
+        self._attempts = 0  # calibrations that came to nothing
+        self.quiet = QuietMinute()
+
+    @property
+    def disk_bytes_per_s(self) -> float:
+        """How fast a saved chat comes from the disk."""
+        return (self.profile and self.profile.disk_read_bytes_per_s) or SLOW_DISK
+
+    def pass_seconds(self, inputs: int, depth: int) -> float | None:
+        """Seconds of a pass of so many tokens, logits for the last one; None if nothing was measured yet."""
+        return self.cost_model.pass_seconds(inputs, depth, rows=1) if self.cost_model else None
+
+    def prefill_seconds(self, tokens: int) -> float | None:
+        """Seconds to read `tokens` from nothing, None if nothing was measured yet."""
+        return self.cost_model.prefill_seconds(tokens) if self.cost_model else None
+
+    def peaks(self) -> Peaks | None:
+        """Of this machine, which is measured now if it was not yet (2 s), for this model; None without shapes."""
+        if self.shapes is None:
+            return None
+        if self.profile is None:
+            self.profile = machine_profile()
+        profile, shapes = self.profile, self.shapes
+        return Peaks(
+            nt=nt(profile, shapes),
+            td=partial(td, profile, shapes),
+            tl=lambda fixed: tl(profile, shapes, fixed, self.key.kv_type),
+        )
+
+    def observe(self, passed: TimedPass) -> None:
+        """Learn from a real step: from several at once, since between two passes all of this code is cold."""
+        self._passes.append(passed)
+        if len(self._passes) < LEARN_TOGETHER:
+            return
+        for each in self._passes:
+            if self.cost_model:
+                self.cost_model.observe(each.inputs + each.drafted, each.depth, each.seconds, rows=each.rows)
+                self._observed += 1
+        self._passes.clear()
+
+    def measure(self, target: Target) -> Iterator[None]:
+        """Measure what is not known yet, in idle time; the target's cache is as before afterwards. Raises Stopped.
+
+        What other programs disturbed is measured again when they have been quiet for a minute."""
+        again = self.awaits_quiet and self.quiet.came()
+        if self.profile is None or (self.profile.provisional and again):
+            for _ in measured_apart():
+                yield
+            self.profile = kept_profile()
+            self.quiet.begin()
+        if self.cost_model is None and self._may_calibrate(again) and target.state_bytes <= MOST_SET_ASIDE:
+            self.quiet.begin()
+            try:
+                yield from self._calibrate(target)
+            except Failure as failure:
+                log.info("no calibration: %s", failure)
+                self._attempts = MOST_ATTEMPTS
+        elif self.cost_model and self._observed >= REFRESH_AFTER:
+            self._observed = 0
+            keep(self.key, self.cost_model.refreshed())
+
+    @property
+    def awaits_quiet(self) -> bool:
+        """Is there something to measure again when other programs are quiet? `measure` is to be called until then."""
+        disturbed = self.cost_model is None and 0 < self._attempts < MOST_ATTEMPTS
+        return disturbed or (self.profile is not None and self.profile.provisional)
+
+    def _may_calibrate(self, again: bool) -> bool:
+        return self._attempts == 0 or (again and self._attempts < MOST_ATTEMPTS)
+
+    def calibrate(self, target: Target) -> None:
+        """Time the model's passes now. Raises Failure where that cannot be done, and Stopped."""
+        for _ in self._calibrate(target):
+            pass
+        if self.cost_model is None:
+            raise Failure("disturbed", "Another program was busy: how long this model's passes take is not known.")
+
+    def _calibrate(self, target: Target) -> Iterator[None]:
+        put_back = target.set_aside()
+        try:
+            yield from self._time_passes(target)
+        finally:
+            put_back()
+
+    def _time_passes(self, target: Target) -> Iterator[None]:
+        for event in Calibration(target, self.key.threads).run():
+            if isinstance(event, Timings) and event.disturbed:
+                self._attempts += 1
+                log.info("calibration %d was disturbed by other programs", self._attempts)
+            elif isinstance(event, Timings):
+                keep(self.key, event)
+                self.cost_model = CostModel(event)
+                log.info("calibrated: c(8) = %.2f, nt = %d", self.cost_model.c(8), self.cost_model.nt_measured)
+            elif isinstance(event, Progress):
+                yield
+
+
+def measured_apart() -> Iterator[int | None]:
+    """Measure and keep the machine's profile in a process of its own, whose large arrays no plan lists."""
+    return run_apart("profile", "--json", "--fresh")
