@@ -278,7 +278,7 @@ def test_the_parts_together_are_no_larger_than_a_model(tmp_path, monkeypatch):
         write(path, [ARCHITECTURE], tensors, data=32 * 40)
     assert describe(paths[0]).facts
     monkeypatch.setattr("models.split.MAX_TENSORS", 79)
-    assert "larger than any model's" in describe(paths[0], FactCache(tmp_path / "facts.json")).problem
+    assert "larger than any model's" in describe(paths[0], FactCache()).problem
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes of that kind")
