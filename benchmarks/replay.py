@@ -3,7 +3,7 @@
     python -m benchmarks.replay record --model M [--threads N] --out FILE
     python -m benchmarks.replay [--trace FILE] [--costs machine|ik|products|laptop|between] [--half tuning|held-out|all]
                                 [--phrases MODEL] [--noise SHARE] [--without PART …] [--json]
-    python -m benchmarks.replay parts [--trace FILE] [--costs …] [--phrases MODEL]
+    python -m benchmarks.replay parts [--trace FILE] [--costs …] [--phrases MODEL] [--noise SHARE] [--without PART …]
 
 `auto` is the policy with prompt lookup, and with usual phrases if MODEL is named, whose answers these are. The
 oracle has the same drafts and knows the best lengths beforehand, over the whole answer; a tree could not help it,
@@ -11,7 +11,7 @@ since it costs more than the right line alone. Times are in plain steps (one-tok
 not counted. In each half the policy begins knowing nothing and learns from answer to answer; what it believes at first
 was fitted to the tuning half (`benchmarks.fit_prior`, `benchmarks.fit_phrases`).
 
-`--without` takes out parts (`benchmarks.parts`); `parts` takes out each in turn: the table of docs/drafting.md.
+`--without` takes out parts (`benchmarks.parts`); `parts` takes out each in turn, or each of these.
 `--noise`: passes cost up to that share more or less than was calibrated, size by size, and what they really cost is
 observed with the noise of other programs, as in the engine (`engine.costs.cost_model.Drift`).
 """
@@ -137,6 +137,7 @@ def results(options: argparse.Namespace, traces: list[Trace], drafters: Drafters
 
 def parts(options: argparse.Namespace, traces: list[Trace], drafters: Drafters) -> None:
     """What each part is worth: how much slower answers are without it, and the slowest of them."""
+    chosen, options.without = options.without or list(PARTS), []
     names = options.costs or ["machine", "ik", "laptop"]
     options.costs = names
 
@@ -148,7 +149,7 @@ def parts(options: argparse.Namespace, traces: list[Trace], drafters: Drafters) 
     whole = speeds()
     print(f"{'without':24}" + "".join(f"{name:>24}" for name in names))
     print(f"{'nothing':24}" + "".join(f"{whole[n][0]:14.3f}×{whole[n][1]:8.2f}×" for n in names), flush=True)
-    for part in PARTS:
+    for part in chosen:
         options.without = [part]
         with without(part):
             found = speeds()

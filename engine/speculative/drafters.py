@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import logging
+
+from common.store import Store
 from engine.costs.measurements import Measurements
 from engine.protocol import Generate
 from engine.runtime.interface import Target
 from engine.speculative.draft import Drafter
 from engine.speculative.draft_model import DraftModel
 from engine.speculative.drafting import Auto, Drafting, Fixed, Off
-from engine.speculative.kept import keep_chances, kept_chances
 from engine.speculative.mid_layer import EarlyExits
 from engine.speculative.ngram_book import NgramBook, can_pay
 from engine.speculative.policy import DraftPolicy
 from engine.speculative.prompt_lookup import PromptLookup
 from engine.speculative.published import PublishedDraftModel, PublishedLookup, PublishedMidLayer
 
+log = logging.getLogger("engine.draft")
+
 KEEP_AFTER = 500  # steps after which what was learned from them is kept
+LEARNED = Store("drafts", 2, dict[str, object])  # the policy's state, by the identities of model and draft model
 
 
 class DraftSources:
@@ -39,13 +44,17 @@ class DraftSources:
         self.draft_model = draft_model
         self.published_model = PublishedDraftModel(draft_model.follower, draft_model.share) if draft_model else None
         self._identity = f"{measured.key.model} {draft_identity}".rstrip()
-        self.policy = DraftPolicy(kept_chances(self._identity))
+        self.policy = DraftPolicy(LEARNED.get(self._identity))
 
     def keep_learned(self) -> None:
-        """In idle time: for the next start, once enough was learned."""
-        if self.policy.steps >= KEEP_AFTER:
-            self.policy.steps = 0
-            keep_chances(self._identity, self.policy.state())
+        """In idle time: for the next start, once enough was learned. A full disk is noted in the log, no failure."""
+        if self.policy.steps < KEEP_AFTER:
+            return
+        self.policy.steps = 0
+        try:
+            LEARNED.put(self.policy.state(), self._identity)
+        except OSError as error:
+            log.warning("What was learned about this model's drafts cannot be kept: %s", error)
 
 
 def drafters_for(request: Generate, model: DraftSources) -> tuple[Drafter, ...]:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import cycle
-from pathlib import Path
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from common.files import write_atomically
-from common.folders import cache_folder
+from common.store import Store
 from engine.costs.calibrated import Key
 from engine.costs.cost_model import LAPTOP, Curve
 from engine.runtime.interface import EarlyExit
@@ -23,7 +20,6 @@ from models.assets import asset
 from models.failures import Failure
 from models.header import Header
 
-VERSION = 1
 KEY = "chickadee.exit_layer"  # metadata of a file whose model was trained to be left after so many layers
 MOST_AHEAD = 8  # tokens
 PAYS = 1.05  # a gain below is within the noise of the costs
@@ -55,7 +51,6 @@ class ExitFound(msgspec.Struct, frozen=True):
 class Exits(msgspec.Struct, frozen=True):
     """What was measured over so many `tokens` of the model's own answers."""
 
-    version: int
     key: Key
     tokens: int
     found: tuple[ExitFound, ...]
@@ -67,6 +62,9 @@ class Exits(msgspec.Struct, frozen=True):
     @property
     def pays(self) -> bool:
         return self.best.here.speedup >= PAYS
+
+
+EXITS = Store("exits", 2, Exits)
 
 
 def gain(agreed: Agreed, exit: Exit, c: Callable[[int], float], look: float) -> Gain:
@@ -103,27 +101,22 @@ def candidates(layers: int, most: int = 12) -> list[int]:
     return sorted({first + round(i * (last - first) / max(1, count - 1)) for i in range(count)} | {last})
 
 
-def path_of(key: Key) -> Path:
-    name = hashlib.sha256(f"{key.model} {key.threads} {key.build.partition(' ')[0]}".encode()).hexdigest()[:32]
-    return cache_folder() / "exits" / f"{name}.json"
-
-
 def keep(exits: Exits) -> None:
     """Raises Failure where it cannot be written."""
-    path = path_of(exits.key)
     try:
-        write_atomically(path, msgspec.json.encode(exits))
+        EXITS.put(exits, *_address(exits.key))
     except OSError as error:
-        raise Failure("unwritable", f"What was found cannot be kept in {path.parent}: {error.strerror}.") from error
+        raise Failure("unwritable", f"What was found cannot be kept in {EXITS.folder}: {error.strerror}.") from error
 
 
 def kept(key: Key) -> Exits | None:
     """What is kept for this model, machine and library; None if there is nothing usable."""
-    try:
-        found = msgspec.json.decode(path_of(key).read_bytes(), type=Exits)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
-        return None
-    return found if (found.version, found.key) == (VERSION, key) and found.found else None
+    found = EXITS.get(*_address(key))
+    return found if found and found.key == key and found.found else None
+
+
+def _address(key: Key) -> tuple[str, int, str]:
+    return key.model, key.threads, key.build.partition(" ")[0]
 
 
 def trained(header: Header) -> tuple[int, ...]:
@@ -187,7 +180,7 @@ class BestExit:
             )
             for exit, answers, look in zip(self.exits, agreed, looks, strict=True)
         )
-        yield Exits(VERSION, key, seen, found)
+        yield Exits(key, seen, found)
 
     def _agreed(self, prompt: Sequence[int]) -> list[list[bool]]:
         """Of each exit: which of the answer's tokens, from the second on, would it have said?"""

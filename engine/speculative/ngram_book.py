@@ -19,8 +19,17 @@ from numpy.typing import NDArray
 from engine.costs.cost_model import CostModel
 from engine.protocol import BackendName
 from engine.run_subprocess import run_apart
-from engine.speculative.ngram import MOST_TOKENS, STEPS, TOKEN_BITS, UNKNOWN, Entries, NgramTable, StaticNgram
-from engine.speculative.ngram_file import keep_phrases, kept_phrases
+from engine.speculative.ngram import (
+    MOST_TOKENS,
+    STEPS,
+    TOKEN_BITS,
+    UNKNOWN,
+    Entries,
+    NgramTable,
+    StaticNgram,
+    keep_phrases,
+    kept_phrases,
+)
 from engine.tokenization.sentences import languages, texts
 from engine.tokenization.tokens import ModelVocabulary
 from models.failures import Failure

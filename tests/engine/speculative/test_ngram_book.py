@@ -10,8 +10,8 @@ from engine.costs import calibration
 from engine.costs.cost_model import CostModel, Timings
 from engine.protocol import DraftMode, Generate, Message
 from engine.speculative.drafters import drafters_for
+from engine.speculative.ngram import kept_phrases
 from engine.speculative.ngram_book import CHEAP, NgramBook
-from engine.speculative.ngram_file import kept_phrases
 from engine.speculative.policy import DraftPolicy
 from engine.stop import Stopped
 from models.default import default_model
