@@ -1,6 +1,7 @@
 """What usually comes next, for the loaded model: read from the cache, or counted in idle time by another process.
 
-Counting takes some 10 seconds and 230 MB, once for a model. The chances are those of an interpolated model with
+It is counted in the sentences that come with Chickadee, in many languages, which takes some 10 seconds and 230 MB, once
+for a model. The chances are those of an interpolated model with
 absolute discounting (Ney, Essen and Kneser, 1994) over the last two tokens and the last one. An entry for two tokens
 that tells no more than the one for the last is left out.
 """
@@ -8,6 +9,7 @@ that tells no more than the one for the last is left out.
 from __future__ import annotations
 
 import logging
+import lzma
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -30,8 +32,8 @@ from engine.speculative.ngram import (
     keep_phrases,
     kept_phrases,
 )
-from engine.tokenization.sentences import languages, texts
-from engine.tokenization.tokens import ModelVocabulary
+from engine.tokenization.tokens import ModelVocabulary, Vocabulary
+from models.assets import asset
 from models.failures import Failure
 from models.header import read_header
 from models.identity import file_identity
@@ -39,6 +41,7 @@ from models.identity import file_identity
 log = logging.getLogger("engine.phrases")
 
 CHEAP = 1.3  # plain steps: where a pass of two tokens costs more, one right guess in six to ten does not pay
+TOGETHER = 20  # sentences of a text, so that most words follow others
 DISCOUNT = 0.8  # of each count, given to what was never seen
 FEWEST = 2  # times that two tokens were seen together, or the last one alone tells more
 LEAST = 0.04  # chance that is worth an entry
@@ -105,6 +108,25 @@ def made(path: Path, vocabulary: AbstractContextManager[ModelVocabulary]) -> Ngr
 def can_pay(costs: CostModel | None) -> bool:
     """Do guesses pay that are right one time in six to ten?"""
     return costs is not None and costs.c(2) < CHEAP
+
+
+def languages() -> list[Path]:
+    """A file for each, in an order that does not change. Raises Failure when the installation lacks them."""
+    found = sorted(asset("phrases").glob("*.txt.xz"))
+    if not found:
+        raise Failure("no_such_file", "The usual phrases are missing from this installation. Install Chickadee again.")
+    return found
+
+
+def texts(file: Path, vocabulary: Vocabulary) -> Iterator[list[int]]:
+    """Tokens of one text after the other. Raises Failure when the file is damaged."""
+    try:
+        lines = lzma.decompress(file.read_bytes()).decode().splitlines()
+    except (OSError, ValueError, lzma.LZMAError) as error:
+        sentence = "The usual phrases of this installation are damaged. Install Chickadee again."
+        raise Failure("no_such_file", sentence, f"{file.name}: {error}") from error
+    for at in range(0, len(lines), TOGETHER):
+        yield vocabulary.tokenize(" ".join(lines[at : at + TOGETHER]), special=False)
 
 
 @dataclass(frozen=True, slots=True)
