@@ -17,6 +17,7 @@ from common.confinement import limits
 from engine.folders import cache_folder
 from engine.generation.answer import Answer
 from engine.generation.pulse import Pulses
+from engine.generation.sampling import Sampler
 from engine.kv.policy import PartialFixed
 from engine.kv.saved import SavedChats
 from engine.loading.crash_mark import CrashWatch
@@ -142,26 +143,23 @@ class Engine:
         prompt = self._prompt(request, messages)
         if len(prompt) >= chat.info.n_ctx:
             raise self._too_long(messages, len(prompt))
-        sampler = chat.target.sampler(request.sampling, prompt)
-        try:
-            kv = PartialFixed(chat.judge.policy(request.kv_policy, chat.target), chat.target.most_inputs)
-            drafting = chat.judge.drafting(request, chat.target, chat.drafters(request))
-            chat.memory.open(request.chat, prompt)
-            stops = (*chat.template.stops, *request.stop)
-            answer = Answer(chat.session, sampler, kv, stops, chat.judge.observe, drafting)
-            self.pulses.follow(answer)
-            opening = "" if request.continue_last else opened_thought(prompt, chat.template.vocabulary.text)
-            events = answer.events(request.id, prompt, request.max_tokens, request.trace)
-            for event in with_opening(opening, events):
-                if self.pulses.due(last=isinstance(event, Finished)):
-                    pulse = self.pulses.of(chat)
-                    if self.pulses.on:
-                        yield pulse
-                yield event
-            self._last_tokens = prompt + answer.counts.tokens
-            chat.memory.has_read(len(prompt) - answer.counts.reused, answer.counts.prompt_seconds)
-        finally:
-            sampler.close()
+        kv = PartialFixed(chat.judge.policy(request.kv_policy, chat.target), chat.target.max_batch)
+        drafting = chat.judge.drafting(request, chat.target, chat.drafters(request))
+        chat.memory.open(request.chat, prompt)
+        stops = (*chat.template.stops, *request.stop)
+        sampler = Sampler(request.sampling, prompt)
+        answer = Answer(chat.session, sampler, kv, stops, chat.judge.observe, drafting)
+        self.pulses.follow(answer)
+        opening = "" if request.continue_last else opened_thought(prompt, chat.template.vocabulary.text)
+        events = answer.events(request.id, prompt, request.max_tokens, request.trace)
+        for event in with_opening(opening, events):
+            if self.pulses.due(last=isinstance(event, Finished)):
+                pulse = self.pulses.of(chat)
+                if self.pulses.on:
+                    yield pulse
+            yield event
+        self._last_tokens = prompt + answer.counts.tokens
+        chat.memory.has_read(len(prompt) - answer.counts.reused, answer.counts.prompt_seconds)
 
     def _prompt(self, request: Generate, messages: Sequence[Message]) -> list[int]:
         template = self._loaded().template

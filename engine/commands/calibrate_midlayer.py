@@ -58,7 +58,7 @@ def measure(path: Path, threads: int, tokens: int, stop: StopFlag, chats: Path |
     """Over answers to what was asked in `chats`, or to our questions. Raises Failure, and Stopped."""
     from engine.runtime.graph.dry import build
     from engine.runtime.graph.model import GraphModel
-    from engine.runtime.graph.target import GraphTarget
+    from engine.runtime.graph.runtime import GraphRuntime
     from engine.speculative.best_exit import BestExit
 
     asked = [chat.asked for chat in read_chats(chats)] if chats else []
@@ -71,7 +71,7 @@ def measure(path: Path, threads: int, tokens: int, stop: StopFlag, chats: Path |
     tried = sorted({*exits.candidates(layers), *exits.trained(header)})
     with ExitStack() as stack:
         model = stack.enter_context(closing(GraphModel(path, lambda _fraction: not stop.is_set())))
-        target = stack.enter_context(closing(GraphTarget(model, ContextOptions(N_CTX, threads), stop)))
+        target = stack.enter_context(closing(GraphRuntime(model, ContextOptions(N_CTX, threads), stop)))
         best = BestExit(model, target, [exit_of(shapes, each, layers) for each in tried], costs.c, asked)
         for event in best.measure(key, tokens):
             if isinstance(event, Exits):

@@ -7,11 +7,11 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from engine.generation.decode import Pass, Step, decode
+from engine.generation.sampling import Sampler
 from engine.generation.text import TextStream
 from engine.kv.policy import PartialFixed
 from engine.kv.session import Session
 from engine.protocol import Event, Finished, PrefillProgress, Statistics, StopReason, Text, Trace
-from engine.runtime.interface import Sampler
 from engine.speculative.drafting import Drafting, Off
 from engine.speculative.tally import Tally
 from engine.stop import Stopped
@@ -77,7 +77,7 @@ class Answer:
         yield Finished(id, self._statistics(len(prompt), reason), tuple(self.counts.tokens))
 
     def _decode(self, id: int, max_tokens: int | None, trace: bool) -> Generator[Event, None, StopReason]:
-        piece = self.session.target.vocabulary.piece
+        piece = self.session.runtime.vocabulary.piece
         started = time.perf_counter()
         reason: StopReason = "cancelled"
         for step in decode(self.session, self.sampler, self.kv, max_tokens, self.drafting):
@@ -87,7 +87,7 @@ class Answer:
             if text:
                 yield Text(id, text)
             if step.source:
-                if not self.session.target.was_odd:  # what passes cost then says nothing of other times
+                if not step.source.timing_unreliable:
                     self.observe(step.source)
                 if trace:
                     yield traced(id, self.counts.passes, step.source)

@@ -21,7 +21,7 @@ from engine.protocol import Generate, Load, ModelInfo
 from engine.runtime.capi.context import ContextOptions
 from engine.runtime.capi.model import CModel
 from engine.runtime.flash_attention import words_of
-from engine.runtime.interface import Target
+from engine.runtime.interface import Runtime
 from engine.runtime.kv_mode import KVMode, mode_of
 from engine.runtime.ladder import ANSWER_ROOM, size_class
 from engine.speculative import exits
@@ -50,7 +50,7 @@ class LoadedModel:
     library: Backend
     choice: Choice
     model: CModel
-    target: Target
+    target: Runtime
     template: ChatTemplate
     session: Session
     memory: ChatMemory
@@ -166,7 +166,7 @@ class Loader:
             rival=Rival(model.path, rival, plan.threads, plan.kv_type) if rival else None,
         )
 
-    def _middle(self, target: Target, judge: Judge, header: Header) -> MiddleLayer:
+    def _middle(self, target: Runtime, judge: Judge, header: Header) -> MiddleLayer:
         why_not = self.choice.note if self.request.backend == "graph" else ""
         found = exits.kept(judge.key) if self.library.name == "graph" else None
         best = found.best.layers if found else next(iter(exits.trained(header)), None)

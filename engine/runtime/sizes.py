@@ -72,8 +72,8 @@ class DrySizes(Sizes, Protocol):
     def header(self) -> Header: ...
 
     @property
-    def can_drop(self) -> bool:
-        """See `engine.runtime.interface.Target.can_drop`."""
+    def can_truncate(self) -> bool:
+        """See `engine.runtime.interface.Runtime.can_truncate`."""
 
     def __enter__(self) -> Self: ...
 

@@ -67,8 +67,10 @@ class CContext:
         self.n_ctx: int = lib.llama_n_ctx(self.pointer)
         self.n_batch: int = lib.llama_n_batch(self.pointer)  # no more than the n_ctx that was asked for
         self.threads = options.threads  # of the next pass
+        self.logits: object | None = None  # of the last pass
 
     def decode(self, batch: Batch) -> None:
+        self.logits = None
         if self.stop.is_set():
             raise Stopped
         if self.options.gives_way:
@@ -96,6 +98,7 @@ class CContext:
             self.lib.llama_set_n_threads(self.pointer, threads, threads)
 
     def close(self) -> None:
+        self.logits = None
         if self.pointer:
             self.lib.llama_free(self.pointer)
             self.pointer = self.memory = None

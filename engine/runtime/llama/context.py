@@ -27,7 +27,7 @@ class Context(CContext):
     much sooner, and the chat be read again."""
 
     def __init__(self, model: CModel, options: ContextOptions, stop: StopFlag) -> None:
-        self._keeps_steps = not model.can_drop
+        self._keeps_steps = not model.can_truncate
         self._flag: Any = (ctypes.c_char * 2).from_buffer(stop.text)  # keeps the bytes in place
         params = context_params(options)
         params.abort_callback = _strlen

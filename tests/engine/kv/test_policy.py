@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from engine.generation.decode import decode
 from engine.kv.policy import Always, Decision, Measured, PartialFixed, Published
 from engine.kv.session import Session
-from engine.protocol import Sampling
-from tests.engine.fake_target import FakeTarget
+from tests.engine.fake_runtime import FakeRuntime, greedy
 
 PROMPT = list(b"hello")
 
@@ -29,11 +28,11 @@ class Listed:
 
 
 def run(policy, most_inputs: int = 64, tokens: int = 40):
-    target = FakeTarget()
+    target = FakeRuntime()
     session = Session(target)
     list(session.read(PROMPT))
     kv = PartialFixed(policy, most_inputs)
-    steps = list(decode(session, target.sampler(Sampling(), PROMPT), kv, tokens))
+    steps = list(decode(session, greedy(), kv, tokens))
     return [token for step in steps for token in step.tokens], steps, session, kv
 
 
@@ -42,7 +41,7 @@ def test_any_decisions_give_the_same_answer(keeps, most_inputs):
     plain, *_ = run(Always())
     tokens, _, session, kv = run(Listed(keeps), most_inputs)
     assert tokens == plain
-    assert session.tokens == session.target.cache
+    assert session.tokens == session.runtime.cache
     assert [*session.tokens, *kv.pending, tokens[-1]] == [*PROMPT, *tokens]
 
 

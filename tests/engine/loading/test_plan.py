@@ -16,11 +16,12 @@ from engine.loading.planner import plan_for
 from engine.protocol import Load
 from engine.runtime.capi.context import ContextOptions
 from engine.runtime.capi.move import MOST_IN_RAM
+from engine.runtime.interface import prefill
 from engine.runtime.llama.context import Context
 from engine.runtime.llama.dry import DryModel, parse
 from engine.runtime.llama.library import log
 from engine.runtime.llama.model import Model
-from engine.runtime.llama.target import LlamaTarget
+from engine.runtime.llama.runtime import LlamaRuntime
 from engine.runtime.sizes import ContextSizes, KVType, WeightSizes
 from engine.stop import StopFlag
 from models.byte_sizes import parse_bytes, show_bytes
@@ -305,7 +306,7 @@ def test_the_engine_keeps_to_the_plan():
     assert sum(info.plan.values()) <= limit
     assert any("To save memory" in note for note in info.notes)
     target = engine._loaded().target
-    assert isinstance(target, LlamaTarget)
+    assert isinstance(target, LlamaRuntime)
     options = target.context.options
     assert (options.kv_type, options.n_batch) == (plan.kv_type, plan.n_batch)
     engine.close()
@@ -320,21 +321,20 @@ def test_a_cache_that_grows_leaves_no_file(real, tmp_path, writable):
         (folder / "moving-99999999-x").write_bytes(b"of a crashed engine")
     else:
         folder.write_text("in the way")
-    target = LlamaTarget(real[0], ContextOptions(512, 2), StopFlag(), folder)
-    list(target.prefill([100 + i % 300 for i in range(420)]))
+    target = LlamaRuntime(real[0], ContextOptions(512, 2), StopFlag(), folder)
+    list(prefill(target, [100 + i % 300 for i in range(420)]))
 
     def next_logits():
-        target.run([55])
-        row = target.logits(-1).copy()
-        target.drop_after(420)
+        row = target.forward([55]).row().copy()
+        target.truncate(420)
         return row
 
     expected = next_logits()
-    target.grow(1024)
+    target.resize(1024)
     assert target.state_bytes > MOST_IN_RAM
     assert abs(next_logits() - expected).max() < 0.05
-    put_back = target.set_aside()
-    target.drop_after(0)
+    put_back = target.snapshot()
+    target.truncate(0)
     put_back()
     assert target.size == 420
     assert abs(next_logits() - expected).max() < 0.05
