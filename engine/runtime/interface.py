@@ -16,24 +16,12 @@ from numpy.typing import NDArray
 
 from engine.protocol import HeadGroup
 from engine.runtime.tree import Tree
+from engine.tokenization.tokens import Vocabulary
 
 Row = NDArray[np.float32]  # [n_vocab]: a logit for each token of the vocabulary
 Tokens = NDArray[np.intp]
 
 IN_BLOCK = 64  # logits; see `largest`
-
-
-class Vocabulary(Protocol):
-    """Text to token ids and back."""
-
-    def tokenize(self, text: str, special: bool) -> list[int]:
-        """Token ids of `text`; with `special` the texts of control tokens become those tokens."""
-
-    def piece(self, token: int) -> bytes:
-        """UTF-8 bytes of one token, which may hold part of a character; control tokens have none."""
-
-    def is_end(self, token: int) -> bool:
-        """Does this token end the generation?"""
 
 
 class Logits(Protocol):
