@@ -99,7 +99,7 @@ def read_apart(name: BackendName, model: Path, tokens: int, threads: int) -> Rea
 def read(name: BackendName, path: Path, count: int, threads: int) -> Reading:
     library = backend(name)
     with closing(library.load(path)) as model:
-        options = ContextOptions(n_ctx=WINDOW, threads=threads, max_rows=ROWS)
+        options = ContextOptions(n_ctx=WINDOW, threads=threads, max_logits=ROWS)
         with closing(library.target(model, options, StopFlag())) as target:
             text = "\n\n".join(file.read_text() for file in sorted(TEXTS.glob("*.txt")))
             tokens = model.vocabulary.tokenize(text, special=False)[:count]

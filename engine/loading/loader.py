@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from common.folders import cache_folder
@@ -16,7 +16,7 @@ from engine.kv.session import Session
 from engine.loading.backend_trial import Rival
 from engine.loading.libraries import BESIDE, Backend
 from engine.loading.library_choice import Choice
-from engine.loading.memory_parts import DRAFT, given_back
+from engine.loading.memory_parts import DRAFT, DRAFT_LOGITS, given_back
 from engine.loading.memory_plan import Plan
 from engine.machine import fingerprint
 from engine.protocol import Generate, Load, ModelInfo
@@ -131,7 +131,8 @@ class Loader:
 
     def _draft(self, weights: CModel, model: CModel, opened: ExitStack) -> DraftModel:
         n_ctx = min(self.plan.n_ctx, weights.n_ctx_train or self.plan.n_ctx)
-        options = self._context(size_class(0, n_ctx), self.plan.draft_kv_type or "f16")
+        kv_type = self.plan.draft_kv_type or "f16"
+        options = replace(self._context(size_class(0, n_ctx), kv_type), max_logits=DRAFT_LOGITS)
         target = self.library.target(weights, options, self.stop, cache_folder())
         opened.callback(target.close)
         n_vocab = min(weights.vocabulary.n_tokens, model.vocabulary.n_tokens)

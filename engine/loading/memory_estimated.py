@@ -7,11 +7,10 @@ follows from how llama.cpp quantises (`llama_tensor_get_type` in src/llama-quant
 
 from __future__ import annotations
 
-from engine.runtime.sizes import ContextSizes, KVType, WeightSizes
+from engine.runtime.sizes import MAX_LOGITS, ContextSizes, KVType, WeightSizes
 from models.estimate import Estimate
 from models.shapes import KV_ELEMENT_BYTES
 
-OUTPUT_ROWS = 64  # logits that a pass has room for
 INNER = 10  # vectors of the embedding's length that a pass holds for each token, besides two of the feed-forward's
 TOKEN = 38  # bytes of the file for each token of the vocabulary, besides the weights
 PLAIN = ("Q4_0", "IQ4_NL")  # one type for all matrices; each of 18 bytes for 32 weights, as Q4_K's
@@ -35,12 +34,13 @@ class EstimatedSizes:
     def n_vocab(self) -> int:
         return self.model.vocabulary
 
-    def context(self, n_ctx: int, kv_type: KVType, n_batch: int) -> ContextSizes:
+    def context(self, n_ctx: int, kv_type: KVType, n_batch: int, max_logits: int = MAX_LOGITS) -> ContextSizes:
+        """See `engine.runtime.sizes.Sizes`."""
         model = self.model
         kv = n_ctx * model.layers * model.kv_width * KV_ELEMENT_BYTES[kv_type]
         inner = n_batch * (2 * model.feed_forward + INNER * model.embedding) * 4
         mask = n_ctx * n_batch * 2
-        return ContextSizes(round(kv), max(inner, model.vocabulary * OUTPUT_ROWS * 4) + mask, model.vocabulary * 4)
+        return ContextSizes(round(kv), max(inner, model.vocabulary * max_logits * 4) + mask, model.vocabulary * 4)
 
 
 def _repacked(model: Estimate) -> int:

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from engine.runtime.ladder import SMALLEST
-from engine.runtime.sizes import KVType, Sizes
-from engine.runtime.tree import MOST_BRANCHES
+from engine.runtime.sizes import MAX_LOGITS, KVType, Sizes
 
 MIB = 1 << 20
 
@@ -17,6 +16,7 @@ RUNTIME = 63 * MIB
 PHRASES = 6 * MIB  # table of what usually comes next: 4.8 (SmolLM2) to 5.8 MB (Qwen2.5); none where it cannot pay
 VOCABULARY = 330  # bytes per token in llama.cpp's tables: 321 (Qwen2.5) to 347 (SmolLM2), merges included
 ALWAYS_LISTED = ("weights_mapped", "weights_repacked", "kv", "compute", "output", "vocabulary")
+DRAFT_LOGITS = 1  # a draft model writes token by token
 DRAFT = "draft_"  # begins the names of a draft model's parts
 
 
@@ -41,8 +41,11 @@ def all_parts(sizes: Sizes, draft: Sizes | None, choice: Choice, n_ctx: int, row
     return listed | {"phrases": PHRASES, "runtime": RUNTIME} | (draft_parts(draft, choice, n_ctx) if draft else {})
 
 
-def model_parts(sizes: Sizes, choice: Choice, n_ctx: int, rows: int) -> dict[str, int] | None:
-    context, weights = sizes.context(n_ctx, choice.kv_type, choice.n_batch), sizes.weights
+def model_parts(
+    sizes: Sizes, choice: Choice, n_ctx: int, rows: int, max_logits: int = MAX_LOGITS
+) -> dict[str, int] | None:
+    """Of one model: `rows` of logits are held, and a pass has room to compute `max_logits`."""
+    context, weights = sizes.context(n_ctx, choice.kv_type, choice.n_batch, max_logits), sizes.weights
     if context is None:
         return None
     return {
@@ -60,8 +63,7 @@ def model_parts(sizes: Sizes, choice: Choice, n_ctx: int, rows: int) -> dict[str
 def draft_parts(draft: Sizes, choice: Choice, n_ctx: int) -> dict[str, int]:
     """A draft model is loaded as the model is, with a context as large as far as it was trained for one."""
     choice = replace(choice, kv_type=draft_kv_type(draft, choice.kv_type))
-    rows = MOST_BRANCHES  # the least that a target has room for
-    found = model_parts(draft, choice, min(n_ctx, draft.n_ctx_train or n_ctx), rows)
+    found = model_parts(draft, choice, min(n_ctx, draft.n_ctx_train or n_ctx), 1, DRAFT_LOGITS)
     assert found, "any model can have an f16 cache"
     return {DRAFT + name: size for name, size in found.items() if size}
 

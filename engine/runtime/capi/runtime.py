@@ -94,7 +94,7 @@ class CRuntime(ABC):
     @property
     def max_logits(self) -> int:
         """Rows of logits that a pass can have."""
-        return self.context.options.max_rows
+        return self.context.options.max_logits
 
     @property
     def can_truncate(self) -> bool:

@@ -52,7 +52,7 @@ class GraphRuntime:
     def _passes(self) -> Passes:
         most = min(self.options.n_batch, self.kv.n_ctx, self.kv.most or self.kv.n_ctx)
         try:
-            return Passes(self.model, self.kv, self.processor, most, self.options.max_rows, Pass)
+            return Passes(self.model, self.kv, self.processor, most, self.options.max_logits, Pass)
         except MemoryError as error:
             raise no_memory(self.kv.n_ctx) from error
 
@@ -92,7 +92,7 @@ class GraphRuntime:
     @property
     def max_logits(self) -> int:
         """Rows of logits that a pass can have."""
-        return min(self.options.max_rows, self.kv.most or self.options.max_rows)
+        return min(self.options.max_logits, self.kv.most or self.options.max_logits)
 
     @property
     def can_truncate(self) -> bool:

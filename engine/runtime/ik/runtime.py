@@ -46,7 +46,7 @@ class IkRuntime(CRuntime):
     def __init__(self, model: IkModel, options: ContextOptions, stop: StopFlag, folder: Path | None = None) -> None:
         self.head = model.head
         n_batch = min(options.n_batch, largest_pass(model.header))
-        options = replace(options, n_batch=n_batch, max_rows=min(options.max_rows, n_batch))
+        options = replace(options, n_batch=n_batch, max_logits=min(options.max_logits, n_batch))
         super().__init__(model, options, stop, folder)
 
     def open_context(self, options: ContextOptions) -> IkContext:

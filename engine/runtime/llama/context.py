@@ -50,7 +50,7 @@ def context_params(options: ContextOptions) -> Any:
     params = lib.llama_context_default_params()
     params.n_ctx = options.n_ctx
     params.n_batch = params.n_ubatch = options.n_batch
-    params.n_outputs_max = options.max_rows
+    params.n_outputs_max = options.max_logits
     params.n_threads = params.n_threads_batch = options.threads
     params.n_seq_max = options.sequences
     params.kv_unified = not options.apart

@@ -43,7 +43,7 @@ class FakeSizes:
     cell: int = 14_336
     quantises: bool = True
 
-    def context(self, n_ctx: int, kv_type: KVType, n_batch: int) -> ContextSizes | None:
+    def context(self, n_ctx: int, kv_type: KVType, n_batch: int, max_logits: int = 64) -> ContextSizes | None:
         if kv_type != "f16" and not self.quantises:
             return None
         compute = 30 * MIB + n_batch * (60_000 + n_ctx * 2)
@@ -250,12 +250,19 @@ def real():
     model.close()
 
 
-@pytest.mark.parametrize("options", [ContextOptions(1024, 2), ContextOptions(700, 2, n_batch=128, kv_type="q8_0")])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ContextOptions(1024, 2),
+        ContextOptions(700, 2, n_batch=128, kv_type="q8_0"),
+        ContextOptions(1024, 2, max_logits=1),
+    ],
+)
 def test_dry_sizes_are_the_real_ones(dry, real, options):
     with log.lines() as lines:
         context = Context(real[0], options, StopFlag())
     context.close()
-    assert dry.context(options.n_ctx, options.kv_type, options.n_batch) == parse(lines)
+    assert dry.context(options.n_ctx, options.kv_type, options.n_batch, options.max_logits) == parse(lines)
 
 
 def test_without_flash_attention_scores_take_memory_and_values_stay_f16(dry, real):
