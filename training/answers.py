@@ -100,8 +100,8 @@ def _answers(
         template, words = ChatTemplate(loaded.template, loaded.vocabulary), loaded.vocabulary
         prompts = deque((question, template.tokens((Message("user", question),)), seed) for question, seed in wanted)
         room = max(len(prompt) for _question, prompt, _seed in prompts) + ANSWER
-        options = ContextOptions(AT_ONCE * room, threads, PASS, AT_ONCE, sequences=AT_ONCE, apart=True)
-        context = stack.enter_context(closing(Context(loaded, options, StopFlag())))
+        options = ContextOptions(AT_ONCE * room, threads, PASS, AT_ONCE, sequences=AT_ONCE)
+        context = stack.enter_context(closing(Context(loaded, options, StopFlag(), unified=False)))
         batch = stack.enter_context(closing(Batch(context.lib, PASS)))
         writing: dict[int, Answer] = {}
         while writing or prompts:
@@ -122,7 +122,12 @@ def _go_on(context: Context, batch: Batch, writing: dict[int, Answer], words: CV
     for part in writing.items():
         if sum(len(answer.pending) for _sequence, answer in (*parts, part)) <= PASS:
             parts.append(part)
-    batch.fill_chats([(sequence, answer.pending, answer.size) for sequence, answer in parts])
+    batch.begin(sum(len(answer.pending) for _sequence, answer in parts))
+    at = 0
+    for sequence, answer in parts:
+        for i, token in enumerate(answer.pending):
+            batch.put(at + i, token, answer.size + i, (sequence,), i == len(answer.pending) - 1)
+        at += len(answer.pending)
     context.decode(batch)
     logits, row = CLogits(context, words.n_tokens, batch.raw.n_tokens, batch.raw.n_tokens), -1
     for _sequence, answer in parts:

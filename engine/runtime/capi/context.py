@@ -24,11 +24,9 @@ class ContextOptions:
     """n_ctx and n_batch in tokens; `max_logits`: most rows of logits of one pass (each row is a vocabulary of floats).
 
     `kv_type`: how keys and values are stored; q8_0 takes 17/32 of f16, q4_0 takes 9/32 and hurts the keys. `sequences`
-    share one cache: each takes the memory of a logits row, of a sliding window and, in recurrent models, of a whole
-    state; `apart`: they
-    share no tokens, and each has its part of the cache (only llama.cpp's targets know it). `gives_way`: use
-    fewer threads while other programs keep the cores busy. `kv_mode`: of our own graph. `flash_attention`: off
-    needs f16."""
+    share one cache: each takes the memory of a row of logits, of a sliding window and, in recurrent models, of a whole
+    state. `gives_way`: use fewer threads while other programs keep the cores busy. `kv_mode`: of our own graph.
+    `flash_attention`: off needs f16."""
 
     n_ctx: int
     threads: int
@@ -36,7 +34,6 @@ class ContextOptions:
     max_logits: int = MAX_LOGITS
     kv_type: KVType = "f16"
     sequences: int = 1
-    apart: bool = False
     gives_way: bool = False
     kv_mode: KVMode = EXACT
     flash_attention: FlashAttention = "auto"

@@ -16,8 +16,8 @@ from engine.runtime.ik.unfilled import UNFILLED
 from engine.stop import StopFlag, Stopped
 
 SHORT = 0.08  # seconds: so long a stop may take
-# Tokens with logits that buffers are reserved for, at least: they take about as much as the 128 of a prompt's pass, which
-# have none. The buffers would grow with the first prompt otherwise, and the memory plan not know it.
+# Tokens with logits that buffers are reserved for, at least: they take about as much as the 128 of a prompt's pass,
+# which have none. The buffers would grow with the first prompt otherwise, and the memory plan not know it.
 LEAST_RESERVED = 16
 NEVER = abort_callback()  # a null pointer
 
