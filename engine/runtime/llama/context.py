@@ -24,7 +24,7 @@ class Context(CContext):
     """`stop` interrupts it within a pass.
 
     But not in a step of a model that keeps one state for all tokens: all that it has read would be lost to stop so
-    much sooner, and the chat be read again. `unified`: all sequences share the cache's cells; else each has its part."""
+    much sooner, and the chat be read again. `unified`: all sequences share the cells; else each has its part."""
 
     def __init__(self, model: CModel, options: ContextOptions, stop: StopFlag, *, unified: bool = True) -> None:
         self._keeps_steps = not model.can_truncate
