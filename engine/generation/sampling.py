@@ -87,7 +87,7 @@ class Sampler:
         if not self._last:
             return logits.top(count, row)
         last = set(self._last)
-        for spare in (min(SPARE, len(last)), len(last)):
+        for spare in (*((0,) if count == 1 else ()), min(SPARE, len(last)), len(last)):
             tokens, values = logits.top(count + spare, row)
             is_penalised = np.fromiter((token in last for token in tokens.tolist()), np.bool_, len(tokens))
             if len(tokens) - np.count_nonzero(is_penalised) >= count or len(tokens) < count + spare:

@@ -180,20 +180,30 @@ def top_of(row: Row, k: int) -> tuple[Tokens, Row]:
 def largest(row: Row, k: int) -> Tokens:
     """Ids of the `k` largest of a row, largest first, of equal ones the lower id first.
 
-    The k-th largest of the blocks' maxima is no larger than the k-th largest logit. What is below it need not be
-    sorted, which spares nine tenths of the time of a partition of the whole row."""
+    The k-th largest of the blocks' maxima is no larger than the k-th largest logit. So only blocks whose maximum
+    reaches it are looked into, which spares nine tenths of the time of a partition of the whole row."""
     if k == 1:
         return np.array([row.argmax()], np.intp)
     k = min(k, len(row))
-    blocks = len(row) // IN_BLOCK
-    if k >= blocks:
-        return np.argsort(-row, kind="stable")[:k]
-    maxima = row[: IN_BLOCK * blocks].reshape(IN_BLOCK, blocks).max(axis=0)
-    bound = np.partition(maxima, blocks - k)[blocks - k]
-    above = np.flatnonzero(row >= bound)
+    above = _not_below(row, k)
     if len(above) < k:  # some are no numbers
-        return np.argsort(-row, kind="stable")[:k]
+        above = np.arange(len(row))
     return above[np.argsort(-row[above], kind="stable")[:k]]
+
+
+def _not_below(row: Row, k: int) -> Tokens:
+    """Ids, in their order, of logits that are no smaller than some bound, which the `k` largest are not."""
+    count = len(row) // IN_BLOCK
+    if k >= count:
+        bound = np.partition(row, len(row) - k)[len(row) - k]
+        return np.flatnonzero(row >= bound)
+    end = IN_BLOCK * count
+    blocks = row[:end].reshape(IN_BLOCK, count)  # a block is a column: the maxima are then found side by side
+    maxima = blocks.max(axis=0)
+    bound = np.partition(maxima, count - k)[count - k]
+    columns = np.flatnonzero(maxima >= bound)
+    places, found = np.nonzero(blocks[:, columns] >= bound)
+    return np.concatenate((np.sort(places * count + columns[found]), end + np.flatnonzero(row[end:] >= bound)))
 
 
 def prefill(runtime: Runtime, tokens: Sequence[int]) -> Iterator[Logits]:
