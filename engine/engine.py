@@ -15,7 +15,7 @@ from typing import Literal
 
 from common.confinement import limits
 from common.folders import cache_folder
-from engine.generation.answer import Answer
+from engine.generation.answer import Answer, AnswerOptions
 from engine.generation.pulse import Pulses
 from engine.generation.sampling import Sampler
 from engine.kv.policy import PartialFixed
@@ -48,9 +48,8 @@ from engine.protocol import (
 from engine.runtime.kv_mode import EXACT
 from engine.runtime.ladder import ANSWER_ROOM, size_class
 from engine.stop import StopFlag, Stopped
-from engine.tokenization.continuing import continued_prompt
-from engine.tokenization.counter import counted
-from engine.tokenization.reasoning import opened_thought, with_opening
+from engine.tokenization.template import continued_prompt, opened_reasoning
+from engine.tokenization.tokens import counted
 from engine.tokenization.turns import TooLong, turns_to_forget, without_oldest
 from models.failures import Failure
 from models.paths import path_of
@@ -147,12 +146,12 @@ class Engine:
         drafting = chat.judge.drafting(request, chat.target, chat.drafters(request))
         chat.memory.open(request.chat, prompt)
         stops = (*chat.template.stops, *request.stop)
+        opening = "" if request.continue_last else opened_reasoning(prompt, chat.template.vocabulary.text)
+        options = AnswerOptions(stops, request.max_tokens, request.trace, opening)
         sampler = Sampler(request.sampling, prompt)
-        answer = Answer(chat.session, sampler, kv, stops, chat.judge.observe, drafting)
+        answer = Answer(chat.session, sampler, kv, options, drafting, chat.judge.observe)
         self.pulses.follow(answer)
-        opening = "" if request.continue_last else opened_thought(prompt, chat.template.vocabulary.text)
-        events = answer.events(request.id, prompt, request.max_tokens, request.trace)
-        for event in with_opening(opening, events):
+        for event in answer.events(request.id, prompt):
             if self.pulses.due(last=isinstance(event, Finished)):
                 pulse = self.pulses.of(chat)
                 if self.pulses.on:
