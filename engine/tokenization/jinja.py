@@ -41,6 +41,7 @@ class GenerationTag(jinja2.ext.Extension):
     tags = {"generation"}  # noqa: RUF012  jinja2's own declaration
 
     def parse(self, parser: Parser) -> list[Node]:
+        """What stands between the tags."""
         next(parser.stream)
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
@@ -58,10 +59,12 @@ def compiled(source: str) -> jinja2.Template:
 
 
 def raise_exception(message: str) -> None:
+    """For templates: raises ValueError with their message."""
     raise ValueError(message)
 
 
 def strftime_now(form: str) -> str:
+    """For templates: the time here and now."""
     return datetime.now().strftime(form)
 
 
@@ -124,6 +127,7 @@ class Answerer:
 
 
 def reason(error: Exception) -> str:
+    """What the user reads of an error in a template."""
     plain = isinstance(error, jinja2.TemplateError | ValueError) and str(error)
     return (plain or f"{type(error).__name__}: {error}")[:LONGEST_REASON]
 
@@ -136,7 +140,7 @@ def serve(seconds: float) -> int:
     questions, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what is printed is no answer
     addresses, answerer = own_addresses(), Answerer()
-    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123  pathlib is memory too
         line = b""
         while True:
             answers.write(line + b"\n")
@@ -160,7 +164,7 @@ def allowance(question: bytes) -> int:
 def own_addresses() -> int | None:
     """Bytes of addresses in use; None where the system does not say, or does not limit them."""
     try:
-        with open("/proc/self/statm", encoding="ascii") as pages:
+        with open("/proc/self/statm", encoding="ascii") as pages:  # noqa: PTH123
             return int(pages.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return None
