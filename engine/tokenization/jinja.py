@@ -140,7 +140,7 @@ def serve(seconds: float) -> int:
     questions, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what is printed is no answer
     addresses, answerer = own_addresses(), Answerer()
-    with open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123  pathlib is memory too
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
         line = b""
         while True:
             answers.write(line + b"\n")
@@ -164,7 +164,7 @@ def allowance(question: bytes) -> int:
 def own_addresses() -> int | None:
     """Bytes of addresses in use; None where the system does not say, or does not limit them."""
     try:
-        with open("/proc/self/statm", encoding="ascii") as pages:  # noqa: PTH123
+        with open("/proc/self/statm", encoding="ascii") as pages:
             return int(pages.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return None
