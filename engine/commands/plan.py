@@ -9,21 +9,17 @@ from typing import get_args
 
 from engine.commands.chat import add_flash_attention, add_kv_mode
 from engine.commands.notes import notes_to_stderr
-from engine.loading.first_look import meanwhile
-from engine.loading.libraries import SHOWN, backend
-from engine.loading.library_choice import choose, wish_for
-from engine.loading.memory_parts import DRAFT
-from engine.loading.memory_plan import Plan, Wish
-from engine.loading.planner import plan_for
-from engine.machine import default_threads
+from engine.loading.libraries import SHOWN
+from engine.loading.memory_plan import MemoryPlan
+from engine.loading.options import LoadOptions
+from engine.loading.resolve import resolve
+from engine.loading.sizes import DRAFT
 from engine.protocol import BackendName, BackendWish
-from engine.runtime.kv_mode import EXACT, mode_of
+from engine.runtime.kv_mode import mode_of
 from engine.runtime.sizes import KVType
 from models.byte_sizes import parse_bytes, show_bytes
 from models.default import default_model
-from models.failures import Failure
 from models.paths import path_of, shown
-from models.validation import checked_header
 
 NAMES = {
     "weights_mapped": "weights, mapped file",
@@ -66,22 +62,25 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(options: argparse.Namespace) -> int:
     """0 also when the model does not fit: that is an answer."""
     notes_to_stderr()
-    limit = None if options.memory is None else parse_bytes(options.memory)
-    threads = default_threads() if options.threads is None else options.threads
-    wish = Wish(threads, options.ctx, options.kv_type)
-    path = options.model or default_model()
-    mode = mode_of(options.kv, options.kv_share)
-    choice = choose(wish_for(options.backend, mode), checked_header(path), threads, wish.kv_type or "f16")
-    if mode != EXACT and choice.name != "graph":
-        raise Failure("not_supported", choice.note)
-    library = meanwhile(lambda: backend(choice.name), (path, options.draft_model), choice.name)
-    flash = options.flash_attention
-    plan = plan_for(path, wish, library, limit, draft=options.draft_model, kv_mode=mode, flash_attention=flash)
-    print(json.dumps(plan.as_json(), ensure_ascii=False) if options.json else table(path, plan, choice.name))
+    plan = resolve(
+        LoadOptions(
+            options.model or default_model(),
+            options.draft_model,
+            backend=options.backend,
+            n_ctx=options.ctx,
+            kv_type=options.kv_type,
+            kv_mode=mode_of(options.kv, options.kv_share),
+            flash_attention=options.flash_attention,
+            threads=options.threads,
+            memory_bytes=None if options.memory is None else parse_bytes(options.memory),
+        )
+    )
+    path, memory, name = plan.options.path, plan.memory, plan.choice.name
+    print(json.dumps(memory.as_json(), ensure_ascii=False) if options.json else table(path, memory, name))
     return 0
 
 
-def table(path: Path, plan: Plan, library: BackendName) -> str:
+def table(path: Path, plan: MemoryPlan, library: BackendName) -> str:
     rows = [(shown_name(name), show_bytes(size)) for name, size in plan.parts.items() if size]
     rows += [("total", show_bytes(plan.total_bytes)), ("available", show_bytes(plan.available_bytes))]
     loading = [

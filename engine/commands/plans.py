@@ -9,27 +9,24 @@ import argparse
 import subprocess
 import sys
 from dataclasses import fields
+from pathlib import Path
 from typing import get_args
 
 import msgspec
 
 from engine.costs.calibrated import timings_with
-from engine.loading.first_look import meanwhile
-from engine.loading.libraries import PACKAGES, OtherLibrary, backend
-from engine.loading.library_choice import choose, ones_and_eights, wish_for
-from engine.loading.memory_budget import budget
-from engine.loading.memory_estimated import EstimatedSizes
-from engine.loading.memory_plan import Plan, Wish, make_plan
-from engine.loading.planner import plan_for
-from engine.machine import default_threads, memory
-from engine.protocol import BackendName, BackendWish, KVModeName, claim_stdout
+from engine.loading.libraries import PACKAGES, OtherLibrary
+from engine.loading.library_choice import ones_and_eights
+from engine.loading.memory_plan import MemoryPlan
+from engine.loading.options import LoadOptions
+from engine.loading.resolve import LoadPlan, Surroundings, planned_estimate, resolve
+from engine.protocol import BackendWish, KVModeName, claim_stdout
 from engine.rights import add_read
-from engine.runtime.kv_mode import EXACT, KVMode, mode_of
+from engine.runtime.kv_mode import KVMode, mode_of
+from models.estimate import Estimate
 from models.failures import Failure
-from models.header import Header
 from models.identity import file_identity
 from models.paths import path_of
-from models.validation import checked_header
 from models.verdict import Ask, Verdict, planner_command
 
 MAX_LINE = 1 << 20
@@ -65,49 +62,69 @@ def answer(line: bytes) -> Verdict:
 
 
 def _planned(ask: Ask) -> Verdict:
-    wish = Wish(ask.threads or default_threads(), ask.n_ctx, ask.kv_type)
     if ask.estimate:
-        now = memory()
-        limits = budget(now.total, now.available, ask.memory_bytes, ask.freed_bytes)
-        return _verdict(ask, make_plan(ask.estimate.name, EstimatedSizes(ask.estimate), limits, wish), "llama", False)
+        return _estimated(ask, ask.estimate)
     if ask.path is None:
         return Verdict(id=ask.id, problem="A question names a file or an estimate.")
-    path, draft = path_of(ask.path), path_of(ask.draft) if ask.draft else None
-    header, mode = checked_header(path), _mode(ask)
-    choice = choose(wish_for(_wanted(ask.backend), mode), header, wish.threads, wish.kv_type or "f16")
-    if mode != EXACT and choice.name != "graph":
-        raise Failure("not_supported", choice.note)
+    options = _options(ask, path_of(ask.path))
     try:
-        library = meanwhile(lambda: backend(choice.name), (path, draft), choice.name)
-        freed, flash = ask.freed_bytes, ask.flash_attention
-        plan = plan_for(path, wish, library, ask.memory_bytes, freed, draft, mode, flash)
-    except OtherLibrary:
-        return _apart(msgspec.structs.replace(ask, backend=choice.name))
-    verdict = _verdict(ask, plan, choice.name, True)
-    return msgspec.structs.replace(verdict, speed=_speed(ask, header, plan, choice.name))
+        plan = resolve(options, Surroundings(ask.freed_bytes))
+    except OtherLibrary as other:
+        return _apart(msgspec.structs.replace(ask, backend=other.wanted))
+    verdict = _verdict(ask, plan.memory, plan.choice.name)
+    return msgspec.structs.replace(verdict, exact=True, speed=_speed(plan))
 
 
-def _mode(ask: Ask) -> KVMode:
-    names: tuple[KVModeName, ...] = get_args(KVModeName)
-    if ask.kv_mode not in (None, *names):
-        raise ValueError(f"There is no way “{ask.kv_mode}” to keep keys and values; there are {', '.join(names)}.")
-    return mode_of(next((name for name in names if name == ask.kv_mode), None), ask.kv_share)
+def _estimated(ask: Ask, model: Estimate) -> Verdict:
+    """Of what is asked only what a model that is not here can have."""
+    options = LoadOptions(
+        Path(model.name),
+        n_ctx=ask.n_ctx,
+        kv_type=ask.kv_type,
+        threads=ask.threads or None,
+        memory_bytes=ask.memory_bytes,
+    )
+    return _verdict(ask, planned_estimate(model, options, ask.freed_bytes), "llama")
 
 
-def _speed(ask: Ask, header: Header, plan: Plan, library: BackendName) -> float:
-    """Of plain decoding in a short chat, if this very way to load was timed here."""
-    if library not in PACKAGES or ask.flash_attention == "off":
-        return 0.0
-    identity = file_identity(header.path, header.data_offset)
-    timings = timings_with(PACKAGES[library], identity, plan.threads, plan.kv_type)
-    return 1 / ones_and_eights(timings)[0] if timings else 0.0
+def _options(ask: Ask, path: Path) -> LoadOptions:
+    return LoadOptions(
+        path,
+        path_of(ask.draft) if ask.draft else None,
+        backend=_backend(ask.backend),
+        n_ctx=ask.n_ctx,
+        kv_type=ask.kv_type,
+        kv_mode=_kv_mode(ask.kv_mode, ask.kv_share),
+        flash_attention=ask.flash_attention,
+        threads=ask.threads or None,
+        memory_bytes=ask.memory_bytes,
+    )
 
 
-def _wanted(name: str | None) -> BackendWish | None:
+def _backend(name: str | None) -> BackendWish | None:
+    """Raises ValueError for a name that is no library's."""
     backends: tuple[BackendWish, ...] = get_args(BackendWish)
     if name not in (None, *backends):
         raise ValueError(f"There is no library “{name}”; there are {', '.join(backends)}.")
     return next((backend for backend in backends if backend == name), None)
+
+
+def _kv_mode(name: str | None, share: float | None) -> KVMode:
+    """Raises ValueError for a name that is no way to keep keys and values."""
+    names: tuple[KVModeName, ...] = get_args(KVModeName)
+    if name not in (None, *names):
+        raise ValueError(f"There is no way “{name}” to keep keys and values; there are {', '.join(names)}.")
+    return mode_of(next((known for known in names if known == name), None), share)
+
+
+def _speed(plan: LoadPlan) -> float:
+    """Of plain decoding in a short chat, if this very way to load was timed here."""
+    library, memory = plan.choice.name, plan.memory
+    if library not in PACKAGES or plan.options.flash_attention == "off":
+        return 0.0
+    identity = file_identity(plan.header.path, plan.header.data_offset)
+    timings = timings_with(PACKAGES[library], identity, memory.threads, memory.kv_type)
+    return 1 / ones_and_eights(timings)[0] if timings else 0.0
 
 
 def _apart(ask: Ask) -> Verdict:
@@ -121,6 +138,6 @@ def _apart(ask: Ask) -> Verdict:
         return Verdict(id=ask.id, problem="Whether it fits could not be worked out: the planner ended early.")
 
 
-def _verdict(ask: Ask, plan: Plan, library: str, exact: bool) -> Verdict:
-    shared = {field.name for field in fields(Plan)} & set(Verdict.__struct_fields__)
-    return Verdict(id=ask.id, backend=library, exact=exact, **{name: getattr(plan, name) for name in shared})
+def _verdict(ask: Ask, plan: MemoryPlan, library: str) -> Verdict:
+    shared = {field.name for field in fields(MemoryPlan)} & set(Verdict.__struct_fields__)
+    return Verdict(id=ask.id, backend=library, **{name: getattr(plan, name) for name in shared})

@@ -50,12 +50,12 @@ def know(header: Header, name: BackendName, timings: Timings, version: str | Non
 
 def test_llama_cpp_by_name_needs_no_reason(header):
     choice = choose("llama", header, 2, "f16")
-    assert (choice.name, choice.note, choice.rival) == ("llama", "", None)
+    assert (choice.name, choice.note, choice.trial) == ("llama", "", None)
 
 
 def test_our_own_graph_only_by_name(header, tmp_path):
     choice = choose("graph", header, 2, "f16")
-    assert (choice.name, choice.note, choice.rival) == ("graph", "", None)
+    assert (choice.name, choice.note, choice.trial) == ("graph", "", None)
     other = read_header(write_gguf(tmp_path / "other.gguf", "gemma3"))
     choice = choose("graph", other, 2, "f16")
     assert choice.name == "llama"
@@ -66,7 +66,7 @@ def test_our_own_graph_only_by_name(header, tmp_path):
 def test_without_timings_llama_cpp_computes_and_the_other_is_to_be_timed(header):
     for wish in (None, "auto"):
         choice = choose(wish, header, 2, "f16")
-        assert (choice.name, choice.note, choice.rival) == ("llama", NOT_TIMED, "ik")
+        assert (choice.name, choice.note, choice.trial) == ("llama", NOT_TIMED, "ik")
     assert choose("ik", header, 2, "f16").name == "ik"
 
 
@@ -75,7 +75,7 @@ def test_the_faster_one_of_this_model_threads_and_version(header):
     know(header, "llama", timed(0.03, 0.2))
     know(header, "ik", timed(0.025, 0.1))
     faster = choose("auto", header, 2, "f16")
-    assert (faster.name, faster.note, faster.rival) == ("ik", "", "llama")
+    assert (faster.name, faster.note, faster.trial) == ("ik", "", "llama")
     assert choose("auto", header, 4, "f16").note == NOT_TIMED
     assert choose("auto", header, 2, "q8_0").note == NOT_TIMED
     know(header, "ik", timed(0.04, 0.2))
