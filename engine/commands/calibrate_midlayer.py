@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from engine.costs.calibrated import Key, kept
-from engine.costs.cost_model import CostTable, Timings
+from engine.costs.cost_model import CostModel, Timings
 from engine.loading.load import identity_of
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadPlan, resolve
@@ -95,7 +95,7 @@ def measure(plan: LoadPlan, timings: Timings, asked: Sequence[Sequence[Message]]
         model = stack.enter_context(closing(GraphModel(plan.headers, lambda _fraction: not stop.is_set())))
         target = stack.enter_context(closing(GraphTarget(model, ContextOptions(N_CTX, threads), stop)))
         layers_tried = [exit_of(shapes, each, layers) for each in tried]
-        for event in BestExit(model, target, layers_tried, CostTable(timings).c, asked).measure(key_of(plan), tokens):
+        for event in BestExit(model, target, layers_tried, CostModel(timings).c, asked).measure(key_of(plan), tokens):
             if isinstance(event, Exits):
                 print(file=sys.stderr)
                 return event
