@@ -14,12 +14,12 @@ from typing import IO, TYPE_CHECKING
 
 import msgspec
 
+from common.byte_sizes import parse_bytes
 from engine.commands.terminal import Answered, Output, complain, ctrl_c_stops, default_interrupt, describe, report
 from engine.loading.libraries import SHOWN
 from engine.protocol import BackendWish, Finished, Generate, Load, Lookup, Message, ModelInfo, Sampling
 from engine.stop import Stopped
 from engine.tokenization.turns import TooLong, without_oldest
-from models.byte_sizes import parse_bytes
 from models.default import default_model
 from models.failures import Failure
 from models.paths import path_text

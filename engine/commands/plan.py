@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import get_args
 
+from common.byte_sizes import parse_bytes, show_bytes
 from engine.commands.chat import add_flash_attention, add_kv_mode
 from engine.commands.notes import notes_to_stderr
 from engine.loading.libraries import SHOWN
@@ -17,7 +18,6 @@ from engine.loading.sizes import DRAFT
 from engine.protocol import BackendName, BackendWish
 from engine.runtime.kv_mode import mode_of
 from engine.runtime.sizes import KVType
-from models.byte_sizes import parse_bytes, show_bytes
 from models.default import default_model
 from models.paths import path_of, shown
 

@@ -14,6 +14,7 @@ from typing import get_args
 
 import msgspec
 
+from common.planning import Ask, Estimate, Verdict, engine_command
 from engine.costs.calibrated import timings_with
 from engine.loading.libraries import PACKAGES, OtherLibrary
 from engine.loading.library_choice import ones_and_eights
@@ -23,11 +24,9 @@ from engine.loading.resolve import LoadPlan, Surroundings, planned_estimate, res
 from engine.protocol import BackendWish, KVModeName, claim_stdout
 from engine.rights import add_read
 from engine.runtime.kv_mode import KVMode, mode_of
-from models.estimate import Estimate
 from models.failures import Failure
 from models.identity import file_identity
 from models.paths import path_of
-from models.verdict import Ask, Verdict, planner_command
 
 MAX_LINE = 1 << 20
 
@@ -130,7 +129,10 @@ def _speed(plan: LoadPlan) -> float:
 def _apart(ask: Ask) -> Verdict:
     """This process holds another library than the one that will load the model."""
     done = subprocess.run(
-        planner_command(), input=msgspec.json.encode(ask) + b"\n", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        engine_command("plans"),
+        input=msgspec.json.encode(ask) + b"\n",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     )
     try:
         return msgspec.json.decode(done.stdout, type=Verdict)

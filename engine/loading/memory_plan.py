@@ -24,11 +24,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
+from common.byte_sizes import show_bytes
 from engine.loading.options import Wish
 from engine.loading.sizes import Budget, Layout, all_parts, draft_kv_type
 from engine.runtime.ladder import SMALLEST, STEP
 from engine.runtime.sizes import KVType, Sizes
-from models.byte_sizes import show_bytes
 from models.failures import Failure
 
 Verdict = Literal["fits", "tight", "no"]

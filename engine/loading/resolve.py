@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
+from common.planning import Estimate
 from engine.loading.crash_mark import CrashWatch
 from engine.loading.first_look import Headers, meanwhile
 from engine.loading.libraries import Backend, OtherLibrary, backend, takes_new_process
@@ -16,7 +17,6 @@ from engine.loading.sizes import Budget, EstimatedSizes, budget
 from engine.machine import memory
 from engine.runtime.kv_mode import EXACT
 from engine.runtime.sizes import DrySizes
-from models.estimate import Estimate
 from models.failures import Failure
 from models.header import Header
 from models.paths import shown

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from common.planning import Estimate
 from engine.runtime.ladder import SMALLEST
 from engine.runtime.sizes import ContextSizes, KVType, Sizes, WeightSizes
 from engine.runtime.tree import MOST_BRANCHES
-from models.estimate import Estimate
 from models.shapes import KV_ELEMENT_BYTES
 
 MIB = 1 << 20

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.byte_sizes import parse_bytes, show_bytes
 from engine.engine import Engine
 from engine.loading.memory_plan import COMFORTABLE, MOST_BY_DEFAULT, DraftFile, make_plan
 from engine.loading.options import LoadOptions, Wish
@@ -23,7 +24,6 @@ from engine.runtime.llama.model import Model
 from engine.runtime.llama.target import LlamaTarget
 from engine.runtime.sizes import ContextSizes, KVType, WeightSizes
 from engine.stop import StopFlag
-from models.byte_sizes import parse_bytes, show_bytes
 from models.default import default_model
 from models.failures import Failure
 

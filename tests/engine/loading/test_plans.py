@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.planning import Ask, Estimate, Verdict
 from engine.commands.plans import answer
 from engine.costs.calibrated import Key, keep
 from engine.costs.cost_model import Timings
@@ -16,11 +17,11 @@ from engine.runtime.llama.dry import DryModel
 from engine.runtime.llama.library import build
 from models.catalogue import catalogue
 from models.default import default_model
-from models.estimate import Estimate, guess
+from models.estimate import guess
 from models.header import read_header
 from models.identity import file_identity
 from models.shapes import shapes_of
-from models.verdict import Ask, Verdict, verdicts
+from models.verdict import verdicts
 
 GIB = 1 << 30
 
