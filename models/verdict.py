@@ -28,10 +28,7 @@ def verdicts(asked: Mapping[Key, Ask]) -> Iterator[tuple[Key, Verdict]]:
     lines = [msgspec.json.encode(ask) + b"\n" for ask in asked.values()]
     try:
         process = subprocess.Popen(
-            [
-                *engine_command("plans"),
-                *reach(file for ask in asked.values() for file in (ask.path, ask.draft)).arguments,
-            ],
+            [*engine_command("plans"), *reach(files).arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
