@@ -1,6 +1,6 @@
 """The engine: one loaded model and its session, driven by protocol requests.
 
-Runs in its own process behind `engine.serve`, and in the terminal's process behind `engine.commands.chat_loop`. Which
+Runs in its own process behind `engine.serve`, and in the terminal's process behind `engine.commands.chat`. Which
 library that process holds is decided by the first load.
 """
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from engine.commands import calibrate_midlayer
-from engine.commands.notes import notes_to_stderr
+from engine.commands.terminal import notes_to_stderr
 from engine.costs.calibrated import Key, keep, kept
 from engine.costs.calibration import DEPTHS, Calibration
 from engine.costs.cost_model import CostModel, Timings, nt, roofline_seconds

@@ -12,7 +12,7 @@ from typing import get_args
 
 import msgspec
 
-from engine.commands.notes import notes_to_stderr
+from engine.commands.terminal import notes_to_stderr
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadPlan, resolve
 from engine.protocol import KVModeName

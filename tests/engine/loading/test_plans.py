@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.planning import Ask, Estimate, Verdict
-from engine.commands.plans import answer
+from engine.commands.plan import answer
 from engine.costs.calibrated import Key, keep
 from engine.costs.cost_model import Timings
 from engine.loading.sizes import EstimatedSizes, Layout, all_parts
