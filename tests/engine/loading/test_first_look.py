@@ -12,7 +12,7 @@ import pytest
 
 from common.planning import Ask
 from engine.loading import first_look
-from engine.loading.first_look import mark_of, meanwhile
+from engine.loading.first_look import PASSED, look_of, meanwhile
 from engine.run_subprocess import start_apart
 from engine.stop import Stopped
 from models.default import default_model
@@ -79,17 +79,17 @@ def test_a_vocabulary_without_a_token_for_the_question(tmp_path, changes, words)
 
 def test_a_file_is_looked_at_once(good, tmp_path):
     headers = model_headers(good)
-    mark = mark_of(headers, "graph")
-    assert mark is not None
-    assert mark == mark_of(headers, "llama") != mark_of(headers, "ik")
+    look = look_of(headers, "graph")
+    assert look is not None
+    assert look == look_of(headers, "llama") != look_of(headers, "ik")
     with pytest.raises(Stopped):
         meanwhile(lambda: None, (headers, None), "llama", stop=lambda: True)
-    assert not mark.exists()
+    assert not PASSED.get(*look)
     meanwhile(lambda: None, (None, headers), "llama")
-    assert mark.exists()
+    assert PASSED.get(*look)
     assert list(first_look.first_look(headers, "llama")) == []
     write_altered(good, TWICE)
-    assert mark_of(model_headers(good), "llama") != mark
+    assert look_of(model_headers(good), "llama") != look
 
 
 @pytest.mark.skipif(os.name != "posix", reason="groups of processes are POSIX's")
@@ -110,7 +110,7 @@ def test_ctrl_c_is_for_who_started_the_look(good, monkeypatch):
 
 
 def test_what_comes_with_chickadee_is_trusted():
-    assert mark_of(model_headers(default_model()), "llama") is None
+    assert look_of(model_headers(default_model()), "llama") is None
 
 
 @pytest.mark.parametrize(("limit", "words"), [("MOST_BYTES", "memory"), ("MOST_SECONDS", "end of its header")])
@@ -118,4 +118,4 @@ def test_a_look_that_takes_too_much_is_ended(good, monkeypatch, limit, words):
     monkeypatch.setattr(first_look, limit, 0)
     with pytest.raises(Failure, match=words):
         meanwhile(lambda: None, (model_headers(good),), "llama")
-    assert mark_of(model_headers(good), "llama") not in first_look._passed
+    assert look_of(model_headers(good), "llama") not in first_look._passed
