@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from common.confinement import limits
 from common.folders import cache_folder
-from engine.generation.answer import Answer
+from engine.generation.answer import Answer, AnswerOptions
 from engine.generation.pulse import Pulses
 from engine.kv.policy import PartialFixed
 from engine.kv.saved import SavedChats
@@ -40,9 +40,8 @@ from engine.protocol import (
     Welcome,
 )
 from engine.stop import StopFlag, Stopped
-from engine.tokenization.continuing import continued_prompt
-from engine.tokenization.counter import counted
-from engine.tokenization.reasoning import opened_thought, with_opening
+from engine.tokenization.template import continued_prompt, opened_reasoning
+from engine.tokenization.tokens import counted
 from engine.tokenization.turns import TooLong, most_counted, too_long, without_oldest
 from models.failures import Failure
 
@@ -115,11 +114,11 @@ class Engine:
             drafting = chat.judge.drafting(request, chat.target, chat.drafters(request))
             chat.memory.open(request.chat, prompt)
             stops = (*chat.template.stops, *request.stop)
-            answer = Answer(chat.session, sampler, kv, stops, chat.judge.observe, drafting)
+            opening = "" if request.continue_last else opened_reasoning(prompt, chat.template.vocabulary.text)
+            options = AnswerOptions(stops, request.max_tokens, request.trace, opening)
+            answer = Answer(chat.session, sampler, kv, options, drafting, chat.judge.observe)
             self.pulses.follow(answer)
-            opening = "" if request.continue_last else opened_thought(prompt, chat.template.vocabulary.text)
-            events = answer.events(request.id, prompt, request.max_tokens, request.trace)
-            for event in with_opening(opening, events):
+            for event in answer.events(request.id, prompt):
                 if self.pulses.due(last=isinstance(event, Finished)):
                     pulse = self.pulses.of(chat)
                     if self.pulses.on:

@@ -111,7 +111,7 @@ class Target(Protocol):
     def restore(self, path: Path) -> list[int]:
         """Replace the KV cache's content by a file's; returns its tokens. Raises Failure if the file does not fit.
 
-        What `save` wrote must be there unchanged (`engine.kv.sealed`); what stands behind it does not matter."""
+        What `save` wrote must be there unchanged (`engine.kv.saved`); what stands behind it does not matter."""
 
     def close(self) -> None:
         """Free the KV cache; the target must not be used afterwards."""

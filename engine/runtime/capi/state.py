@@ -1,7 +1,7 @@
 """The keys and values of sequence 0 outside their context: as bytes, to move to another context, or as a file.
 
 The file is llama.cpp's own. llama.cpp aborts the process on a truncated one: whoever keeps such files checks them
-(`engine.kv.sealed`); what stands behind its end does not matter.
+(`engine.kv.saved`); what stands behind its end does not matter.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.generation.answer import Answer
+from engine.generation.answer import Answer, AnswerOptions
 from engine.generation.decode import decode
 from engine.kv.policy import Always, PartialFixed
 from engine.kv.session import Session
@@ -20,7 +20,8 @@ def kept() -> PartialFixed:
 
 def answer(target: FakeTarget, max_tokens: int | None = None, stops: tuple[str, ...] = ()):
     session = Session(target)
-    events = list(Answer(session, target.sampler(Sampling(), PROMPT), kept(), stops).events(3, PROMPT, max_tokens))
+    options = AnswerOptions(stops, max_tokens)
+    events = list(Answer(session, target.sampler(Sampling(), PROMPT), kept(), options).events(3, PROMPT))
     assert {event.id for event in events} == {3}
     finished = events[-1]
     assert isinstance(finished, Finished)
@@ -73,7 +74,7 @@ def test_what_only_looks_like_a_stop_string_is_shown():
 def test_characters_of_several_tokens_come_whole():
     target = FakeTarget(script("naïve 🐦 → 日本".encode(), len(PROMPT)))
     session = Session(target)
-    events = list(Answer(session, target.sampler(Sampling(), PROMPT), kept(), ()).events(1, PROMPT, None))
+    events = list(Answer(session, target.sampler(Sampling(), PROMPT), kept(), AnswerOptions()).events(1, PROMPT))
     texts = [event.text for event in events if isinstance(event, Text)]
     assert "".join(texts) == "naïve 🐦 → 日本"
     assert not any("�" in text for text in texts)
@@ -104,6 +105,7 @@ def test_stopped_while_reading_the_prompt_still_finishes():
 
 def test_progress_of_the_prompt():
     target = FakeTarget(part=2)
-    events = Answer(Session(target), target.sampler(Sampling(), PROMPT), kept(), ()).events(1, PROMPT, 1)
+    options = AnswerOptions(max_tokens=1)
+    events = Answer(Session(target), target.sampler(Sampling(), PROMPT), kept(), options).events(1, PROMPT)
     done = [event.done for event in events if isinstance(event, PrefillProgress)]
     assert done == [0, 2, 4, 5]
