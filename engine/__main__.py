@@ -10,6 +10,7 @@ from engine.rights import confine_engine
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """The exit code of the command that the arguments name."""
     # Only now: what this brings along starts threads, and takes half a second.
     from engine import serve
     from engine.commands import cache, calibrate, chat, look, phrases, plan, profile, rank_heads

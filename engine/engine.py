@@ -62,6 +62,7 @@ class Engine:
         self._last_tokens: list[int] = []  # of the last prompt and its answer, should that be continued
 
     def welcome(self, id: int, pid: int) -> Welcome:
+        """Who this is, for the window that started it."""
         installed = ", ".join(f"{package} {library_version(package)}" for package in PACKAGES.values())
         return Welcome(id, engine=f"chickadee {VERSION}", backend=installed, pid=pid, limits=limits())
 
@@ -85,6 +86,7 @@ class Engine:
         return Loaded(request.id, self._chat.info, time.perf_counter() - started)
 
     def unload(self) -> None:
+        """Free the loaded model, if there is one."""
         self._drop()
         self._crashes.watch(None)
 
@@ -174,6 +176,7 @@ class Engine:
         raise no_model()
 
     def status(self, id: int) -> StatusReport:
+        """What is loaded and how much of a chat is cached. May be called from any thread."""
         chat = self._chat
         cached = len(chat.session.tokens) if chat else 0
         return StatusReport(id, chat.info if chat else None, cached, resident_bytes())
@@ -230,6 +233,7 @@ class Engine:
             self._chat.session.forget()
 
     def close(self) -> None:
+        """Free everything."""
         self.unload()
 
     def _loaded(self) -> LoadedModel:
@@ -239,4 +243,5 @@ class Engine:
 
 
 def no_model() -> Failure:
+    """What is raised where a loaded model is needed."""
     return Failure("no_model", "No model is loaded. Choose a model first.")

@@ -29,16 +29,20 @@ class Watched(Protocol):
     """The parts of a loaded model that are looked at."""
 
     @property
-    def target(self) -> Target: ...
+    def target(self) -> Target:
+        """The model with its KV cache."""
 
     @property
-    def session(self) -> Session: ...
+    def session(self) -> Session:
+        """The chat's tokens in that cache."""
 
     @property
-    def memory(self) -> ChatMemory: ...
+    def memory(self) -> ChatMemory:
+        """Its way to the disk."""
 
     @property
-    def judge(self) -> Judge: ...
+    def judge(self) -> Judge:
+        """What passes cost."""
 
 
 class Pulses:

@@ -173,6 +173,54 @@ def test_a_chat_larger_than_the_quota_is_refused_and_others_stay(tmp_path):
     assert SavedChats(tmp_path).find("a", GUARD)
 
 
+def test_a_lower_quota_evicts_the_least_worthy_at_once(tmp_path, monkeypatch):
+    for age, name in enumerate(("new", "old", "oldest")):
+        monkeypatch.setattr(time, "time", lambda age=age: 1e9 - age * saved.DAY)
+        save(tmp_path, name)
+    monkeypatch.setattr(time, "time", lambda: 1e9)
+    chats = SavedChats(tmp_path)
+    chats.limit(chats.used_bytes * 2 // 3 + 1)
+    assert [name for name in ("new", "old", "oldest") if chats.find(name, GUARD)] == ["new", "old"]
+    assert chats.used_bytes <= chats.quota
+
+
+@pytest.mark.parametrize("damage", ["no record", "another version", "damaged record", "another size", "no file"])
+def test_what_has_no_record_of_its_own_is_counted_and_goes_at_the_next_load(tmp_path, damage):
+    save(tmp_path, "a")
+    save(tmp_path, "b")
+    chats = SavedChats(tmp_path)
+    kv, record = chats._path("a", ".kv"), chats._path("a", ".json")
+    if damage == "no record":
+        record.unlink()
+    elif damage == "another version":
+        record.write_bytes(record.read_bytes().replace(b'"version":1', b'"version":0'))
+    elif damage == "damaged record":
+        record.write_bytes(b"{")
+    elif damage == "another size":
+        kv.write_bytes(kv.read_bytes() + b"x")
+    else:
+        kv.unlink()
+    assert chats.used_bytes == sum(path.stat().st_size for path in tmp_path.iterdir())
+    chats.limit(None)
+    assert len(list(tmp_path.iterdir())) in (3, 4)  # another engine might be about to write what is missing
+    for path in chats._files():
+        os.utime(path, (1e9, 1e9))
+    chats.limit(None)
+    assert sorted(path.stem for path in tmp_path.iterdir()) == [chats._path("b", "").name] * 2
+    assert chats.find("b", GUARD)
+
+
+@pytest.mark.parametrize("saved_at", [0, -1e300, 1e300])
+def test_a_record_of_an_impossible_time_is_no_bug(tmp_path, saved_at):
+    save(tmp_path, "a")
+    path = SavedChats(tmp_path)._path("a", ".json")
+    stored = json.loads(path.read_bytes())
+    path.write_text(json.dumps(stored | {"saved_at": saved_at}))
+    SavedChats(tmp_path).limit(None)
+    save(tmp_path, "b")
+    assert SavedChats(tmp_path).find("b", GUARD)
+
+
 def test_a_lower_quota_evicts_at_the_next_save(tmp_path):
     save(tmp_path, "a")
     chat = memory(tmp_path)
