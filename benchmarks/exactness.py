@@ -18,7 +18,7 @@ from statistics import median
 
 from benchmarks.drafting import selected
 from benchmarks.prompts import Prompt, prompts
-from engine.commands.notes import notes_to_stderr
+from engine.commands.terminal import notes_to_stderr
 from engine.costs.cost_model import CostModel, Timings
 from engine.generation.decode import decode
 from engine.generation.sampling import Sampler

@@ -19,7 +19,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from engine.commands.notes import notes_to_stderr
+from engine.commands.terminal import notes_to_stderr
 from engine.huge_pages import start_with_huge_pages
 from engine.loading.libraries import Backend, backend
 from engine.machine import resident_bytes

@@ -21,7 +21,7 @@ from statistics import median
 
 import numpy as np
 
-from engine.commands.notes import notes_to_stderr
+from engine.commands.terminal import notes_to_stderr
 from engine.generation.sampling import SPARE
 from engine.huge_pages import start_with_huge_pages
 from engine.machine import default_threads

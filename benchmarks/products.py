@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
-from engine.commands.notes import notes_to_stderr
+from engine.commands.terminal import notes_to_stderr
 from engine.huge_pages import start_with_huge_pages
 from engine.loading.libraries import backend
 from engine.machine import default_threads

@@ -12,28 +12,31 @@ from engine.runtime.capi.log import LibraryLog
 from engine.runtime.capi.vocabulary import CVocabulary
 from engine.stop import Stopped
 from models.failures import Failure
-from models.header import Header, read_header
+from models.header import Header
 from models.paths import shown
-from models.split import other_parts
+from models.split import model_headers
 from models.validation import validate
 
 # What a causal language model does not have: see docs/gguf.md, `[arch].attention.causal` and `[arch].pooling_type`.
 NO_POOLING = 0
+ModelFile = Path | tuple[Header, ...]
 MOST_CTX = 1 << 24  # tokens; the longest that models are trained for is 10 million
 
 
 class CModel:
-    """Loads `path` with the library's `params`; `name` is how users know the library.
+    """Loads a model with the library's `params`; `name` is how users know the library.
+
+    `file`: its path, or the headers of all its files where they were read already.
 
     `progress` gets the loaded fraction and returns False to stop the loading (raises Stopped)."""
 
     def __init__(
-        self, lib: Any, log: LibraryLog, name: str, path: Path, params: Any, progress: Callable[[float], bool]
+        self, lib: Any, log: LibraryLog, name: str, file: ModelFile, params: Any, progress: Callable[[float], bool]
     ) -> None:
         self.lib = lib
-        self.path = Path(path)
-        self.header = read_header(self.path)
-        self.parts = [self.header, *other_parts(self.header)]
+        self.parts = model_headers(file)
+        self.header = self.parts[0]
+        self.path = self.header.path
         self.adapt(params)
         refuse_other_kinds(self.header)
         validate(self.header)

@@ -4,9 +4,9 @@ it shares (checked by a test)."""
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from engine.protocol import FlashAttention
+from engine.runtime.capi.model import ModelFile
 from engine.runtime.graph import needs
 from engine.runtime.graph.dimensions import dimensions_of
 from engine.runtime.graph.layout import HALF
@@ -28,10 +28,10 @@ VERSION = 3  # of what our graph computes and how fast; what was saved or timed 
 class DryGraph(DryModel):
     """Implements `engine.runtime.sizes.DrySizes`. Raises Failure for a file that the graph cannot compute."""
 
-    def __init__(self, path: Path, flash_attention: FlashAttention = "auto", kv_mode: KVMode = EXACT) -> None:
+    def __init__(self, file: ModelFile, flash_attention: FlashAttention = "auto", kv_mode: KVMode = EXACT) -> None:
         if flash_attention == "off":
             raise Failure("not_supported", ALWAYS_FLASH)
-        super().__init__(path)
+        super().__init__(file)
         self.kv_mode = kv_mode
         refusal = needs.refusal(self.header)
         if refusal:

@@ -16,11 +16,11 @@ worked out:
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from engine.protocol import FlashAttention
 from engine.runtime.capi.context import ContextOptions
 from engine.runtime.capi.dry import MIB, CDryModel, logged
+from engine.runtime.capi.model import ModelFile
 from engine.runtime.capi.trim import trim
 from engine.runtime.flash_attention import goes_with
 from engine.runtime.ik.context import context_params
@@ -43,9 +43,9 @@ GRAPH = 26 * MIB
 class IkDryModel(CDryModel):
     """Implements `DrySizes`. Raises Failure for a file that is no chat model, as loading it would."""
 
-    def __init__(self, path: Path, flash_attention: FlashAttention = "auto") -> None:
+    def __init__(self, file: ModelFile, flash_attention: FlashAttention = "auto") -> None:
         with log.lines() as lines:
-            super().__init__(IkModel(path, dry=True))
+            super().__init__(IkModel(file, dry=True))
         self.flash_attention = flash_attention
         self.weights = weights(lines)
         self._contexts: dict[tuple[int, KVType, tuple[int, int]], tuple[int, int] | None] = {}

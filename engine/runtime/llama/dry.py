@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from pathlib import Path
 
 from engine.protocol import FlashAttention
 from engine.runtime.capi.context import ContextOptions
 from engine.runtime.capi.dry import CDryModel, logged
+from engine.runtime.capi.model import ModelFile
 from engine.runtime.flash_attention import goes_with
 from engine.runtime.llama.context import context_params
 from engine.runtime.llama.library import lib, log
@@ -30,8 +30,8 @@ OUTPUT = re.compile(r"output buffer size = +([\d.]+) MiB")
 class DryModel(CDryModel):
     """Implements `DrySizes`. Raises Failure for a file that is no chat model, as loading it would."""
 
-    def __init__(self, path: Path, flash_attention: FlashAttention = "auto") -> None:
-        super().__init__(Model(path, dry=True))
+    def __init__(self, file: ModelFile, flash_attention: FlashAttention = "auto") -> None:
+        super().__init__(Model(file, dry=True))
         self.flash_attention = flash_attention
         self.weights = self._weights()
         self._contexts: dict[ContextOptions, ContextSizes | None] = {}

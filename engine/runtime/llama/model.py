@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from engine.runtime.capi.model import CModel
+from engine.runtime.capi.model import CModel, ModelFile
 from engine.runtime.llama.library import lib, log
 
 LOAD_READ, LOAD_MMAP = 0, 1  # llama_load_mode
@@ -14,7 +13,7 @@ ALIGNMENT = 32  # bytes: TENSOR_ALIGNMENT of ggml, which aborts the process wher
 
 
 class Model(CModel):
-    """Loads `path`; `progress` gets the loaded fraction and returns False to stop the loading (raises Stopped).
+    """Loads `file`; `progress` gets the loaded fraction and returns False to stop the loading (raises Stopped).
 
     `repack`: keep a copy of the weights in the order this processor computes fastest (1.2 times as fast). `mmap`: map
     the file instead of reading it; mapped weights stay resident beside their repacked copy, read ones do not. `dry`:
@@ -23,7 +22,7 @@ class Model(CModel):
 
     def __init__(
         self,
-        path: Path,
+        file: ModelFile,
         progress: Callable[[float], bool] = lambda _fraction: True,
         *,
         repack: bool = True,
@@ -35,7 +34,7 @@ class Model(CModel):
         params.use_extra_bufts = repack
         params.load_mode = LOAD_MMAP if mmap and not dry else LOAD_READ
         params.no_alloc = dry
-        super().__init__(lib, log, "llama.cpp", path, params, progress)
+        super().__init__(lib, log, "llama.cpp", file, params, progress)
 
     def adapt(self, params: Any) -> None:
         """Some files keep their weights closer together than ggml wants them in a mapping."""

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.byte_sizes import parse_bytes, show_bytes
 from engine.engine import Engine
-from engine.loading.libraries import backend
-from engine.loading.memory_budget import Budget, budget
-from engine.loading.memory_plan import COMFORTABLE, MOST_BY_DEFAULT, DraftFile, Wish, make_plan
-from engine.loading.planner import plan_for
+from engine.loading.memory_plan import COMFORTABLE, MOST_BY_DEFAULT, DraftFile, make_plan
+from engine.loading.options import LoadOptions, Wish
+from engine.loading.resolve import resolve
+from engine.loading.sizes import Budget, budget
 from engine.protocol import Load
 from engine.runtime.capi.context import ContextOptions
 from engine.runtime.capi.move import MOST_IN_RAM
@@ -24,7 +25,6 @@ from engine.runtime.llama.model import Model
 from engine.runtime.llama.runtime import LlamaRuntime
 from engine.runtime.sizes import ContextSizes, KVType, WeightSizes
 from engine.stop import StopFlag
-from models.byte_sizes import parse_bytes, show_bytes
 from models.default import default_model
 from models.failures import Failure
 
@@ -307,7 +307,7 @@ def test_the_engine_keeps_to_the_plan():
     engine = Engine()
     limit = 221 * MIB
     info = engine.load(Load(0, str(default_model()), memory_bytes=limit)).model
-    plan = plan_for(default_model(), WISH, backend("llama"), limit)
+    plan = resolve(LoadOptions(default_model(), backend="llama", memory_bytes=limit)).memory
     assert plan.verdict == "tight"
     assert (info.n_ctx, info.plan) == (plan.n_ctx, plan.parts)
     assert sum(info.plan.values()) <= limit

@@ -6,7 +6,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import replace
 
 import pytest
 
@@ -273,7 +272,7 @@ def test_a_file_that_the_library_takes_only_in_part(engine, monkeypatch, tmp_pat
 
 def test_closing_twice_frees_once(loaded):
     engine = Engine()
-    engine.load(replace(loaded._loaded().request, n_ctx=512))
+    engine.load(Load(0, loaded.status(0).model.path, n_ctx=512, threads=2, backend="llama"))
     chat = engine._loaded()
     chat.close()
     chat.close()

@@ -14,6 +14,8 @@ from engine.__main__ import main
 from engine.commands import calibrate, calibrate_midlayer
 from engine.costs.cost_model import LAPTOP, Timings
 from engine.engine import Engine
+from engine.loading.options import LoadOptions
+from engine.loading.resolve import LoadPlan, resolve
 from engine.protocol import Load
 from engine.runtime.graph.guesses import guesses
 from engine.runtime.graph.model import GraphModel
@@ -47,10 +49,12 @@ def test_guesses_are_those_of_looking_ahead(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory) -> Exits:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(calibrate_midlayer, "timings", lambda _path, _key: TIMINGS)
-        return calibrate_midlayer.measure(default_model(), 2, 64, StopFlag())
+def measured() -> Exits:
+    return calibrate_midlayer.measure(plan(), TIMINGS, [], 64, StopFlag())
+
+
+def plan() -> LoadPlan:
+    return resolve(LoadOptions(default_model(), backend="graph", threads=2))
 
 
 def test_higher_layers_agree_more_often_and_cost_more(measured):
@@ -72,6 +76,7 @@ def test_an_untrained_model_is_left_alone(measured, capsys):
 
 def test_the_command_keeps_it_and_the_engine_knows_it(measured, monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(calibrate_midlayer, "timings", lambda *_: TIMINGS)
     monkeypatch.setattr(calibrate_midlayer, "measure", lambda *_: measured)
     assert main(["calibrate", "--midlayer", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["best"] == measured.best.layers
@@ -94,15 +99,14 @@ def test_a_layer_that_the_model_does_not_have_is_not_used(target):
     assert middle.automatic() == ()
 
 
-def test_chats_of_a_file_are_answered_instead_of_our_questions(measured, monkeypatch, tmp_path):
-    monkeypatch.setattr(calibrate_midlayer, "timings", lambda _path, _key: TIMINGS)
+def test_chats_of_a_file_are_answered_instead_of_our_questions(measured, tmp_path):
     path = tmp_path / "chats.jsonl"
     path.write_text(f"{line('Count from 1 to 40.')}\n{line('word ' * 3000)}\n")  # the second one is too long
-    found = calibrate_midlayer.measure(default_model(), 2, 64, StopFlag(), path)
+    found = calibrate_midlayer.measure(plan(), TIMINGS, calibrate_midlayer.asked_in(path), 64, StopFlag())
     assert [each.agreement for each in found.found] != [each.agreement for each in measured.found]
     path.write_text(f"{line('word ' * 3000)}\n")
     with pytest.raises(Failure, match="No chat of these leaves room"):
-        calibrate_midlayer.measure(default_model(), 2, 64, StopFlag(), path)
+        calibrate_midlayer.measure(plan(), TIMINGS, calibrate_midlayer.asked_in(path), 64, StopFlag())
 
 
 def line(question: str) -> str:
@@ -110,12 +114,11 @@ def line(question: str) -> str:
     return json.dumps({"messages": [{"role": "user", "content": question}, answer]})
 
 
-def test_stopped(monkeypatch):
-    monkeypatch.setattr(calibrate_midlayer, "timings", lambda _path, _key: TIMINGS)
+def test_stopped():
     stop = StopFlag()
     stop.set()
     with pytest.raises(Stopped):
-        calibrate_midlayer.measure(default_model(), 2, 64, stop)
+        calibrate_midlayer.measure(plan(), TIMINGS, [], 64, stop)
 
 
 @pytest.mark.parametrize(
