@@ -75,6 +75,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def serve() -> int:
+    """Speak the protocol until the input ends; returns the exit code."""
     output = claim_stdout()
     let_the_window_go_first()
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(name)s %(levelname)s %(message)s")
@@ -179,6 +180,7 @@ class Server:
                 log.exception("the engine cannot %s", mend.__name__)
 
     def send(self, event: Event) -> None:
+        """Write an event; may be called from any thread. Raises BrokenPipeError when the window is gone."""
         if isinstance(event, ENDS):
             self.jobs.finish(event.id)
         with self._writing:
@@ -293,6 +295,7 @@ class Progress:
         self.shown = -1
 
     def __call__(self, fraction: float) -> None:
+        """`fraction` of the model is loaded."""
         percent = int(fraction * 100)
         if percent > self.shown:
             self.shown = percent
@@ -350,6 +353,7 @@ class Jobs:
             return self._cancel(id)
 
     def cancel_all(self) -> None:
+        """Stop the running request and all that wait."""
         with self._changed:
             for job in (self._running, *self._waiting):
                 if job:

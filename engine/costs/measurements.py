@@ -17,7 +17,7 @@ from engine.costs.cost_model import CostModel, Timings, nt, td, tl
 from engine.costs.profile import Profile, kept_profile, machine_profile
 from engine.costs.quiet import QuietMinute
 from engine.run_subprocess import run_apart
-from engine.runtime.interface import Target
+from engine.runtime.interface import RollbackRuntime, Runtime
 from models.failures import Failure
 from models.shapes import Shapes
 
@@ -114,7 +114,7 @@ class Measurements:
                 self._observed += 1
         self._passes.clear()
 
-    def measure(self, target: Target) -> Iterator[None]:
+    def measure(self, target: Runtime) -> Iterator[None]:
         """Measure what is not known yet, in idle time; the target's cache is as before afterwards. Raises Stopped.
 
         What other programs disturbed is measured again when they have been quiet for a minute."""
@@ -144,21 +144,22 @@ class Measurements:
     def _may_calibrate(self, again: bool) -> bool:
         return self._attempts == 0 or (again and self._attempts < MOST_ATTEMPTS)
 
-    def calibrate(self, target: Target) -> None:
+    def calibrate(self, target: Runtime) -> None:
         """Time the model's passes now. Raises Failure where that cannot be done, and Stopped."""
         for _ in self._calibrate(target):
             pass
         if self.cost_model is None:
             raise Failure("disturbed", "Another program was busy: how long this model's passes take is not known.")
 
-    def _calibrate(self, target: Target) -> Iterator[None]:
-        put_back = target.set_aside()
+    def _calibrate(self, target: Runtime) -> Iterator[None]:
+        assert isinstance(target, RollbackRuntime), target
+        put_back = target.snapshot()
         try:
             yield from self._time_passes(target)
         finally:
             put_back()
 
-    def _time_passes(self, target: Target) -> Iterator[None]:
+    def _time_passes(self, target: Runtime) -> Iterator[None]:
         for event in Calibration(target, self.key.threads).run():
             if isinstance(event, Timings) and event.disturbed:
                 self._attempts += 1

@@ -27,9 +27,11 @@ class Policy(Protocol):
     """`inputs`: input tokens of the coming step (pending and the newest); `fixed`: tokens whose KV is kept."""
 
     @property
-    def name(self) -> KVPolicy: ...
+    def name(self) -> KVPolicy:
+        """What the policy is asked for by."""
 
-    def decide(self, inputs: int, fixed: int, /) -> Decision: ...
+    def decide(self, inputs: int, fixed: int, /) -> Decision:
+        """Are the input tokens' keys and values worth keeping?"""
 
 
 class Always:
@@ -38,6 +40,7 @@ class Always:
     name: KVPolicy = "always"
 
     def decide(self, _inputs: int, _fixed: int, /) -> Decision:
+        """Yes."""
         return Decision(True, "always")
 
 
@@ -71,6 +74,7 @@ class Published:
     name: KVPolicy = "published"
 
     def decide(self, inputs: int, fixed: int, /) -> Decision:
+        """No for up to `nt` inputs, and as long as loading the fixed takes longer than running the inputs again."""
         if inputs <= self.nt:
             return Decision(False, f"{inputs} inputs ≤ nt {self.nt:.1f}")
         td, tl = self.td(inputs), self.tl(fixed)
@@ -89,12 +93,12 @@ class PassCosts(Protocol):
         """For the published rule; None where they are not known."""
 
 
-def policy_for(name: KVPolicy, costs: PassCosts, can_drop: bool) -> Policy:
+def policy_for(name: KVPolicy, costs: PassCosts, can_truncate: bool) -> Policy:
     """The policy of that name for this model and machine; `always` for a model that cannot do otherwise.
 
-    `can_drop`: tokens can be taken out of its cache."""
-    peaks = costs.peaks() if name == "published" and can_drop else None
-    if name == "always" or not can_drop or (name == "published" and peaks is None):
+    `can_truncate`: tokens can be taken out of its cache."""
+    peaks = costs.peaks() if name == "published" and can_truncate else None
+    if name == "always" or not can_truncate or (name == "published" and peaks is None):
         return Always()
     return Published(peaks.nt, peaks.td, peaks.tl) if peaks else Measured(costs.pass_seconds)
 
@@ -117,6 +121,7 @@ class Measured:
         self._last: tuple[tuple[int, int], Decision] | None = None
 
     def decide(self, inputs: int, fixed: int, /) -> Decision:
+        """No where running the inputs again is cheaper by more than `margin`, as a share of the time."""
         case = (inputs, fixed // JUDGED_TOGETHER)
         if self._last is None or self._last[0] != case:
             self._last = (case, self._judge(inputs, fixed))
@@ -134,10 +139,10 @@ class Measured:
 class PartialFixed:
     """Which tokens of the answer are pending; the decode loop asks it what to run and what to keep."""
 
-    def __init__(self, policy: Policy, most_inputs: int) -> None:
-        """`most_inputs`: the largest pass that the target takes in one piece."""
+    def __init__(self, policy: Policy, max_batch: int) -> None:
+        """`max_batch`: tokens of the largest pass."""
         self.policy = policy
-        self.most_inputs = most_inputs
+        self.max_batch = max_batch
         self.pending: tuple[int, ...] = ()
 
     def inputs(self, newest: int) -> tuple[int, ...]:
@@ -149,7 +154,7 @@ class PartialFixed:
 
         `tokens` are these inputs and the accepted part of a draft behind them, which shares their fate."""
         decision = self.policy.decide(inputs, fixed)
-        if not decision.keep and len(tokens) >= self.most_inputs:
-            decision = Decision(True, f"a pass takes {self.most_inputs} tokens at most")
+        if not decision.keep and len(tokens) >= self.max_batch:
+            decision = Decision(True, f"a pass takes {self.max_batch} tokens at most")
         self.pending = () if decision.keep else tokens
         return decision

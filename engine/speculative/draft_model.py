@@ -19,7 +19,7 @@ import numpy as np
 
 from engine.costs.cost_model import CostModel
 from engine.kv.session import Session
-from engine.runtime.interface import Target
+from engine.runtime.interface import Runtime
 from engine.speculative.draft import Draft, sureness
 from engine.speculative.policy import MARGIN, MOST_DRAFTED
 from engine.stop import Stopped
@@ -53,9 +53,9 @@ class DraftModel:
         self._unpaid = 0.0  # seconds of drafts that came to nothing
 
     @property
-    def target(self) -> Target:
+    def target(self) -> Runtime:
         """The small model's own."""
-        return self.follower.session.target
+        return self.follower.session.runtime
 
     @property
     def n_ctx(self) -> int:
@@ -122,13 +122,15 @@ class DraftModel:
 
 
 class Follower:
-    """`begin` with every prompt, `extend` with the answer's tokens, `write` to see how it would go on.
+    """A small model that follows the chat: its cache is brought up to the newest token only when it has to write on.
 
-    `n_vocab`: only tokens below are written and can be read; `limit`: the longest chat that is followed."""
+    Owns a session on a runtime of its own, which runs in the caller's thread. `begin` with every prompt, `extend` with
+    the answer's tokens, `write` to see how it would go on. `n_vocab`: only tokens below are written and can be read;
+    `limit`: the longest chat that is followed."""
 
-    def __init__(self, target: Target, n_vocab: int, limit: int | None = None) -> None:
-        assert target.can_drop, "a follower takes back what did not come true"
-        self.session = Session(target, limit)
+    def __init__(self, runtime: Runtime, n_vocab: int, limit: int | None = None) -> None:
+        assert runtime.can_truncate, "a follower takes back what did not come true"
+        self.session = Session(runtime, limit)
         self.n_vocab = n_vocab
         self.chat: list[int] = []
         self._right = 0  # of the session's tokens, so many are the chat's; the others are guesses
@@ -166,7 +168,7 @@ class Follower:
         seconds = math.inf
         for _ in range(WARM_UP):
             started = time.perf_counter()
-            self.session.run((0,))
+            self.session.run((0,), whole_rows=True)
             self._likeliest()
             seconds = min(seconds, time.perf_counter() - started)
             self.session.keep((0,), 0)
@@ -188,7 +190,7 @@ class Follower:
         while ran:
             token, probability = self._likeliest()
             self._time(ran, time.perf_counter() - started)
-            if self.session.target.vocabulary.is_end(token):
+            if self.session.runtime.vocabulary.is_end(token):
                 return
             yield token, probability
             started = time.perf_counter()
@@ -206,21 +208,22 @@ class Follower:
             self._right = len(self.session.tokens)
             raise
         except Failure as failure:
-            log.warning("the draft model follows chats of up to %d tokens: %s", self.session.target.n_ctx, failure)
-            self.session.limit = self.session.target.n_ctx
+            log.warning("the draft model follows chats of up to %d tokens: %s", self.session.runtime.n_ctx, failure)
+            self.session.limit = self.session.runtime.n_ctx
             return 0
         return unread
 
     def _guess(self, token: int) -> int:
         """Run a token that the chat does not have yet; returns 0 if there is no room left for it."""
-        if len(self.session.tokens) >= min(self.session.limit, self.session.target.n_ctx):
+        if len(self.session.tokens) >= min(self.session.limit, self.session.runtime.n_ctx):
             return 0
-        self.session.run((token,))
+        self.session.run((token,), whole_rows=True)
         self.session.keep((token,), 1)
         return 1
 
     def _likeliest(self) -> tuple[int, float]:
-        logits = self.session.target.best_logits(-1, 1)[: self.n_vocab]
+        assert self.session.logits, "nothing has run"
+        logits = self.session.logits.row()[: self.n_vocab]
         token = int(logits.argmax())
         return token, min(1.0, 1 / float(np.exp(logits - logits[token]).sum()))
 

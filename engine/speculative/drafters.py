@@ -7,7 +7,7 @@ import logging
 from common.store import Store
 from engine.costs.measurements import Measurements
 from engine.protocol import Generate
-from engine.runtime.interface import Target
+from engine.runtime.interface import Runtime
 from engine.speculative.draft import Drafter
 from engine.speculative.draft_model import DraftModel
 from engine.speculative.drafting import Auto, Drafting, Fixed, Off
@@ -85,12 +85,12 @@ def drafters_for(request: Generate, model: DraftSources) -> tuple[Drafter, ...]:
             return ()
 
 
-def drafting_for(request: Generate, model: DraftSources, target: Target) -> Drafting:
+def drafting_for(request: Generate, model: DraftSources, target: Runtime) -> Drafting:
     """Who decides what drafts for an answer. As long as it is not known what passes cost, only published forms draft.
 
     Raises Failure where a layer that is asked for cannot draft."""
     drafters, costs = drafters_for(request, model), model.measured.cost_model
-    if not drafters or not target.can_drop:
+    if not drafters or not target.can_truncate:
         return Off()
     if request.draft.endswith("-published"):
         return Fixed(drafters[0], costs)

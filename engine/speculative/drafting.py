@@ -9,7 +9,7 @@ from typing import Protocol
 
 from engine.costs.cost_model import CostModel
 from engine.protocol import DrafterStatistics
-from engine.runtime.tree import Tree
+from engine.runtime.interface import Tree
 from engine.speculative.draft import Drafter
 from engine.speculative.policy import Costs, DraftChoice, DraftPolicy
 

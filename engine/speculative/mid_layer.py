@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.costs.cost_model import CostModel
-from engine.runtime.interface import EarlyExit, Target, can_exit
+from engine.runtime.interface import EarlyExitRuntime, Runtime
 from engine.speculative.draft import Draft, sureness
 from models.failures import Failure
 from models.shapes import Shapes
@@ -52,7 +52,7 @@ class MidLayer:
 
     name = "midlayer"
 
-    def __init__(self, target: EarlyExit, exit: Exit, costs: Callable[[], CostModel | None]) -> None:
+    def __init__(self, target: EarlyExitRuntime, exit: Exit, costs: Callable[[], CostModel | None]) -> None:
         assert exit.layers in target.exits, (exit, target.exits)
         self.target = target
         self.exit = exit
@@ -128,7 +128,7 @@ class MidLayer:
         """The likeliest next token and its probability, the one after it, and so on: each a pass, when asked for."""
         while True:
             started = time.perf_counter()
-            logits = self.target.look_ahead(unread, self.exit.layers)
+            logits = self.target.look_ahead(unread, self.exit.layers).row()
             token = int(logits.argmax())
             probability = min(1.0, 1 / float(np.exp(logits - logits[token]).sum()))
             if len(unread) == 1:
@@ -147,7 +147,7 @@ class EarlyExits:
 
     def __init__(
         self,
-        target: Target,
+        target: Runtime,
         shapes: Shapes | None,
         costs: Callable[[], CostModel | None],
         best: int | None = None,
@@ -174,7 +174,12 @@ class EarlyExits:
 
     def paying(self) -> tuple[MidLayer, ...]:
         """The best layer's drafter, if its drafts were measured to pay."""
-        if not self.pays or self.best is None or not can_exit(self.target) or self.best not in self.target.exits:
+        if (
+            not self.pays
+            or self.best is None
+            or not isinstance(self.target, EarlyExitRuntime)
+            or self.best not in self.target.exits
+        ):
             return ()
         return (self.drafter(self.best),)
 
@@ -183,8 +188,8 @@ class EarlyExits:
             return self.best
         return max(1, round(USUAL * (len(exits) + 1)))
 
-    def _can_exit(self) -> EarlyExit:
-        if not can_exit(self.target):
+    def _can_exit(self) -> EarlyExitRuntime:
+        if not isinstance(self.target, EarlyExitRuntime):
             how = self.why_not or "Choose our own graph (--backend graph), or another way to draft."
             raise Failure("no_early_exit", f"{ONLY_GRAPH} {how}")
         if not self.target.exits:

@@ -154,8 +154,8 @@ class DraftChoice:
     """The draft to verify (empty: none) and the numbers it rests on. `gain` is that of the best draft, taken or not.
 
     `pass_seconds` and `plain_seconds`: of this step as decided, and without a draft, by the cost model.
-    `drafting_seconds`: what all drafters took for this step. `parents`: those of a tree (`engine.runtime.tree`); empty
-    for a line. `proposed`: all drafts that there were."""
+    `drafting_seconds`: what all drafters took for this step. `parents`: those of a `Tree`; empty for a line.
+    `proposed`: all drafts that there were."""
 
     tokens: tuple[int, ...] = ()
     drafter: str = ""

@@ -34,6 +34,7 @@ MOST_TAGS = 200  # what a hostile template would have more of
 
 
 def never() -> bool:
+    """Whether to stop, for who never does."""
     return False
 
 

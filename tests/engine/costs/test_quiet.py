@@ -20,7 +20,7 @@ from engine.costs.profile import Profile, kept_profile, machine_profile
 from engine.costs.quiet import MINUTE, OTHERS, QuietMinute, Reading, is_quiet, reading
 from engine.machine import fingerprint
 from tests.engine.asking import QUESTION, ask
-from tests.engine.fake_target import FakeTarget
+from tests.engine.fake_runtime import FakeRuntime
 
 
 class Machine:
@@ -191,7 +191,7 @@ def test_beside_real_programs_it_is_provisional(quick, monkeypatch):
 
 
 @pytest.fixture
-def waiting(quick, monkeypatch) -> tuple[Measurements, Machine, list[int], FakeTarget]:
+def waiting(quick, monkeypatch) -> tuple[Measurements, Machine, list[int], FakeRuntime]:
     """Measurements with a provisional profile, which is measured apart; how often, the list tells."""
     measured(monkeypatch, Machine(**NOISY), 19e9)
     calls: list[int] = []
@@ -205,10 +205,10 @@ def waiting(quick, monkeypatch) -> tuple[Measurements, Machine, list[int], FakeT
     monkeypatch.setattr("engine.costs.measurements.MOST_SET_ASIDE", -1)  # no calibration
     measurements, found = Measurements(Key("m", 2, "f16", "build 1", fingerprint()), None), Machine(own=0, others=1.5)
     measurements.quiet = QuietMinute(found.read)
-    return measurements, found, calls, FakeTarget()
+    return measurements, found, calls, FakeRuntime()
 
 
-def look(measurements: Measurements, target: FakeTarget, times: int) -> None:
+def look(measurements: Measurements, target: FakeRuntime, times: int) -> None:
     for _ in range(times):
         for _ in measurements.measure(target):
             pass

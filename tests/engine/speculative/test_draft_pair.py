@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from engine.engine import Engine
-from engine.loading.loader import identity_of
+from engine.loading.load import identity_of
 from engine.protocol import Load
 from engine.speculative.drafters import KEEP_AFTER, DraftSources
 from engine.speculative.policy import typical
@@ -56,7 +56,7 @@ def test_real_answers_equal_plain_ones(pair, plain, mode):
 
 def test_what_is_learned_of_drafts_is_kept_for_the_pair(pair):
     chat = pair._loaded()
-    identity = identity_of(chat.draft_weights)
+    identity = identity_of(chat.draft_weights.header)
 
     def sources(of: str) -> DraftSources:
         return DraftSources(chat.measured, chat.sources.ngrams, chat.sources.exits, draft_identity=of)
@@ -96,7 +96,7 @@ def test_the_flag_stops_the_draft_model_too_and_it_goes_on_rightly(pair):
         drafter.propose(4)
     timer.join()
     pair.stop.clear()
-    assert follower.session.target.size == len(follower.session.tokens) < len(chat)
+    assert follower.session.runtime.size == len(follower.session.tokens) < len(chat)
     assert follower.session.tokens == chat[: len(follower.session.tokens)]
     resumed = drafter.propose(4)[0].tokens
     follower.session.forget()
