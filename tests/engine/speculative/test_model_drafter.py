@@ -26,10 +26,10 @@ PROMPT = list(b"the small bird sang. the small bird ")
 
 
 class Dear(CostModel):
-    """Any pass takes a second, far more than the small model's, whatever real passes take."""
+    """Any pass takes 100 seconds, far more than the small model's, whatever real passes take."""
 
     def __init__(self) -> None:
-        super().__init__(Timings({0: dict.fromkeys((1, 8, 48), 1.0)}, 0.0, 512, 2.0))
+        super().__init__(Timings({0: dict.fromkeys((1, 8, 48), 100.0)}, 0.0, 512, 200.0))
 
     def observe(self, k, depth, seconds, rows=None) -> None:
         pass
