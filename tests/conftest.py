@@ -16,6 +16,12 @@ settings.load_profile("chickadee")
 os.environ |= {"LANGUAGE": "en", "LC_ALL": "C.UTF-8"}
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One for each core that we may use; more than four would not fit into the memory of a small laptop."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return min(cores or 1, 4)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def private_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     folder = tmp_path_factory.mktemp("home")
