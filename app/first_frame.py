@@ -10,7 +10,7 @@ from pathlib import Path
 from PySide6.QtCore import QEvent, QObject, QTimer
 from PySide6.QtWidgets import QWidget
 
-from models.files import write_atomically
+from common.files import write_atomically
 
 log = logging.getLogger(__name__)
 REPORT_VARIABLE = "CHICKADEE_FIRST_FRAME"  # a file to write the Unix time to

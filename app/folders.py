@@ -10,9 +10,9 @@ from pathlib import Path
 
 import platformdirs
 
+from common.files import make_private_folder
+from common.folders import DATA_DIR_VARIABLE, NAME, data_folder
 from models.failures import Failure
-from models.files import make_private_folder
-from models.folders import DATA_DIR_VARIABLE, NAME, data_folder
 
 PROBE_BYTES = 4096
 

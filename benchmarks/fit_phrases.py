@@ -16,6 +16,7 @@ import numpy as np
 from benchmarks.fit_prior import Array, fit, likelihood
 from benchmarks.replay import TRACE
 from benchmarks.trace import Trace, load
+from engine.loading.libraries import vocabulary
 from engine.speculative.ngram import WEIGHTS, Phrases, log_odds
 from engine.speculative.ngram_book import made
 from engine.speculative.ngram_table import PhraseTable
@@ -26,7 +27,7 @@ def main() -> None:
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--trace", type=Path, default=TRACE)
     options = parser.parse_args()
-    table, traces = made(options.model), load(options.trace)
+    table, traces = made(options.model, vocabulary(options.model)), load(options.trace)
     for known in WEIGHTS:
         halves = [
             samples([trace for trace in traces if trace.held_out == held_out], table, known)

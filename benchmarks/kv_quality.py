@@ -26,14 +26,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.kv_cells import KINDS, Q8, held_out, mode_for
-from engine.folders import cache_folder
+from common.files import write_atomically
+from common.folders import cache_folder
 from engine.machine import default_threads
 from engine.runtime.graph import ranking
 from engine.runtime.graph.dry import VERSION
 from engine.runtime.kv_mode import EXACT
 from models.default import default_model
 from models.failures import Failure
-from models.files import write_atomically
 from models.header import read_header
 from models.identity import file_identity
 

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from benchmarks.trace import ANSWER_TOKENS, Trace, load, record, save
 from engine.costs.cost_model import LAPTOP, Curve
+from engine.loading.libraries import vocabulary
 from engine.speculative.draft import Candidate, Drafter
 from engine.speculative.lengths import MOST_DRAFTED, Costs
 from engine.speculative.ngram import Phrases
@@ -78,7 +79,7 @@ def main() -> None:
         return
     traces, dice = load(options.trace), random.Random(options.noise)
     halves = ["tuning", "held-out"] if options.half == "all" else [options.half]
-    usual = [Phrases(made(options.phrases))] if options.phrases else []
+    usual = [Phrases(made(options.phrases, vocabulary(options.phrases)))] if options.phrases else []
     proposals = [proposed(trace, (History(), *usual)) for trace in traces]
     results = {}
     for name in [options.costs] if options.costs else TABLES:

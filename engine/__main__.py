@@ -11,7 +11,8 @@ from engine.rights import confine_engine
 
 def main(arguments: list[str] | None = None) -> int:
     # Only now: what this brings along starts threads, and takes half a second.
-    from engine.commands import cache, calibrate, chat, look, phrases, plan, plans, profile, rank_heads, serve
+    from engine import serve
+    from engine.commands import cache, calibrate, chat, look, phrases, plan, plans, profile, rank_heads
     from engine.commands.terminal import complain
     from models.failures import Failure
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Literal
 
 from common.confinement import limits
-from engine.folders import cache_folder
+from common.folders import cache_folder
 from engine.generation.answer import Answer
 from engine.generation.pulse import Pulses
 from engine.kv.policy import PartialFixed

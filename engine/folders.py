@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psutil
 
-from models.folders import CACHE_DIR_VARIABLE, cache_folder
+from common.folders import CACHE_DIR_VARIABLE, cache_folder
 
 __all__ = ["CACHE_DIR_VARIABLE", "cache_folder", "writer_lives"]
 

@@ -1,4 +1,4 @@
-"""What this computer has: processors and memory, asked of the system. Measures nothing, knows no model."""
+"""What this computer has, asked of the system: processors, memory, and which processes live. Measures nothing."""
 
 from __future__ import annotations
 
@@ -177,3 +177,13 @@ def _cgroups() -> Iterator[tuple[Path, str, str]]:
 def resident_bytes() -> int:
     """Resident memory of this process."""
     return int(psutil.Process().memory_info().rss)
+
+
+def writer_lives(process: int, path: Path) -> bool:
+    """Is the process of that number still the one that wrote the file? Numbers are used again."""
+    try:
+        return psutil.Process(process).create_time() <= path.stat().st_mtime + 1
+    except psutil.AccessDenied:
+        return True
+    except (psutil.Error, OSError, OverflowError):
+        return False

@@ -6,6 +6,7 @@ Confined is the whole process, before anything of size is imported: libraries st
 
 from __future__ import annotations
 
+import argparse
 import compileall
 import contextlib
 import errno
@@ -17,14 +18,21 @@ from pathlib import Path
 
 from common.confinement import Rights, confine, limits
 from common.confinement.program import ROOT
-from engine.folders import cache_folder
-from models.files import make_private_folder
+from common.files import make_private_folder
+from common.folders import cache_folder
 from models.paths import path_of
-from models.reach import inode, model_folders, with_parts
+from models.reach import READ, inode, model_folders, with_parts
 
 TEXTS = ("--prompt",)  # what follows is no file, whatever it says
 OUTPUTS = ("--trace",)
 _named: set[tuple[int, int]] = set()  # files that this process was started with, by device and inode
+
+
+def add_read(parser: argparse.ArgumentParser) -> None:
+    """The option that names files. `confine_engine` has seen to it before the commands are known."""
+    parser.add_argument(
+        READ, action="append", metavar="PATH", help="a file outside of the model folders that may be read"
+    )
 
 
 def confine_engine(arguments: Sequence[str]) -> None:

@@ -6,19 +6,20 @@ which the window writes to its log.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import logging
 import os
 import signal
 import sys
 import threading
+from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
 import psutil
 
 from common.confinement import limits, problems
-from engine.jobs import Jobs
 from engine.loading.libraries import OtherLibrary
 from engine.protocol import (
     ENDS,
@@ -45,11 +46,12 @@ from engine.protocol import (
     Unloaded,
     Watch,
     Watching,
+    claim_stdout,
     decode_request,
     encode,
 )
-from engine.rights import out_of_reach
-from engine.stop import Stopped
+from engine.rights import add_read, out_of_reach
+from engine.stop import StopFlag, Stopped
 from engine.tokenization.counter import Counter
 from engine.tokenization.turns import TooLong
 from models.failures import Failure
@@ -63,6 +65,13 @@ NICE = 5  # beside an engine that reads, 3 to 10 of 700 steps of the wheel came 
 IDLE_AFTER = 1.0  # seconds without a request
 INTERNAL = "Something went wrong inside the engine; the log has the details. Please try again."
 MAX_LINE = 64 << 20  # bytes; a longer line is no message of ours
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """The command `python -m engine serve`."""
+    parser = commands.add_parser("serve", help="speak the protocol on stdin and stdout (for the window)")
+    add_read(parser)
+    parser.set_defaults(run=lambda _options: serve())
 
 
 def serve() -> int:
@@ -90,14 +99,6 @@ def let_the_window_go_first() -> None:
         psutil.Process().nice(psutil.BELOW_NORMAL_PRIORITY_CLASS)
     else:
         os.nice(NICE)
-
-
-def claim_stdout() -> BinaryIO:
-    """The real stdout for us alone; file descriptor 1 becomes stderr for everyone else."""
-    sys.stdout.flush()
-    output = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    return output
 
 
 class Server:
@@ -296,3 +297,69 @@ class Progress:
         if percent > self.shown:
             self.shown = percent
             self.server.send(LoadProgress(self.id, fraction))
+
+
+class Jobs:
+    """One job runs at a time. Stopping a request sets the engine's flag if it runs, or remembers it if it waits."""
+
+    def __init__(self, stop: StopFlag) -> None:
+        self.stop = stop
+        self._waiting: deque[Request] = deque()
+        self._running: Request | None = None
+        self._idle = False
+        self._cancelled: set[int] = set()
+        self._changed = threading.Condition()
+
+    def put(self, request: Request) -> None:
+        """Queue a request. What is done in idle time, and a running or waiting Prepare, give way to it."""
+        with self._changed:
+            if self._idle:
+                self.stop.set()
+            for job in (self._running, *self._waiting):
+                if isinstance(job, Prepare):
+                    self._cancel(job.id)
+            self._waiting.append(request)
+            self._changed.notify()
+
+    def take(self, patience: float | None = None) -> Request | None:
+        """Wait for the next request; it counts as running until the next call. The flag is set if it was cancelled.
+
+        None after `patience` seconds without one: there is time for something that the next request will stop."""
+        with self._changed:
+            self._running, self._idle = None, False
+            if not self._changed.wait_for(lambda: self._waiting, patience):
+                self._idle = True
+                self.stop.clear()
+                return None
+            job = self._running = self._waiting.popleft()
+            self.stop.clear()
+            if job.id in self._cancelled:
+                self._cancelled.discard(job.id)
+                self.stop.set()
+            return job
+
+    def finish(self, id: int) -> None:
+        """Request `id` has nothing more to do: from now on it cannot be stopped."""
+        with self._changed:
+            if self._running and self._running.id == id:
+                self._running = None
+
+    def cancel(self, id: int) -> bool:
+        """Stop request `id`; False if it is neither running nor waiting."""
+        with self._changed:
+            return self._cancel(id)
+
+    def cancel_all(self) -> None:
+        with self._changed:
+            for job in (self._running, *self._waiting):
+                if job:
+                    self._cancel(job.id)
+
+    def _cancel(self, id: int) -> bool:
+        if self._running and self._running.id == id:
+            self.stop.set()
+            return True
+        if any(job.id == id for job in self._waiting):
+            self._cancelled.add(id)
+            return True
+        return False

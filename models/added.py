@@ -6,9 +6,9 @@ import json
 import os
 from pathlib import Path
 
+from common.files import write_atomically
+from common.folders import data_folder
 from models.failures import Failure
-from models.files import write_atomically
-from models.folders import data_folder
 from models.paths import shown
 
 MOST = 200

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
+from common.files import write_atomically
+from common.folders import cache_folder
 from models.facts import Facts
-from models.files import write_atomically
-from models.folders import cache_folder
 from models.paths import path_text
 
 log = logging.getLogger(__name__)

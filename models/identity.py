@@ -6,7 +6,7 @@ import hashlib
 from functools import lru_cache
 from pathlib import Path
 
-from models.files import open_file, read_up_to
+from common.files import open_file, read_up_to
 from models.header import unopened
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
+from common.folders import data_folder
 from models.failures import Failure
-from models.folders import data_folder
 
 if TYPE_CHECKING:
     import requests

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from models.files import read_small
+from common.files import read_small
 from models.paths import shown
 
 MODEL = "application/vnd.ollama.image.model"

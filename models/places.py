@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from models.files import read_small
-from models.folders import data_folder
+from common.files import read_small
+from common.folders import data_folder
 
 Kind = Literal["own", "added", "built-in", "lm-studio", "ollama", "hub", "llama.cpp"]
 NAMES: dict[Kind, str] = {

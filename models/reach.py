@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.confinement.program import holds_home
+from common.folders import data_folder
 from models.added import Added
-from models.folders import data_folder
 from models.paths import path_of, path_text
 from models.places import places
 from models.split import part_names

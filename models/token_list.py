@@ -9,8 +9,8 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from common.files import open_file, read_up_to
 from models.failures import Failure
-from models.files import open_file, read_up_to
 from models.header import Header
 from models.paths import shown
 

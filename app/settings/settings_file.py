@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from app.settings.wrong import Wrong, wrong
 from app.words import mark, tr
+from common.files import write_atomically
 from models.failures import Failure
-from models.files import write_atomically
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument

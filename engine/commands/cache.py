@@ -7,7 +7,7 @@ import json
 import time
 from typing import Any
 
-from engine.folders import cache_folder
+from common.folders import cache_folder
 from engine.kv.saved import SavedChats
 
 

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from engine.commands.notes import notes_to_stderr
-from engine.loading.libraries import PACKAGES
+from engine.loading.libraries import PACKAGES, vocabulary
 from engine.speculative.ngram_book import made
 from models.default import default_model
 from models.paths import path_of
@@ -24,7 +24,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(options: argparse.Namespace) -> int:
     notes_to_stderr()
     path: Path = options.model or default_model()
-    table = made(path, options.backend)
+    table = made(path, vocabulary(path, options.backend))
     found = {"entries": len(table.entries.keys), "bytes": table.bytes}
     print(json.dumps(found) if options.json else "{entries:,} entries, {bytes:,} bytes".format(**found))
     return 0

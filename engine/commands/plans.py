@@ -13,7 +13,6 @@ from typing import get_args
 
 import msgspec
 
-from engine.commands.serve import add_read
 from engine.costs.calibrated import timings_with
 from engine.loading.first_look import meanwhile
 from engine.loading.libraries import PACKAGES, OtherLibrary, backend
@@ -23,9 +22,9 @@ from engine.loading.memory_estimated import EstimatedSizes
 from engine.loading.memory_plan import Plan, Wish, make_plan
 from engine.loading.planner import plan_for
 from engine.machine import default_threads, memory
-from engine.protocol import BackendName, BackendWish, KVModeName
+from engine.protocol import BackendName, BackendWish, KVModeName, claim_stdout
+from engine.rights import add_read
 from engine.runtime.kv_mode import EXACT, KVMode, mode_of
-from engine.serve import claim_stdout
 from models.failures import Failure
 from models.header import Header
 from models.identity import file_identity

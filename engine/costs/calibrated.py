@@ -10,10 +10,10 @@ from pathlib import Path
 
 import msgspec
 
+from common.files import write_atomically
+from common.folders import cache_folder
 from engine.costs.cost_model import Timings
-from engine.folders import cache_folder
 from engine.machine import Fingerprint, fingerprint, library_version
-from models.files import write_atomically
 from models.shapes import KVType
 
 log = logging.getLogger("engine.calibrated")

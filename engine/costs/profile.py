@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
+from common.files import make_private_folder, write_atomically
+from common.folders import cache_folder
 from engine import machine
 from engine.costs import quiet, speeds
-from engine.folders import cache_folder
-from models.files import make_private_folder, write_atomically
 
 log = logging.getLogger("engine.costs.profile")
 

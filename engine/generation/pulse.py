@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from engine.machine import memory, resident_bytes
 from engine.protocol import Pulse
@@ -17,9 +17,28 @@ from engine.protocol import Pulse
 if TYPE_CHECKING:
     from engine.costs.cost_model import CostTable
     from engine.generation.answer import Answer
-    from engine.loading.loader import LoadedModel
+    from engine.kv.memory import ChatMemory
+    from engine.kv.session import Session
+    from engine.runtime.interface import Target
+    from engine.speculative.judge import Judge
 
 EVERY_SECONDS = 0.5  # one takes about 0.4 ms; the panel draws numbers every second
+
+
+class Watched(Protocol):
+    """The parts of a loaded model that are looked at."""
+
+    @property
+    def target(self) -> Target: ...
+
+    @property
+    def session(self) -> Session: ...
+
+    @property
+    def memory(self) -> ChatMemory: ...
+
+    @property
+    def judge(self) -> Judge: ...
 
 
 class Pulses:
@@ -46,12 +65,12 @@ class Pulses:
         last = self._last or Pulse(0, 0, 0, 0)
         return replace(last, rss_bytes=resident_bytes(), free_bytes=now.available, total_bytes=now.total)
 
-    def of(self, chat: LoadedModel | None) -> Pulse:
+    def of(self, chat: Watched | None) -> Pulse:
         """How things stand. To be called by the thread alone that works with `chat`."""
         self._last = pulse = self._gather(chat)
         return pulse
 
-    def _gather(self, chat: LoadedModel | None) -> Pulse:
+    def _gather(self, chat: Watched | None) -> Pulse:
         self._told = self._clock()
         if self._answer and (chat is None or self._answer.session is not chat.session):
             self._answer = None  # of a model that is no longer loaded

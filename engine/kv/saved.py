@@ -18,11 +18,11 @@ from pathlib import Path
 
 import msgspec
 
-from engine.folders import writer_lives
+from common.files import make_private_folder, sync_folder, write_atomically
 from engine.kv.sealed import is_whole, seal
+from engine.machine import writer_lives
 from engine.runtime.interface import Target
 from models.failures import Failure
-from models.files import make_private_folder, sync_folder, write_atomically
 
 log = logging.getLogger("engine.saved")
 

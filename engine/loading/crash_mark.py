@@ -17,8 +17,8 @@ from typing import IO
 
 import psutil
 
-from engine.folders import cache_folder
-from models.files import make_private_folder
+from common.files import make_private_folder
+from common.folders import cache_folder
 
 log = logging.getLogger("engine.crash_mark")
 

@@ -22,7 +22,8 @@ from typing import IO, TypeVar
 import msgspec
 import psutil
 
-from engine.folders import cache_folder
+from common.files import make_private_folder
+from common.folders import cache_folder
 from engine.loading.libraries import BESIDE, PACKAGES, SHOWN
 from engine.machine import library_version, memory
 from engine.protocol import BackendName
@@ -30,7 +31,6 @@ from engine.run_subprocess import start_apart, until_it_ends
 from engine.stop import Stopped
 from models.default import default_model
 from models.failures import Failure
-from models.files import make_private_folder
 from models.header import read_header
 from models.identity import file_identity
 from models.split import part_names

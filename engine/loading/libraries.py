@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 
 from engine.protocol import BackendName
 from engine.runtime.capi.model import CModel
 from engine.runtime.interface import Target
 from engine.runtime.kv_mode import KVMode
 from engine.runtime.sizes import DrySizes
+from engine.tokenization.tokens import ModelVocabulary
 from models.failures import Failure
 
 NAMES: tuple[BackendName, ...] = ("llama", "ik", "graph")
@@ -86,3 +89,10 @@ def backend(name: BackendName) -> Backend:
     from engine.runtime.ik.target import IkTarget
 
     return Backend(name, IkModel, IkTarget, IkDryModel, ik_build(), ik_kernels)
+
+
+@contextmanager
+def vocabulary(path: Path, name: BackendName = "llama") -> Iterator[ModelVocabulary]:
+    """Of the model file at `path`, whose weights are not loaded. Raises as `backend`, and Failure for no model."""
+    with closing(backend(name).load(path, dry=True)) as model:
+        yield model.vocabulary

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from pathlib import Path
 
+from common.folders import cache_folder
 from engine.costs.calibrated import Key
-from engine.folders import cache_folder
 from engine.kv.memory import ChatMemory
 from engine.kv.saved import Guard, SavedChats
 from engine.kv.session import Session
 from engine.loading.backend_trial import Rival
-from engine.loading.libraries import Backend
+from engine.loading.libraries import BESIDE, Backend
 from engine.loading.library_choice import Choice
 from engine.loading.memory_parts import DRAFT, given_back
 from engine.loading.memory_plan import Plan
@@ -22,8 +24,9 @@ from engine.runtime.capi.context import ContextOptions
 from engine.runtime.capi.model import CModel
 from engine.runtime.flash_attention import words_of
 from engine.runtime.interface import Target
-from engine.runtime.kv_mode import KVMode, mode_of
+from engine.runtime.kv_mode import EXACT, KVMode, mode_of
 from engine.runtime.ladder import ANSWER_ROOM, size_class
+from engine.runtime.sizes import KVType
 from engine.speculative import exits
 from engine.speculative.draft import Drafter
 from engine.speculative.draft_model import DraftModel
@@ -59,6 +62,7 @@ class LoadedModel:
     plan: Plan
     info: ModelInfo
     draft: DraftModel | None
+    draft_weights: CModel | None
     phrases: PhraseBook
     middle: MiddleLayer
     rival: Rival | None
@@ -84,7 +88,9 @@ class LoadedModel:
 
     def close(self) -> None:
         if self.draft:
-            self.draft.close()
+            self.draft.target.close()
+        if self.draft_weights:
+            self.draft_weights.close()
         self.template.close()
         self.target.close()
         self.model.close()
@@ -108,45 +114,52 @@ class Loader:
             progress(fraction)
             return not self.stop.is_set()
 
-        plan = self.plan
-        model = self.library.load(path_of(self.request.path), on_progress, repack=plan.repack, mmap=plan.mmap)
-        draft = None
-        try:
-            draft = self._load_draft(model)
-            return self._wire(model, draft)
-        except BaseException:
-            if draft:
-                draft.close()
-            model.close()
-            raise
+        with ExitStack() as opened:  # closes what was loaded where something fails
+            model = opened.enter_context(closing(self._weights(path_of(self.request.path), on_progress)))
+            draft = weights = None
+            if self.request.draft_model and self.plan.draft_kv_type:
+                draft_path = path_of(self.request.draft_model)
+                weights = self._weights(draft_path, lambda _fraction: not self.stop.is_set())
+                opened.callback(weights.close)
+                draft = self._draft(weights, model, opened)
+            loaded = self._wire(model, draft, weights)
+            opened.pop_all()
+            return loaded
 
-    def _load_draft(self, model: CModel) -> DraftModel | None:
-        """The draft model, if one is asked for and the plan has room for it."""
-        if not self.request.draft_model or not self.plan.draft_kv_type:
-            return None
-        return DraftModel(self.request, self.plan, self.library, model, self.stop)
+    def _weights(self, path: Path, progress: Callable[[float], bool]) -> CModel:
+        return self.library.load(path, progress, repack=self.plan.repack, mmap=self.plan.mmap)
 
-    def _wire(self, model: CModel, draft: DraftModel | None) -> LoadedModel:
+    def _draft(self, weights: CModel, model: CModel, opened: ExitStack) -> DraftModel:
+        n_ctx = min(self.plan.n_ctx, weights.n_ctx_train or self.plan.n_ctx)
+        options = self._context(size_class(0, n_ctx), self.plan.draft_kv_type or "f16")
+        target = self.library.target(weights, options, self.stop, cache_folder())
+        opened.callback(target.close)
+        n_vocab = min(weights.vocabulary.n_tokens, model.vocabulary.n_tokens)
+        return DraftModel(target, n_ctx, n_vocab, share=weights.size_bytes / model.size_bytes)
+
+    def _context(self, n_ctx: int, kv_type: KVType, kv_mode: KVMode = EXACT) -> ContextOptions:
+        return ContextOptions(
+            n_ctx,
+            self.plan.threads,
+            n_batch=self.plan.n_batch,
+            kv_type=kv_type,
+            kv_mode=kv_mode,
+            gives_way=self.request.threads is None,
+            flash_attention=self.request.flash_attention,
+        )
+
+    def _wire(self, model: CModel, draft: DraftModel | None, weights: CModel | None) -> LoadedModel:
         library, plan = self.library, self.plan
         template = ChatTemplate(model.template, model.vocabulary, self.stop.is_set)
-        identity = file_identity(model.path, model.header.data_offset)
+        identity = identity_of(model)
         mode = kv_mode_of(self.request)
         words = mode.words + words_of(self.request.flash_attention)
         guard = Guard(identity, settings=plan.kv_type + words, build=library.build)
         n_ctx = size_class(self.saved.tokens_of_last(guard) + ANSWER_ROOM, plan.n_ctx)
-        options = ContextOptions(
-            n_ctx,
-            plan.threads,
-            n_batch=plan.n_batch,
-            kv_type=plan.kv_type,
-            kv_mode=mode,
-            gives_way=self.request.threads is None,
-            flash_attention=self.request.flash_attention,
-        )
-        target = library.target(model, options, self.stop, cache_folder())
+        target = library.target(model, self._context(n_ctx, plan.kv_type, mode), self.stop, cache_folder())
         session = Session(target, plan.n_ctx)
         key = Key(identity, plan.threads, plan.kv_type, library.build + words, fingerprint())
-        judge = Judge(known_shapes(model.header), key, draft.identity if draft else "")
+        judge = Judge(known_shapes(model.header), key, identity_of(weights) if weights else "")
         rival = self.choice.rival
         return LoadedModel(
             library=library,
@@ -161,7 +174,8 @@ class Loader:
             plan=plan,
             info=self._info(model, template),
             draft=draft,
-            phrases=PhraseBook(model.path, identity, library.name),
+            draft_weights=weights,
+            phrases=PhraseBook(model.path, identity, BESIDE.get(library.name, library.name)),
             middle=self._middle(target, judge, model.header),
             rival=Rival(model.path, rival, plan.threads, plan.kv_type) if rival else None,
         )
@@ -190,6 +204,10 @@ class Loader:
             backend=self.library.name,
             kernels=self.library.kernels,
         )
+
+
+def identity_of(model: CModel) -> str:
+    return file_identity(model.path, model.header.data_offset)
 
 
 def kv_mode_of(request: Load) -> KVMode:

@@ -5,8 +5,10 @@ New fields get defaults and new messages new types: VERSION changes only when an
 
 from __future__ import annotations
 
+import os
 import re
-from typing import Any, TypeVar
+import sys
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
@@ -22,6 +24,14 @@ class ProtocolError(Exception):
     def __init__(self, sentence: str, id: int = 0) -> None:
         super().__init__(sentence)
         self.id = id
+
+
+def claim_stdout() -> BinaryIO:
+    """The real stdout for messages alone; file descriptor 1 becomes stderr for everyone else who prints."""
+    sys.stdout.flush()
+    output = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return output
 
 
 def type_name(cls: type) -> str:

@@ -15,19 +15,7 @@ from numpy.typing import NDArray
 
 from engine.protocol import HeadGroup, Sampling
 from engine.runtime.tree import Tree
-
-
-class Vocabulary(Protocol):
-    """Text to token ids and back."""
-
-    def tokenize(self, text: str, special: bool) -> list[int]:
-        """Token ids of `text`; with `special` the texts of control tokens become those tokens."""
-
-    def piece(self, token: int) -> bytes:
-        """UTF-8 bytes of one token, which may hold part of a character; control tokens have none."""
-
-    def is_end(self, token: int) -> bool:
-        """Does this token end the generation?"""
+from engine.tokenization.tokens import Vocabulary
 
 
 class Sampler(Protocol):

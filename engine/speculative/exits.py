@@ -8,11 +8,11 @@ from pathlib import Path
 
 import msgspec
 
+from common.files import write_atomically
+from common.folders import cache_folder
 from engine.costs.calibrated import Key
-from engine.folders import cache_folder
 from engine.speculative.mid_layer import Exit
 from models.failures import Failure
-from models.files import write_atomically
 from models.header import Header
 
 VERSION = 1

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from engine.folders import cache_folder
-from models.files import write_atomically
+from common.files import write_atomically
+from common.folders import cache_folder
 
 log = logging.getLogger("engine.draft")
 

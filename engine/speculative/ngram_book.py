@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from engine.costs.cost_model import CostTable
-from engine.loading.libraries import BESIDE, backend
 from engine.protocol import BackendName, DraftMode
 from engine.run_subprocess import run_apart
 from engine.speculative.ngram import Phrases
@@ -19,6 +18,7 @@ from engine.speculative.ngram_counts import counted
 from engine.speculative.ngram_file import keep_phrases, kept_phrases
 from engine.speculative.ngram_table import PhraseTable
 from engine.tokenization.sentences import languages, texts
+from engine.tokenization.tokens import ModelVocabulary
 from models.failures import Failure
 from models.header import read_header
 from models.identity import file_identity
@@ -29,11 +29,11 @@ CHEAP = 1.3  # plain steps: where a pass of two tokens costs more, one right gue
 
 
 class PhraseBook:
-    """Of the model at `path`, of this `identity`, that the library `name` computes."""
+    """Of the model at `path`, of this `identity`, whose text the library `name` splits into tokens."""
 
     def __init__(self, path: Path, identity: str, name: BackendName) -> None:
         self.identity = identity
-        self._command = ["phrases", "--backend", BESIDE.get(name, name), "--model", str(path)]
+        self._command = ["phrases", "--backend", name, "--model", str(path)]
         self._tried = False
         self._drafter: Phrases | None = None
         self._read()
@@ -63,14 +63,13 @@ class PhraseBook:
         self._read()
 
 
-def made(path: Path, name: BackendName = "llama") -> PhraseTable:
-    """The table of the model at `path`: the kept one, or counted now and kept. Raises Failure."""
+def made(path: Path, vocabulary: AbstractContextManager[ModelVocabulary]) -> PhraseTable:
+    """The table of the model at `path`: the kept one, or counted now, with its vocabulary, and kept. Raises Failure."""
     identity = file_identity(path, read_header(path).data_offset)
     if table := kept_phrases(identity):
         return table
-    with closing(backend(name).load(path, dry=True)) as model:
-        vocabulary = model.vocabulary
-        table = counted((texts(file, vocabulary) for file in languages()), vocabulary.n_tokens)
+    with vocabulary as words:
+        table = counted((texts(file, words) for file in languages()), words.n_tokens)
     try:
         keep_phrases(identity, table)
     except OSError as error:

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 from numpy.lib.npyio import NpzFile
 
-from engine.folders import cache_folder
+from common.files import write_atomically
+from common.folders import cache_folder
 from engine.speculative.ngram_table import Entries, PhraseTable
-from models.files import write_atomically
 
 log = logging.getLogger("engine.draft")
 

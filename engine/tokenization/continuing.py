@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from engine.protocol import Message
 from engine.tokenization.reasoning import opened_thought
 from engine.tokenization.template import ChatTemplate, never
+from engine.tokenization.tokens import spelling
 from models.failures import Failure
 
 
@@ -38,15 +39,3 @@ def continued_prompt(
     if opening:  # the template would take the thought out again, or open it twice
         return asked + template.vocabulary.tokenize(text, special=False)
     return template.tokens(messages, True, most, stopped)
-
-
-def spelling(tokens: Sequence[int], text: bytes, piece: Callable[[int], bytes]) -> list[int] | None:
-    """The first of `tokens` that are exactly `text` together; None if there are no such."""
-    written = b""
-    for count, token in enumerate(tokens, start=1):
-        written += piece(token)
-        if written == text:
-            return list(tokens[:count])
-        if not text.startswith(written):
-            return None
-    return None

@@ -15,11 +15,6 @@ OPENINGS = (
     "<think>", "<thinking>", "<thought>", "<reasoning>", "<seed:think>", "[THINK]", "◁think▷", "<|START_THINKING|>",
     "<|channel|>analysis<|message|>", "<|channel>thought",
 )  # fmt: skip
-# Not <|start|> and <|end|>: elsewhere these end an answer.
-SHOWN = {
-    "<think>", "</think>", "[THINK]", "[/THINK]", "◁think▷", "◁/think▷", "<|START_THINKING|>", "<|END_THINKING|>",
-    "<|channel|>", "<|message|>", "<|channel>", "<channel|>",
-}  # fmt: skip
 LAST_TOKENS = 16
 
 

@@ -6,7 +6,7 @@ import lzma
 from collections.abc import Iterator
 from pathlib import Path
 
-from engine.runtime.interface import Vocabulary
+from engine.tokenization.tokens import Vocabulary
 from models.assets import asset
 from models.failures import Failure
 

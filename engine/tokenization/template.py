@@ -11,12 +11,11 @@ from contextlib import suppress
 from typing import Any, Literal
 
 from engine.protocol import Message
-from engine.runtime.capi.vocabulary import CVocabulary
 from engine.stop import Stopped
 from engine.tokenization.jinja import compiled
 from engine.tokenization.marks import Marks, runs, tags
 from engine.tokenization.renderer import Renderer, Trouble
-from engine.tokenization.tokens import common_prefix
+from engine.tokenization.tokens import ModelVocabulary, common_prefix
 from models.failures import Failure
 
 CHATML = (
@@ -35,7 +34,7 @@ def never() -> bool:
 class ChatTemplate:
     """`kind` says whose template it is, `stops` what ends an answer besides the vocabulary's end tokens."""
 
-    def __init__(self, source: str, vocabulary: CVocabulary, stopped: Callable[[], bool] = never) -> None:
+    def __init__(self, source: str, vocabulary: ModelVocabulary, stopped: Callable[[], bool] = never) -> None:
         """Raises Stopped if it was stopped while the template is compiled."""
         self.vocabulary = vocabulary
         self.kind: Literal["model", "chatml"] = "chatml"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from engine.jobs import Jobs
 from engine.protocol import Generate, Message, Prepare, Shutdown, Unload
+from engine.serve import Jobs
 from engine.stop import StopFlag
 
 

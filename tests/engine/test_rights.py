@@ -151,7 +151,7 @@ from common.confinement import limits
 from engine.run_subprocess import run_apart
 from engine.loading.crash_mark import CrashMark, CrashWatch, folder
 from engine.engine import Engine
-from engine.folders import cache_folder
+from common.folders import cache_folder
 from engine import machine
 from engine.costs import speeds
 from engine.protocol import Generate, Load, Message, Sampling

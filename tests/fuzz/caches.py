@@ -236,11 +236,11 @@ def _make_engine_files(folder: Path) -> str:
     """Fill the cache folder with everything that an engine keeps about a model, valid on this machine."""
     import numpy as np
 
+    from common.folders import cache_folder
     from engine.costs import calibrated
     from engine.costs.cost_model import Timings
     from engine.costs.profile import machine_profile
     from engine.engine import Engine
-    from engine.folders import cache_folder
     from engine.kv.saved import SavedChats
     from engine.protocol import Load
     from engine.speculative import exits

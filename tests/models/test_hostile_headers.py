@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from common import files
 from engine.__main__ import main as engine_main
-from models import files
 from models.__main__ import main as models_main
 from models.collection import describe
 from models.fact_cache import FactCache

@@ -13,11 +13,11 @@ import os
 import tempfile
 from pathlib import Path
 
-from engine.folders import writer_lives
+from common.files import make_private_folder
+from engine.machine import writer_lives
 from engine.runtime.capi.batch import SEQUENCE
 from engine.runtime.capi.context import CContext
 from engine.runtime.capi.state import State, size_bytes
-from models.files import make_private_folder
 
 log = logging.getLogger("engine.capi")
 MOST_IN_RAM = 8 << 20  # bytes: less than the compute buffers of any model, which a new context has not touched yet

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Any
 
-from engine.tokenization.reasoning import SHOWN
+from engine.tokenization.tokens import SHOWN
 from models.failures import Failure
 
 NO_TOKEN = "The model's vocabulary is damaged: it has no token for some of the characters. Download the model again."
@@ -23,7 +23,7 @@ BLANKS = re.compile(f"(?<={LETTER})(?= {LETTER})")
 
 
 class CVocabulary:
-    """Implements `engine.runtime.interface.Vocabulary`; valid as long as its model is loaded."""
+    """Implements `engine.tokenization.tokens.ModelVocabulary`; valid as long as its model is loaded."""
 
     def __init__(self, lib: Any, pointer: Any) -> None:
         self.lib = lib

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.runtime.interface import Vocabulary
+from engine.tokenization.tokens import Vocabulary
 from models.assets import asset
 
 LENGTH = 2048  # tokens of a text, and one that follows

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import msgspec
 
-from engine.folders import cache_folder
+from common.files import write_atomically
+from common.folders import cache_folder
 from engine.protocol import KVModeName
 from engine.runtime.graph.dimensions import Dimensions
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.kv_mode import KVMode
 from models.failures import Failure
-from models.files import write_atomically
 from models.identity import file_identity
 
 VERSION = 2

@@ -17,10 +17,10 @@ from typing import IO
 import msgspec
 import numpy as np
 
+from common.files import make_private_folder
 from engine.runtime.capi.move import MOST_IN_RAM, delete_left
 from engine.runtime.graph.layout import Layout
 from models.failures import Failure
-from models.files import make_private_folder
 
 log = logging.getLogger("engine.graph")
 MOST_LABEL = 1 << 16  # bytes

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from common.files import open_file
 from engine.runtime.graph.ggml import ALIGNMENT, Buffer, Context, MappedBuffer, data_bytes, plain_memory, set_data
 from engine.runtime.llama.repack import EMBEDDING, HEAD, extra_buffer_type, multiplied
 from engine.stop import Stopped
 from models.failures import Failure
-from models.files import open_file
 from models.header import Header
 from models.tensors import TensorInfo
 

@@ -17,8 +17,8 @@ from app.folders import Folders
 from app.library.kept_files import delete_files, kinds, measured
 from app.settings_view.kept_page import KeptPage
 from app.wiring import Chickadee
+from common.folders import CACHE_DIR_VARIABLE
 from engine.kv.saved import SavedChats
-from models.folders import CACHE_DIR_VARIABLE
 
 Ask = Callable[[Chickadee, str], None]
 

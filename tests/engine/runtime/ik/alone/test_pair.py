@@ -31,7 +31,7 @@ def pair(tmp_path_factory):
 @pytest.mark.parametrize("mode", ["model-published", "model", "auto"])
 def test_a_draft_model_changes_no_answer(pair, monkeypatch, mode):
     chat = pair._loaded()
-    assert isinstance(chat.draft.model, IkModel)
+    assert isinstance(chat.draft_weights, IkModel)
     free = Timings({0: dict.fromkeys((1, 8, 24), 1.0)}, 0.0, 31, 2.0)
     monkeypatch.setattr(chat.judge, "table", CostTable(free))
     monkeypatch.setattr(chat.judge, "chooser", Chooser())

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from models.files import write_atomically
+from common.files import write_atomically
 
 
 def test_the_file_and_its_new_folders_are_private(tmp_path):

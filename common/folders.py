@@ -1,4 +1,4 @@
-"""Chickadee's two folders: what must not be lost, and what can always be worked out again."""
+"""Chickadee's two folders: one for what must not be lost, one for what can always be worked out again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CACHE_DIR_VARIABLE = "CHICKADEE_CACHE_DIR"
 
 
 def data_folder() -> Path:
-    """Chats, settings, downloaded models; it may not exist yet (`models.files.make_private_folder`)."""
+    """Chats, settings, downloaded models; it may not exist yet (`common.files.make_private_folder`)."""
     chosen = os.environ.get(DATA_DIR_VARIABLE)
     return Path(chosen) if chosen else Path(platformdirs.user_data_path(NAME, appauthor=False))
 

@@ -1,10 +1,10 @@
-"""The folder for what the engine can work out again."""
+"""The folder for what can be worked out again."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from engine.folders import cache_folder
+from common.folders import cache_folder
 
 
 def test_the_cache_folder_can_be_chosen(monkeypatch, tmp_path):
