@@ -8,7 +8,6 @@ that comes with Chickadee, which is trusted as its code is.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import logging
 import os
 import signal
@@ -22,8 +21,7 @@ from typing import IO, TypeVar
 import msgspec
 import psutil
 
-from common.files import make_private_folder
-from common.folders import cache_folder
+from common.store import Store
 from engine.loading.libraries import BESIDE, PACKAGES, SHOWN
 from engine.machine import library_version, memory
 from engine.protocol import BackendName
@@ -39,16 +37,17 @@ log = logging.getLogger("engine.first_look")
 
 T = TypeVar("T")
 
-VERSION = 1  # of what is looked at
 MOST_SECONDS = 30.0  # of a processor; a usual file takes one
 MOST_WAITING = 300.0  # seconds on a clock; a busy computer takes long for one
 MOST_BYTES = 1 << 30  # resident, besides the file's own; a usual file takes 0.2 GB
 SAID = 4000  # bytes: the end of what it said last
-MOST_KEPT = 2000  # marks; the oldest go first
 KILLED = int(getattr(signal, "SIGKILL", 9))
 REFUSED = 2  # exit code: a Refusal was printed
 
-_passed: set[Path] = set()  # marks, also those that could not be written
+Look = tuple[str, ...]  # what a look depends on: the library, its version, the identities of the file and its parts
+PASSED = Store("looked-at", 2, bool, most_entries=2000)  # the version is also of what is looked at
+
+_passed: set[Look] = set()  # by this process, also what could not be kept
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -64,8 +63,8 @@ def first_look(path: Path, backend: BackendName) -> Iterator[None]:
 
     The process has started at the first yield, and is killed when the iterator is closed. Raises Failure for a file
     that is no model, or brings the library down."""
-    mark = mark_of(path, backend)
-    if mark is None or mark in _passed or mark.exists():
+    look = look_of(path, backend)
+    if look is None or look in _passed or PASSED.get(*look):
         return
     with tempfile.TemporaryFile() as said:
         arguments = ("look", "--backend", BESIDE.get(backend, backend), "--", str(path.absolute()))
@@ -79,7 +78,7 @@ def first_look(path: Path, backend: BackendName) -> Iterator[None]:
             assert process.stdout
             if code:
                 raise _failure(path, backend, code, process.stdout.read(), _last_words(said))
-    _remember(mark)
+    _remember(look)
 
 
 def looked_at(files: Iterable[Path | None], backend: BackendName) -> None:
@@ -167,21 +166,15 @@ def _last_words(said: IO[bytes]) -> str:
 # --- what is remembered ---
 
 
-def mark_of(path: Path, backend: BackendName) -> Path | None:
-    """The empty file that stands for a look at these very bytes; None where none is needed. Raises Failure."""
+def look_of(path: Path, backend: BackendName) -> Look | None:
+    """What stands for a look at these very bytes; None where none is needed. Raises Failure."""
     if _is_built_in(path):
         return None
     package = PACKAGES[BESIDE.get(backend, backend)]
     headers = [read_header(path)]  # first: a name that no file can have ends here
     others = (path.with_name(name) for name in part_names(path.name) if name != path.name)
     headers += [read_header(part) for part in others if part.exists()]
-    identities = [file_identity(header.path, header.data_offset) for header in headers]
-    words = " ".join((str(VERSION), package, library_version(package), *identities))
-    return folder() / hashlib.sha256(words.encode()).hexdigest()[:32]
-
-
-def folder() -> Path:
-    return cache_folder() / "looked-at"
+    return package, library_version(package), *(file_identity(header.path, header.data_offset) for header in headers)
 
 
 def _is_built_in(path: Path) -> bool:
@@ -190,14 +183,10 @@ def _is_built_in(path: Path) -> bool:
     return False
 
 
-def _remember(mark: Path) -> None:
+def _remember(look: Look) -> None:
     """Where nothing can be written, this process remembers."""
-    _passed.add(mark)
+    _passed.add(look)
     try:
-        make_private_folder(mark.parent)
-        os.close(os.open(mark, os.O_CREAT | os.O_WRONLY, 0o600))
-        marks = sorted(mark.parent.iterdir(), key=lambda kept: kept.stat().st_mtime)
-        for old in marks[:-MOST_KEPT]:
-            old.unlink(missing_ok=True)
+        PASSED.put(True, *look)
     except OSError as error:
-        log.warning("Models will be looked at again: %s cannot be written (%s).", mark.parent, error.strerror)
+        log.warning("Models will be looked at again: %s cannot be written (%s).", PASSED.folder, error.strerror)

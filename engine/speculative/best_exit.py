@@ -14,7 +14,7 @@ from engine.protocol import Message
 from engine.runtime.graph.guesses import guesses
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.target import GraphTarget
-from engine.speculative.exits import VERSION, ExitFound, Exits, gain
+from engine.speculative.exits import ExitFound, Exits, gain
 from engine.speculative.mid_layer import Exit
 from engine.tokenization.template import ChatTemplate
 from models.assets import asset
@@ -75,7 +75,7 @@ class BestExit:
             )
             for exit, answers, look in zip(self.exits, agreed, looks, strict=True)
         )
-        yield Exits(VERSION, key, seen, found)
+        yield Exits(key, seen, found)
 
     def _agreed(self, prompt: Sequence[int], threads: int) -> list[list[bool]]:
         """Of each exit: which of the answer's tokens, from the second on, would it have said?"""

@@ -245,10 +245,10 @@ def do(recipe: Recipe, folder: Path) -> str:
 
     path = folder / str(recipe["name"])
     found = list(gguf_files(folder))
-    cache = FactCache(folder.parent / "facts.json")
+    cache = FactCache()
     for file in found:
         describe(file, cache)
-    FactCache(folder.parent / "facts.json")
+    FactCache()
     try:
         return str(facts_of([read_header(path)]).kind)
     except Failure as failure:

@@ -6,10 +6,12 @@ import dataclasses
 import json
 from collections.abc import Callable, Iterator, Sequence
 
+import msgspec
 import pytest
 
+from common.store import Store
 from engine.__main__ import main
-from engine.costs.calibrated import Key, keep, kept
+from engine.costs.calibrated import CALIBRATIONS, Kept, Key, keep, kept
 from engine.costs.calibration import DEPTHS, LOW_DEPTH, Calibration, Progress, even_rise
 from engine.costs.cost_model import KS, CostModel, Timings
 from engine.machine import fingerprint
@@ -163,21 +165,19 @@ def test_of_another_library_or_machine(key, timings, caplog):
     assert caplog.text.count("another machine or library") == 2
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff", b"{}", b'{"version": 1, "timings": 3}'])
-def test_a_damaged_file(key, timings, caplog, content):
+def test_a_damaged_file(key, timings, caplog):
     keep(key, timings)
-    key.path.write_bytes(content)
+    CALIBRATIONS.path(*key.address).write_bytes(b"{}")
     assert kept(key) is None
-    assert "damaged" in caplog.text
+    assert "cannot be used" in caplog.text
 
 
 def test_a_time_that_cannot_be_is_damage(key, timings, caplog):
-    keep(key, timings)
-    stored = json.loads(key.path.read_bytes())
-    stored["timings"]["pass_seconds"]["16"]["1"] = -1
-    key.path.write_text(json.dumps(stored))
+    stored = msgspec.to_builtins(Kept(key, timings, ""))
+    stored["timings"]["pass_seconds"][16][1] = -1
+    Store(CALIBRATIONS.name, CALIBRATIONS.version, dict[str, object]).put(stored, *key.address)
     assert kept(key) is None
-    assert "damaged" in caplog.text
+    assert "cannot be used" in caplog.text
 
 
 def test_a_folder_that_cannot_be_written(key, timings, caplog, tmp_path):

@@ -109,13 +109,12 @@ def test_readings_are_the_systems():
 
 
 @pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Short measurements, kept in a folder of the test's own."""
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path / "cache"))
     for name in ("RAM_SECONDS", "FLOPS_SECONDS", "DISK_SECONDS"):
         monkeypatch.setattr(profile, name, 0.01)
     monkeypatch.setattr(speeds, "array_bytes", lambda cache, available: 8 * speeds.MIB)
-    return tmp_path / "cache" / "profile.json"
 
 
 def measured(monkeypatch, found: Machine, bandwidth: float) -> Profile:
@@ -156,15 +155,6 @@ def test_of_two_provisional_ones_the_best_is_kept(quick, monkeypatch):
     assert kept
     assert (kept.read_bandwidth_bytes_per_s, kept.flops_f32_per_s, kept.provisional) == (22e9, 110e9, True)
     assert set(kept.read_bandwidth_by_threads.values()) == {22e9}
-
-
-def test_one_that_did_not_say_how_quiet_it_was_is_measured_again(quick, monkeypatch):
-    measured(monkeypatch, Machine(), 29e9)
-    stored = json.loads(quick.read_bytes())
-    stored["version"] = 1
-    del stored["profile"]["provisional"]
-    quick.write_text(json.dumps(stored))
-    assert kept_profile() is None
 
 
 def test_the_command_says_so(quick, monkeypatch, capsys):

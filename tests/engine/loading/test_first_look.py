@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from engine.loading import first_look
-from engine.loading.first_look import looked_at, mark_of, meanwhile
+from engine.loading.first_look import PASSED, look_of, looked_at, meanwhile
 from engine.run_subprocess import start_apart
 from engine.stop import Stopped
 from models.default import default_model
@@ -76,17 +76,17 @@ def test_a_vocabulary_without_a_token_for_the_question(tmp_path, changes, words)
 
 
 def test_a_file_is_looked_at_once(good, tmp_path):
-    mark = mark_of(good, "graph")
-    assert mark is not None
-    assert mark == mark_of(good, "llama") != mark_of(good, "ik")
+    look = look_of(good, "graph")
+    assert look is not None
+    assert look == look_of(good, "llama") != look_of(good, "ik")
     with pytest.raises(Stopped):
         meanwhile(lambda: None, (good, None), "llama", stop=lambda: True)
-    assert not mark.exists()
+    assert not PASSED.get(*look)
     looked_at((None, good), "llama")
-    assert mark.exists()
+    assert PASSED.get(*look)
     assert list(first_look.first_look(good, "llama")) == []
     write_altered(good, TWICE)
-    assert mark_of(good, "llama") != mark
+    assert look_of(good, "llama") != look
 
 
 @pytest.mark.skipif(os.name != "posix", reason="groups of processes are POSIX's")
@@ -107,7 +107,7 @@ def test_ctrl_c_is_for_who_started_the_look(good, monkeypatch):
 
 
 def test_what_comes_with_chickadee_is_trusted():
-    assert mark_of(default_model(), "llama") is None
+    assert look_of(default_model(), "llama") is None
 
 
 @pytest.mark.parametrize(("limit", "words"), [("MOST_BYTES", "memory"), ("MOST_SECONDS", "end of its header")])
@@ -115,4 +115,4 @@ def test_a_look_that_takes_too_much_is_ended(good, monkeypatch, limit, words):
     monkeypatch.setattr(first_look, limit, 0)
     with pytest.raises(Failure, match=words):
         looked_at((good,), "llama")
-    assert mark_of(good, "llama") not in first_look._passed
+    assert look_of(good, "llama") not in first_look._passed

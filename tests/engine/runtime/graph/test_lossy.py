@@ -45,7 +45,7 @@ def cache(tmp_path_factory) -> Iterator[Path]:
         patch.setenv("CHICKADEE_CACHE_DIR", str(folder))
         for mode in ("merged", "window"):
             prices = (Price(0.5, 1.25, 0.7),)
-            ranking.keep(Ranking(ranking.VERSION, identity, mode, 9, heads, (0.1,) * len(heads), prices))
+            ranking.keep(Ranking(identity, mode, 9, heads, (0.1,) * len(heads), prices))
         yield folder
 
 
