@@ -57,7 +57,7 @@ def say(chickadee: Chickadee, text: str) -> None:
 def test_the_program_ends_clean_and_says_what_is_lost(folders: Folders) -> None:
     command = [sys.executable, "-c", USER, str(folders.data)]
     environment = os.environ | {"QT_QPA_PLATFORM": "offscreen"}
-    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
+    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
     assert ended.stderr == f"What you had begun to write could not be stored. {FULL}\n"
     assert (ended.returncode, ended.stdout) == (0, "")
 
