@@ -24,7 +24,8 @@ chat: setup
 test: setup
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check -q .
-	@mkdir -p build; { .venv/bin/mypy && PYTHONPATH=. .venv/bin/lint-imports --no-logo; } >build/types.log 2>&1 & types=$$!; \
+	@mkdir -p build; { PYTHONPATH=. .venv/bin/lint-imports --no-logo; rooms=$$?; .venv/bin/mypy && [ $$rooms = 0 ]; } \
+	  >build/types.log 2>&1 & types=$$!; \
 	$(PYTEST) $(ARGS); tests=$$?; \
 	wait $$types; types=$$?; cat build/types.log; \
 	[ $$types = 0 ] || echo "mypy or import-linter failed: see above" >&2; \
