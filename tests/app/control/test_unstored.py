@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from PySide6.QtCore import QTimer
 from pytestqt.qtbot import QtBot
 
 from app.folders import Folders, open_folders
+from app.intervals import Intervals
 from app.wiring import Chickadee
 from tests.app.conftest import SECONDS, Opener
 from tests.app.small_disk import fill_up, small_disk
@@ -46,6 +48,12 @@ sys.exit(main(["--data-dir", sys.argv[1]]))
 def folders(tmp_path: Path) -> Iterator[Folders]:
     with small_disk(tmp_path / "data", 2 << 20) as disk:
         yield open_folders(disk)
+
+
+@pytest.fixture
+def intervals(intervals: Intervals) -> Intervals:
+    """What is written beside the chats may free a page of the full disk."""
+    return replace(intervals, placed=1 << 30)
 
 
 def say(chickadee: Chickadee, text: str) -> None:
