@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -51,9 +50,9 @@ def folders(tmp_path: Path) -> Iterator[Folders]:
 
 
 @pytest.fixture
-def intervals(intervals: Intervals) -> Intervals:
-    """What is written beside the chats may free a page of the full disk."""
-    return replace(intervals, placed=1 << 30)
+def intervals() -> Intervals:
+    """The program's own: what is written meanwhile may free a page of the full disk."""
+    return Intervals(patience=SECONDS)
 
 
 def say(chickadee: Chickadee, text: str) -> None:
