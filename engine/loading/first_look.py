@@ -29,13 +29,13 @@ from engine.run_subprocess import start_apart, until_it_ends
 from engine.stop import Stopped
 from models.default import default_model
 from models.failures import Failure
-from models.header import read_header
+from models.header import Header
 from models.identity import file_identity
-from models.split import part_names
 
 log = logging.getLogger("engine.first_look")
 
 T = TypeVar("T")
+Headers = tuple[Header, ...]  # of all files of a model, the first one first
 
 MOST_SECONDS = 30.0  # of a processor; a usual file takes one
 MOST_WAITING = 300.0  # seconds on a clock; a busy computer takes long for one
@@ -58,12 +58,12 @@ class Refusal(msgspec.Struct, frozen=True):
     detail: str
 
 
-def first_look(path: Path, backend: BackendName) -> Iterator[None]:
-    """Look at the file with the library of `backend`, unless that was done before; yields again and again meanwhile.
+def first_look(headers: Headers, backend: BackendName) -> Iterator[None]:
+    """Look at the model with the library of `backend`, unless that was done before; yields again and again meanwhile.
 
     The process has started at the first yield, and is killed when the iterator is closed. Raises Failure for a file
     that is no model, or brings the library down."""
-    look = look_of(path, backend)
+    path, look = headers[0].path, look_of(headers, backend)
     if look is None or look in _passed or PASSED.get(*look):
         return
     with tempfile.TemporaryFile() as said:
@@ -81,19 +81,16 @@ def first_look(path: Path, backend: BackendName) -> Iterator[None]:
     _remember(look)
 
 
-def looked_at(files: Iterable[Path | None], backend: BackendName) -> None:
-    """Returns when the files were looked at. Raises Failure as `first_look` does."""
-    for _ in _first_looks(files, backend):
-        pass
-
-
 def meanwhile(
-    work: Callable[[], T], files: Iterable[Path | None], backend: BackendName, stop: Callable[[], bool] = lambda: False
+    work: Callable[[], T],
+    models: Iterable[Headers | None],
+    backend: BackendName,
+    stop: Callable[[], bool] = lambda: False,
 ) -> T:
-    """What `work` returns, which is done beside the first look at the files: to import a library takes as long.
+    """What `work` returns, which is done beside the first look at the models: to import a library takes as long.
 
     Raises what it raises, Failure as `first_look` does, and Stopped once `stop` says so."""
-    with contextlib.closing(_first_looks(files, backend)) as looks:
+    with contextlib.closing(_first_looks(models, backend)) as looks:
         next(looks, None)
         done = work()
         for _ in looks:
@@ -102,10 +99,10 @@ def meanwhile(
         return done
 
 
-def _first_looks(files: Iterable[Path | None], backend: BackendName) -> Generator[None, None, None]:
-    for file in files:
-        if file is not None:
-            yield from first_look(file, backend)
+def _first_looks(models: Iterable[Headers | None], backend: BackendName) -> Generator[None, None, None]:
+    for headers in models:
+        if headers is not None:
+            yield from first_look(headers, backend)
 
 
 def _watched(process: subprocess.Popen[bytes], path: Path, backend: BackendName) -> Generator[None, None, int]:
@@ -166,14 +163,11 @@ def _last_words(said: IO[bytes]) -> str:
 # --- what is remembered ---
 
 
-def look_of(path: Path, backend: BackendName) -> Look | None:
+def look_of(headers: Headers, backend: BackendName) -> Look | None:
     """What stands for a look at these very bytes; None where none is needed. Raises Failure."""
-    if _is_built_in(path):
+    if _is_built_in(headers[0].path):
         return None
     package = PACKAGES[BESIDE.get(backend, backend)]
-    headers = [read_header(path)]  # first: a name that no file can have ends here
-    others = (path.with_name(name) for name in part_names(path.name) if name != path.name)
-    headers += [read_header(part) for part in others if part.exists()]
     return package, library_version(package), *(file_identity(header.path, header.data_offset) for header in headers)
 
 

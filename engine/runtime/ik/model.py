@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 
-from engine.runtime.capi.model import CModel
+from engine.runtime.capi.model import CModel, ModelFile
 from engine.runtime.ik.faults import most_at_once
 from engine.runtime.ik.library import lib, log
 from engine.runtime.ik.output_head import OutputHead
@@ -21,7 +20,7 @@ def largest_pass(header: Header) -> int:
 
 
 class IkModel(CModel):
-    """Loads `path`; `progress` gets the loaded fraction and returns False to stop the loading (raises Stopped).
+    """Loads `file`; `progress` gets the loaded fraction and returns False to stop the loading (raises Stopped).
 
     `repack`: put the weights, in place, into the order this processor computes fastest; the file is read, not mapped.
     `rough`: rearrange the output head of a repacked model, so that a step need not read all of it (`OutputHead`).
@@ -29,7 +28,7 @@ class IkModel(CModel):
 
     def __init__(
         self,
-        path: Path,
+        file: ModelFile,
         progress: Callable[[float], bool] = lambda _fraction: True,
         *,
         repack: bool = True,
@@ -43,7 +42,7 @@ class IkModel(CModel):
         params.use_mmap = mmap and not repack and not dry
         params.dry_run = dry
         self.head: OutputHead | None = None
-        super().__init__(lib, log, "ik_llama.cpp", path, params, progress)
+        super().__init__(lib, log, "ik_llama.cpp", file, params, progress)
         if params.repack_tensors and rough:
             self.head = OutputHead.of(self.pointer, self.vocabulary.n_tokens)
 
