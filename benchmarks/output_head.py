@@ -22,9 +22,9 @@ from statistics import median
 import numpy as np
 
 from engine.commands.terminal import notes_to_stderr
-from engine.huge_pages import start_with_huge_pages
 from engine.machine import default_threads
 from engine.protocol import Sampling
+from engine.run_subprocess import start_with_huge_pages
 from engine.runtime.capi.context import ContextOptions
 from engine.runtime.capi.target import CTarget
 from engine.runtime.ik.model import IkModel

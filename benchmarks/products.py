@@ -19,9 +19,9 @@ from pathlib import Path
 from statistics import median
 
 from engine.commands.terminal import notes_to_stderr
-from engine.huge_pages import start_with_huge_pages
 from engine.loading.libraries import backend
 from engine.machine import default_threads
+from engine.run_subprocess import start_with_huge_pages
 from engine.runtime.capi.context import ContextOptions
 from engine.runtime.interface import Target
 from engine.stop import StopFlag
