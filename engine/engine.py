@@ -15,6 +15,7 @@ from common.confinement import limits
 from common.folders import cache_folder
 from engine.generation.answer import Answer, AnswerOptions
 from engine.generation.pulse import Pulses
+from engine.generation.sampling import Sampler
 from engine.kv.policy import PartialFixed
 from engine.kv.saved import SavedChats
 from engine.loading.crash_mark import CrashWatch
@@ -109,21 +110,18 @@ class Engine:
         prompt = self._prompt(request, messages)
         if len(prompt) >= chat.info.n_ctx:
             raise self._too_long(messages, len(prompt))
-        sampler = chat.target.sampler(request.sampling, prompt)
-        try:
-            kv = PartialFixed(chat.judge.policy(request.kv_policy, chat.target), chat.target.most_inputs)
-            drafting = chat.judge.drafting(request, chat.target, chat.drafters(request))
-            chat.memory.open(request.chat, prompt)
-            stops = (*chat.template.stops, *request.stop)
-            opening = "" if request.continue_last else opened_reasoning(prompt, chat.template.vocabulary.text)
-            options = AnswerOptions(stops, request.max_tokens, request.trace, opening)
-            answer = Answer(chat.session, sampler, kv, options, drafting, chat.judge.observe)
-            self.pulses.follow(answer)
-            yield from self.pulses.among(answer.events(request.id, prompt), chat)
-            self._last_tokens = prompt + answer.counts.tokens
-            chat.memory.has_read(len(prompt) - answer.counts.reused, answer.counts.prompt_seconds)
-        finally:
-            sampler.close()
+        kv = PartialFixed(chat.judge.policy(request.kv_policy, chat.target), chat.target.max_batch)
+        drafting = chat.judge.drafting(request, chat.target, chat.drafters(request))
+        chat.memory.open(request.chat, prompt)
+        stops = (*chat.template.stops, *request.stop)
+        opening = "" if request.continue_last else opened_reasoning(prompt, chat.template.vocabulary.text)
+        options = AnswerOptions(stops, request.max_tokens, request.trace, opening)
+        sampler = Sampler(request.sampling, prompt)
+        answer = Answer(chat.session, sampler, kv, options, drafting, chat.judge.observe)
+        self.pulses.follow(answer)
+        yield from self.pulses.among(answer.events(request.id, prompt), chat)
+        self._last_tokens = prompt + answer.counts.tokens
+        chat.memory.has_read(len(prompt) - answer.counts.reused, answer.counts.prompt_seconds)
 
     def _prompt(self, request: Generate, messages: Sequence[Message]) -> list[int]:
         template, most = self._loaded().template, most_counted(self._loaded().info)

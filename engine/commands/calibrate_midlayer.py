@@ -83,7 +83,7 @@ def key_of(plan: LoadPlan) -> Key:
 def measure(plan: LoadPlan, timings: Timings, asked: Sequence[Sequence[Message]], tokens: int, stop: StopFlag) -> Exits:
     """Over the model's answers to what was `asked`, or to our questions, `tokens` of them. Raises Failure, Stopped."""
     from engine.runtime.graph.model import GraphModel
-    from engine.runtime.graph.target import GraphTarget
+    from engine.runtime.graph.runtime import GraphRuntime
     from engine.speculative.best_exit import BestExit
 
     shapes, layers = shapes_of(plan.header), len(shapes_of(plan.header).layers)
@@ -93,7 +93,7 @@ def measure(plan: LoadPlan, timings: Timings, asked: Sequence[Sequence[Message]]
     tried = sorted({*exits.candidates(layers), *exits.trained(plan.header)})
     with ExitStack() as stack:
         model = stack.enter_context(closing(GraphModel(plan.headers, lambda _fraction: not stop.is_set())))
-        target = stack.enter_context(closing(GraphTarget(model, ContextOptions(N_CTX, threads), stop)))
+        target = stack.enter_context(closing(GraphRuntime(model, ContextOptions(N_CTX, threads), stop)))
         layers_tried = [exit_of(shapes, each, layers) for each in tried]
         for event in BestExit(model, target, layers_tried, CostModel(timings).c, asked).measure(key_of(plan), tokens):
             if isinstance(event, Exits):

@@ -8,10 +8,10 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from engine.generation.decode import Pass, Step, decode
+from engine.generation.sampling import Sampler
 from engine.kv.policy import PartialFixed
 from engine.kv.session import Session
 from engine.protocol import Event, Finished, PrefillProgress, Statistics, StopReason, Text, Trace
-from engine.runtime.interface import Sampler
 from engine.speculative.drafting import Drafting, Off
 from engine.speculative.tally import Tally
 from engine.stop import Stopped
@@ -94,7 +94,7 @@ class Answer:
         yield Finished(id, self._statistics(len(prompt), reason), tuple(self.counts.tokens))
 
     def _decode(self, id: int) -> Generator[Event, None, StopReason]:
-        piece = self.session.target.vocabulary.piece
+        piece = self.session.runtime.vocabulary.piece
         started = time.perf_counter()
         reason: StopReason = "cancelled"
         opening = self.options.opening
@@ -106,7 +106,7 @@ class Answer:
                 yield Text(id, opening + text)
                 opening = ""
             if step.source:
-                if not self.session.target.was_odd:  # what passes cost then says nothing of other times
+                if not step.source.timing_unreliable:
                     self.observe(step.source)
                 if self.options.trace:
                     yield traced(id, self.counts.passes, step.source)

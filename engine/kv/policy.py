@@ -103,10 +103,10 @@ class Measured:
 class PartialFixed:
     """Which tokens of the answer are pending; the decode loop asks it what to run and what to keep."""
 
-    def __init__(self, policy: Policy, most_inputs: int) -> None:
-        """`most_inputs`: the largest pass that the target takes in one piece."""
+    def __init__(self, policy: Policy, max_batch: int) -> None:
+        """`max_batch`: tokens of the largest pass."""
         self.policy = policy
-        self.most_inputs = most_inputs
+        self.max_batch = max_batch
         self.pending: tuple[int, ...] = ()
 
     def inputs(self, newest: int) -> tuple[int, ...]:
@@ -118,7 +118,7 @@ class PartialFixed:
 
         `tokens` are these inputs and the accepted part of a draft behind them, which shares their fate."""
         decision = self.policy.decide(inputs, fixed)
-        if not decision.keep and len(tokens) >= self.most_inputs:
-            decision = Decision(True, f"a pass takes {self.most_inputs} tokens at most")
+        if not decision.keep and len(tokens) >= self.max_batch:
+            decision = Decision(True, f"a pass takes {self.max_batch} tokens at most")
         self.pending = () if decision.keep else tokens
         return decision

@@ -25,7 +25,7 @@ import msgspec
 
 from common.files import make_private_folder, sync_folder, write_atomically
 from engine.machine import writer_lives
-from engine.runtime.interface import Target
+from engine.runtime.interface import Runtime
 from models.failures import Failure
 
 log = logging.getLogger("engine.saved")
@@ -101,14 +101,14 @@ class SavedChats:
         except OSError:
             return None
 
-    def save(self, chat: str, guard: Guard, target: Target, tokens: Sequence[int], saved_seconds: float) -> Record:
-        """Write the target's KV cache, which holds `tokens`, in place of what the chat had."""
+    def save(self, chat: str, guard: Guard, runtime: Runtime, tokens: Sequence[int], saved_seconds: float) -> Record:
+        """Write the runtime's KV cache, which holds `tokens`, in place of what the chat had."""
         path = self._path(chat, ".kv")
         partial = path.with_suffix(f".{os.getpid()}.part")
         try:
             make_private_folder(self.folder)
             partial.unlink(missing_ok=True)
-            target.save(partial, tokens)
+            runtime.save(partial, tokens)
             seal(partial)
             size = partial.stat().st_size
             record = Record(RECORD_VERSION, guard, list(tokens), size, saved_seconds, time.time())
@@ -132,14 +132,14 @@ class SavedChats:
             log.warning("a saved chat cannot be read: %s", error)
             return False
 
-    def load(self, chat: str, record: Record, target: Target, whole: bool) -> None:
-        """Put the saved keys and values into the target; a file that does not fit, or is not `whole`, is deleted and
+    def load(self, chat: str, record: Record, runtime: Runtime, whole: bool) -> None:
+        """Put the saved keys and values into the runtime; a file that does not fit, or is not `whole`, is deleted and
         raises Failure."""
         path = self._path(chat, ".kv")
         try:
             if not whole:
                 raise Failure("cache_unusable", f"The saved context {path.name} is damaged.")
-            tokens = target.restore(path)
+            tokens = runtime.load(path)
             if tokens != record.tokens:
                 raise Failure("cache_unusable", "A saved chat's tokens are not those of its record.")
         except Failure:

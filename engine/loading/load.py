@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from common.folders import cache_folder
@@ -17,13 +17,13 @@ from engine.loading.first_look import Headers
 from engine.loading.libraries import BESIDE
 from engine.loading.library_choice import BackendTrial
 from engine.loading.resolve import LoadPlan
-from engine.loading.sizes import DRAFT, given_back
+from engine.loading.sizes import DRAFT, DRAFT_LOGITS, given_back
 from engine.machine import fingerprint
 from engine.protocol import Generate, KVType, ModelInfo, Remedy
 from engine.runtime.capi.context import ContextOptions
 from engine.runtime.capi.model import CModel
 from engine.runtime.flash_attention import words_of
-from engine.runtime.interface import Target
+from engine.runtime.interface import Runtime
 from engine.runtime.kv_mode import EXACT, KVMode
 from engine.runtime.ladder import ANSWER_ROOM, size_class
 from engine.speculative import exits
@@ -50,7 +50,7 @@ class LoadedModel:
 
     plan: LoadPlan
     model: CModel
-    target: Target
+    target: Runtime
     template: ChatTemplate
     session: Session
     memory: ChatMemory
@@ -152,7 +152,8 @@ class _Loader:
     def _draft(self, weights: CModel, model: CModel, opened: ExitStack) -> DraftModel:
         memory = self.plan.memory
         n_ctx = min(memory.n_ctx, weights.n_ctx_train or memory.n_ctx)
-        options = self._context(size_class(0, n_ctx), memory.draft_kv_type or "f16")
+        context = self._context(size_class(0, n_ctx), memory.draft_kv_type or "f16")
+        options = replace(context, max_logits=DRAFT_LOGITS)
         target = self.plan.library.target(weights, options, self.stop, cache_folder())
         opened.callback(target.close)
         n_vocab = min(weights.vocabulary.n_tokens, model.vocabulary.n_tokens)
@@ -199,7 +200,7 @@ class _Loader:
             trial=BackendTrial(model.path, other, memory.threads, memory.kv_type) if other else None,
         )
 
-    def _middle(self, target: Target, judge: Judge, header: Header) -> MiddleLayer:
+    def _middle(self, target: Runtime, judge: Judge, header: Header) -> MiddleLayer:
         why_not = self.plan.choice.note if self.plan.options.backend == "graph" else ""
         found = exits.kept(judge.key) if self.plan.library.name == "graph" else None
         best = found.best.layers if found else next(iter(exits.trained(header)), None)

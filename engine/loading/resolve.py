@@ -118,6 +118,6 @@ def _limits(options: LoadOptions, freed_bytes: int) -> Budget:
 def _refuse_draft(target: DrySizes, draft: DrySizes) -> None:
     check_pair(target.header, draft.header)
     for model in (target, draft):
-        if not model.can_drop:
+        if not model.can_truncate:
             sentence = f"{model.header.path.name} cannot take tokens back, so there is no drafting with it."
             raise Failure("cannot_draft", sentence, model.header.architecture)

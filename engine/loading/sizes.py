@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 
 from common.planning import Estimate
 from engine.runtime.ladder import SMALLEST
-from engine.runtime.sizes import ContextSizes, KVType, Sizes, WeightSizes
-from engine.runtime.tree import MOST_BRANCHES
+from engine.runtime.sizes import MAX_LOGITS, ContextSizes, KVType, Sizes, WeightSizes
 from models.shapes import KV_ELEMENT_BYTES
 
 MIB = 1 << 20
@@ -25,13 +24,13 @@ RUNTIME = 63 * MIB
 PHRASES = 6 * MIB  # table of what usually comes next: 4.8 (SmolLM2) to 5.8 MB (Qwen2.5); none where it cannot pay
 VOCABULARY = 330  # bytes per token in llama.cpp's tables: 321 (Qwen2.5) to 347 (SmolLM2), merges included
 ALWAYS_LISTED = ("weights_mapped", "weights_repacked", "kv", "compute", "output", "vocabulary")
+DRAFT_LOGITS = 1  # rows of one pass: a draft model writes token by token
 DRAFT = "draft_"  # begins the names of a draft model's parts
 
 # Left to the system: other programs grow while the user chats, and a plan is exact to some percent only.
 RESERVE, RESERVE_SHARE, RESERVE_MOST_SHARE = 512 * MIB, 0.10, 0.25
 BUDGET_SHARE = 0.05  # left of a budget that the user set: for the plan's own inexactness alone
 
-OUTPUT_ROWS = 64  # logits that a pass has room for
 INNER = 10  # vectors of the embedding's length that a pass holds for each token, besides two of the feed-forward's
 TOKEN = 38  # bytes of the file for each token of the vocabulary, besides the weights
 PLAIN = ("Q4_0", "IQ4_NL")  # one type for all matrices; each of 18 bytes for 32 weights, as Q4_K's
@@ -59,9 +58,13 @@ def all_parts(sizes: Sizes, draft: Sizes | None, layout: Layout, n_ctx: int, row
     return listed | {"phrases": PHRASES, "runtime": RUNTIME} | (draft_parts(draft, layout, n_ctx) if draft else {})
 
 
-def model_parts(sizes: Sizes, layout: Layout, n_ctx: int, rows: int) -> dict[str, int] | None:
-    """Of one model with a context of `n_ctx` tokens and `rows` rows of logits; None as `all_parts`."""
-    context, weights = sizes.context(n_ctx, layout.kv_type, layout.n_batch), sizes.weights
+def model_parts(
+    sizes: Sizes, layout: Layout, n_ctx: int, rows: int, max_logits: int = MAX_LOGITS
+) -> dict[str, int] | None:
+    """Of one model with a context of `n_ctx` tokens: `rows` of logits are held, and a pass can compute `max_logits`.
+
+    None as `all_parts`."""
+    context, weights = sizes.context(n_ctx, layout.kv_type, layout.n_batch, max_logits), sizes.weights
     if context is None:
         return None
     return {
@@ -79,8 +82,7 @@ def model_parts(sizes: Sizes, layout: Layout, n_ctx: int, rows: int) -> dict[str
 def draft_parts(draft: Sizes, layout: Layout, n_ctx: int) -> dict[str, int]:
     """A draft model is loaded as the model is, with a context as large as far as it was trained for one."""
     layout = replace(layout, kv_type=draft_kv_type(draft, layout.kv_type))
-    rows = MOST_BRANCHES  # the least that a target has room for
-    found = model_parts(draft, layout, min(n_ctx, draft.n_ctx_train or n_ctx), rows)
+    found = model_parts(draft, layout, min(n_ctx, draft.n_ctx_train or n_ctx), DRAFT_LOGITS, DRAFT_LOGITS)
     assert found, "any model can have an f16 cache"
     return {DRAFT + name: size for name, size in found.items() if size}
 
@@ -144,13 +146,13 @@ class EstimatedSizes:
         """Tokens of its vocabulary, perhaps a guess."""
         return self.model.vocabulary
 
-    def context(self, n_ctx: int, kv_type: KVType, n_batch: int) -> ContextSizes:
+    def context(self, n_ctx: int, kv_type: KVType, n_batch: int, max_logits: int = MAX_LOGITS) -> ContextSizes:
         """Bytes of keys and values (layers × width × tokens), of a pass's vectors and mask, and of a row of logits."""
         model = self.model
         kv = n_ctx * model.layers * model.kv_width * KV_ELEMENT_BYTES[kv_type]
         inner = n_batch * (2 * model.feed_forward + INNER * model.embedding) * 4
         mask = n_ctx * n_batch * 2
-        return ContextSizes(round(kv), max(inner, model.vocabulary * OUTPUT_ROWS * 4) + mask, model.vocabulary * 4)
+        return ContextSizes(round(kv), max(inner, model.vocabulary * max_logits * 4) + mask, model.vocabulary * 4)
 
 
 def _repacked(model: Estimate) -> int:

@@ -7,6 +7,8 @@ from typing import Literal, Protocol, Self
 
 from models.header import Header
 
+MAX_LOGITS = 64  # rows of one pass that a target has room for: to verify drafts, and to calibrate
+
 KVType = Literal["f16", "q8_0", "q4_0"]
 
 
@@ -61,8 +63,10 @@ class Sizes(Protocol):
     @property
     def n_vocab(self) -> int: ...
 
-    def context(self, n_ctx: int, kv_type: KVType, n_batch: int) -> ContextSizes | None:
-        """None when the model cannot have such a KV cache (its heads do not divide into the type's blocks)."""
+    def context(self, n_ctx: int, kv_type: KVType, n_batch: int, max_logits: int = MAX_LOGITS) -> ContextSizes | None:
+        """Of a context whose passes have at most `n_batch` tokens and `max_logits` rows of logits.
+
+        None when the model cannot have such a KV cache (its heads do not divide into the type's blocks)."""
 
 
 class DrySizes(Sizes, Protocol):
@@ -72,8 +76,8 @@ class DrySizes(Sizes, Protocol):
     def header(self) -> Header: ...
 
     @property
-    def can_drop(self) -> bool:
-        """See `engine.runtime.interface.Target.can_drop`."""
+    def can_truncate(self) -> bool:
+        """See `engine.runtime.interface.Runtime.can_truncate`."""
 
     def __enter__(self) -> Self: ...
 

@@ -11,32 +11,29 @@ from engine.runtime.capi.log import LibraryLog
 from engine.runtime.capi.model import CModel
 from engine.runtime.free_cores import FREE_CORES
 from engine.runtime.kv_mode import EXACT, KVMode
-from engine.runtime.sizes import KVType
+from engine.runtime.sizes import MAX_LOGITS, KVType
 from engine.stop import StopFlag, Stopped
 from models.failures import Failure
 
 GGML_TYPES: dict[KVType, int] = {"f16": 1, "q4_0": 2, "q8_0": 8}
 ABORTED, NO_MEMORY = 2, -2  # llama_decode's results
-MOST_ROWS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class ContextOptions:
-    """n_ctx and n_batch in tokens; `max_rows`: most logits rows of one pass (each row is a vocabulary of floats).
+    """n_ctx and n_batch in tokens; `max_logits`: most rows of logits of one pass (each row is a vocabulary of floats).
 
     `kv_type`: how keys and values are stored; q8_0 takes 17/32 of f16, q4_0 takes 9/32 and hurts the keys. `sequences`
-    share one cache: each takes the memory of a logits row and, in recurrent models, of a whole state; `apart`: they
-    share no tokens, and each has its part of the cache (only llama.cpp's targets know it). `gives_way`: use
-    fewer threads while other programs keep the cores busy. `kv_mode`: of our own graph. `flash_attention`: off
-    needs f16."""
+    share one cache: each takes the memory of a row of logits, of a sliding window and, in recurrent models, of a whole
+    state. `gives_way`: use fewer threads while other programs keep the cores busy. `kv_mode`: of our own graph.
+    `flash_attention`: off needs f16."""
 
     n_ctx: int
     threads: int
     n_batch: int = 512
-    max_rows: int = MOST_ROWS
+    max_logits: int = MAX_LOGITS
     kv_type: KVType = "f16"
     sequences: int = 1
-    apart: bool = False
     gives_way: bool = False
     kv_mode: KVMode = EXACT
     flash_attention: FlashAttention = "auto"
@@ -44,7 +41,7 @@ class ContextOptions:
     def __post_init__(self) -> None:
         assert self.n_ctx > 0, self.n_ctx
         assert self.threads > 0, self.threads
-        assert 0 < self.max_rows <= self.n_batch
+        assert 0 < self.max_logits <= self.n_batch
         assert self.sequences > 0, self.sequences
 
 
@@ -67,8 +64,10 @@ class CContext:
         self.n_ctx: int = lib.llama_n_ctx(self.pointer)
         self.n_batch: int = lib.llama_n_batch(self.pointer)  # no more than the n_ctx that was asked for
         self.threads = options.threads  # of the next pass
+        self.logits: object | None = None  # of the last pass
 
     def decode(self, batch: Batch) -> None:
+        self.logits = None
         if self.stop.is_set():
             raise Stopped
         if self.options.gives_way:
@@ -96,6 +95,7 @@ class CContext:
             self.lib.llama_set_n_threads(self.pointer, threads, threads)
 
     def close(self) -> None:
+        self.logits = None
         if self.pointer:
             self.lib.llama_free(self.pointer)
             self.pointer = self.memory = None

@@ -22,8 +22,8 @@ class CDryModel:
         return self.model.header
 
     @property
-    def can_drop(self) -> bool:
-        return self.model.can_drop
+    def can_truncate(self) -> bool:
+        return self.model.can_truncate
 
     @property
     def n_ctx_train(self) -> int:

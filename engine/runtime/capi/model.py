@@ -79,7 +79,7 @@ class CModel:
         return int(self.lib.llama_model_size(self.pointer))
 
     @property
-    def can_drop(self) -> bool:
+    def can_truncate(self) -> bool:
         """Can single tokens be taken out of its memory? Recurrent layers keep one state for all tokens."""
         return not (self.lib.llama_model_is_recurrent(self.pointer) or self.lib.llama_model_is_hybrid(self.pointer))
 

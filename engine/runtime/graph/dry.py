@@ -17,7 +17,7 @@ from engine.runtime.kv_mode import EXACT, KVMode
 from engine.runtime.ladder import size_class
 from engine.runtime.llama.dry import DryModel
 from engine.runtime.llama.library import build as library_build
-from engine.runtime.sizes import ContextSizes, KVType
+from engine.runtime.sizes import MAX_LOGITS, ContextSizes, KVType
 from models.failures import Failure
 
 MARGIN = 1.25
@@ -39,9 +39,11 @@ class DryGraph(DryModel):
             raise Failure("not_supported", refusal)
         self.dimensions = dimensions_of(self.header)
 
-    def context(self, n_ctx: int, kv_type: KVType = "f16", n_batch: int = 512) -> ContextSizes | None:
+    def context(
+        self, n_ctx: int, kv_type: KVType = "f16", n_batch: int = 512, max_logits: int = MAX_LOGITS
+    ) -> ContextSizes | None:
         """Keys and values are F16. How many entries merging leaves depends on the text: some more than usual."""
-        sizes = super().context(n_ctx, kv_type, n_batch) if kv_type == "f16" else None
+        sizes = super().context(n_ctx, kv_type, n_batch, max_logits) if kv_type == "f16" else None
         if sizes is None or self.kv_mode == EXACT:
             return sizes
         slots = min(n_ctx, size_class(int(MARGIN * window(n_ctx)) + BLOCK + MOST_AT_ONCE, 1 << 40))

@@ -55,6 +55,11 @@ class Processor:
         if status != SUCCESS:
             raise RuntimeError(f"ggml could not compute a pass: {status}")
 
+    @property
+    def gave_way(self) -> bool:
+        """Did the last pass run with fewer threads than usual?"""
+        return self._used < self._threads
+
     def _use(self, threads: int) -> None:
         if threads != self._used:
             self._set_threads(self.pointer, threads)

@@ -16,6 +16,9 @@ from engine.runtime.ik.unfilled import UNFILLED
 from engine.stop import StopFlag, Stopped
 
 SHORT = 0.08  # seconds: so long a stop may take
+# Tokens with logits that buffers are reserved for, at least: they take about as much as the 128 of a prompt's pass,
+# which have none. The buffers would grow with the first prompt otherwise, and the memory plan not know it.
+LEAST_RESERVED = 16
 NEVER = abort_callback()  # a null pointer
 
 
@@ -66,7 +69,7 @@ def context_params(options: ContextOptions) -> Any:
     params = lib.llama_context_default_params()
     params.n_ctx = options.n_ctx
     params.n_batch = params.n_ubatch = options.n_batch
-    params.worst_case_tokens = options.max_rows
+    params.worst_case_tokens = max(options.max_logits, min(LEAST_RESERVED, options.n_batch))
     params.n_threads = params.n_threads_batch = options.threads
     params.type_k = params.type_v = GGML_TYPES[options.kv_type]
     params.flash_attn = options.flash_attention != "off"

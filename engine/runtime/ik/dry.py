@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 
 from engine.protocol import FlashAttention
-from engine.runtime.capi.context import MOST_ROWS, ContextOptions
+from engine.runtime.capi.context import ContextOptions
 from engine.runtime.capi.dry import MIB, CDryModel, logged
 from engine.runtime.capi.model import ModelFile
 from engine.runtime.capi.trim import trim
@@ -28,7 +28,7 @@ from engine.runtime.ik.library import lib, log
 from engine.runtime.ik.model import IkModel, largest_pass
 from engine.runtime.ik.output_head import room_bytes
 from engine.runtime.ladder import SMALLEST, STEP
-from engine.runtime.sizes import ContextSizes, KVType, WeightSizes
+from engine.runtime.sizes import MAX_LOGITS, ContextSizes, KVType, WeightSizes
 from models.shapes import shapes_of
 
 WEIGHTS = re.compile(r"llm_load_tensors: .* buffer size = +([\d.]+) MiB")
@@ -48,13 +48,17 @@ class IkDryModel(CDryModel):
             super().__init__(IkModel(file, dry=True))
         self.flash_attention = flash_attention
         self.weights = weights(lines)
-        self._contexts: dict[tuple[int, KVType, int], tuple[int, int] | None] = {}
+        self._contexts: dict[tuple[int, KVType, tuple[int, int]], tuple[int, int] | None] = {}
 
-    def context(self, n_ctx: int, kv_type: KVType = "f16", n_batch: int = 512) -> ContextSizes | None:
+    def context(
+        self, n_ctx: int, kv_type: KVType = "f16", n_batch: int = 512, max_logits: int = MAX_LOGITS
+    ) -> ContextSizes | None:
+        """See `engine.runtime.sizes.Sizes`."""
         if not goes_with(self.flash_attention, kv_type):
             return None
         n_batch = min(n_batch, largest_pass(self.header), n_ctx)
-        less, more = (self._measured(cells, kv_type, n_batch) for cells in (STEP, SMALLEST))
+        passes = n_batch, min(max_logits, n_batch)
+        less, more = (self._measured(cells, kv_type, passes) for cells in (STEP, SMALLEST))
         if less is None or more is None:
             return None
         cells = -(-n_ctx // STEP) * STEP
@@ -71,12 +75,12 @@ class IkDryModel(CDryModel):
         rows = n_batch * shapes.heads + -(-n_batch // MASK_ROWS) * MASK_ROWS
         return FLOAT * (rows * cells + 2 * n_batch * shapes.embedding)
 
-    def _measured(self, cells: int, kv_type: KVType, n_batch: int) -> tuple[int, int] | None:
-        """Bytes of keys and values, and of compute buffers; None when the model cannot have such a cache."""
-        key = (cells, kv_type, n_batch)
+    def _measured(self, cells: int, kv_type: KVType, passes: tuple[int, int]) -> tuple[int, int] | None:
+        """Bytes of keys and values, and of compute buffers; None when the model cannot have such a cache. `passes`:
+        tokens and rows of logits of the largest."""
+        key = (cells, kv_type, passes)
         if key not in self._contexts:
-            rows = min(MOST_ROWS, n_batch)
-            options = ContextOptions(cells, 1, n_batch, rows, kv_type, flash_attention=self.flash_attention)
+            options = ContextOptions(cells, 1, *passes, kv_type, flash_attention=self.flash_attention)
             self._contexts[key] = self._measure(options)
         return self._contexts[key]
 

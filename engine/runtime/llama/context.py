@@ -24,12 +24,13 @@ class Context(CContext):
     """`stop` interrupts it within a pass.
 
     But not in a step of a model that keeps one state for all tokens: all that it has read would be lost to stop so
-    much sooner, and the chat be read again."""
+    much sooner, and the chat be read again. `unified`: all sequences share the cells; else each has its part."""
 
-    def __init__(self, model: CModel, options: ContextOptions, stop: StopFlag) -> None:
-        self._keeps_steps = not model.can_drop
+    def __init__(self, model: CModel, options: ContextOptions, stop: StopFlag, *, unified: bool = True) -> None:
+        self._keeps_steps = not model.can_truncate
         self._flag: Any = (ctypes.c_char * 2).from_buffer(stop.text)  # keeps the bytes in place
         params = context_params(options)
+        params.kv_unified = unified
         params.abort_callback = _strlen
         params.abort_callback_data = ctypes.addressof(self._flag)
         super().__init__(lib, log, model, options, params, stop)
@@ -50,10 +51,10 @@ def context_params(options: ContextOptions) -> Any:
     params = lib.llama_context_default_params()
     params.n_ctx = options.n_ctx
     params.n_batch = params.n_ubatch = options.n_batch
-    params.n_outputs_max = options.max_rows
+    params.n_outputs_max = options.max_logits
     params.n_threads = params.n_threads_batch = options.threads
     params.n_seq_max = options.sequences
-    params.kv_unified = not options.apart
+    params.kv_unified = True
     params.type_k = params.type_v = GGML_TYPES[options.kv_type]
     # Quantised values can be read by flash attention only.
     params.flash_attn_type = FLASH_ATTENTION[options.flash_attention if options.kv_type == "f16" else "on"]

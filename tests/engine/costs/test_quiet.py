@@ -20,7 +20,7 @@ from engine.costs.quiet import MINUTE, OTHERS, QuietMinute, Reading, is_quiet, r
 from engine.machine import fingerprint
 from engine.speculative.judge import Judge
 from tests.engine.asking import QUESTION, ask
-from tests.engine.fake_target import FakeTarget
+from tests.engine.fake_runtime import FakeRuntime
 
 
 class Machine:
@@ -191,7 +191,7 @@ def test_beside_real_programs_it_is_provisional(quick, monkeypatch):
 
 
 @pytest.fixture
-def waiting(quick, monkeypatch) -> tuple[Judge, Machine, list[int], FakeTarget]:
+def waiting(quick, monkeypatch) -> tuple[Judge, Machine, list[int], FakeRuntime]:
     """A judge with a provisional profile, which is measured apart; how often, the list tells."""
     measured(monkeypatch, Machine(**NOISY), 19e9)
     calls: list[int] = []
@@ -205,10 +205,10 @@ def waiting(quick, monkeypatch) -> tuple[Judge, Machine, list[int], FakeTarget]:
     monkeypatch.setattr("engine.speculative.judge.MOST_SET_ASIDE", -1)  # no calibration
     judge, found = Judge(None, Key("m", 2, "f16", "build 1", fingerprint())), Machine(own=0, others=1.5)
     judge.quiet = QuietMinute(found.read)
-    return judge, found, calls, FakeTarget()
+    return judge, found, calls, FakeRuntime()
 
 
-def look(judge: Judge, target: FakeTarget, times: int) -> None:
+def look(judge: Judge, target: FakeRuntime, times: int) -> None:
     for _ in range(times):
         for _ in judge.measure(target):
             pass

@@ -8,10 +8,10 @@ from engine.engine import Engine
 from engine.generation.answer import Answer, AnswerOptions
 from engine.kv.policy import Always, PartialFixed
 from engine.kv.session import Session
-from engine.protocol import Message, Sampling, Text
+from engine.protocol import Message, Text
 from engine.tokenization.template import CHATML, continued_prompt, opened_reasoning
 from tests.engine.asking import ask
-from tests.engine.fake_target import FakeTarget, script
+from tests.engine.fake_runtime import FakeRuntime, greedy, script
 
 QUESTION = Message("user", "What is 2 + 2?")
 
@@ -34,9 +34,9 @@ def test_a_prompt_that_opens_a_thought(prompt: str, opening: str) -> None:
 def test_the_mark_stands_before_the_first_text(stops: tuple[str, ...], expected: list[str]) -> None:
     """Also where all of the text came at the end: it could have become a stop."""
     prompt = [1, 2, 3]
-    target = FakeTarget(script(b"hm!", len(prompt)))
+    target = FakeRuntime(script(b"hm!", len(prompt)))
     options = AnswerOptions(stops, opening="<think>\n")
-    answer = Answer(Session(target), target.sampler(Sampling(), prompt), PartialFixed(Always(), 64), options)
+    answer = Answer(Session(target), greedy(), PartialFixed(Always(), 64), options)
     assert [event.text for event in answer.events(1, prompt) if isinstance(event, Text)] == expected
 
 

@@ -91,7 +91,7 @@ def test_the_flag_stops_the_draft_model_too_and_it_goes_on_rightly(pair):
         drafter.propose(4)
     timer.join()
     pair.stop.clear()
-    assert follower.session.target.size == len(follower.session.tokens) < len(chat)
+    assert follower.session.runtime.size == len(follower.session.tokens) < len(chat)
     assert follower.session.tokens == chat[: len(follower.session.tokens)]
     resumed = drafter.propose(4)[0].tokens
     follower.session.forget()

@@ -19,7 +19,7 @@ from engine.loading.resolve import LoadPlan, resolve
 from engine.protocol import Load
 from engine.runtime.graph.guesses import guesses
 from engine.runtime.graph.model import GraphModel
-from engine.runtime.graph.target import GraphTarget
+from engine.runtime.graph.runtime import GraphRuntime
 from engine.speculative import exits
 from engine.speculative.best_exit import questions
 from engine.speculative.exits import Exits, Gain
@@ -38,14 +38,14 @@ TIMINGS = Timings({16: dict(LAPTOP)}, 0.0, 512, 40.0)
 def test_guesses_are_those_of_looking_ahead(tmp_path):
     path = write_tiny(tmp_path / "m.gguf", "llama", layers=4, type=gguf.GGMLQuantizationType.F32)
     tokens = [i * 7 % VOCABULARY for i in range(75)]  # two passes and a part of one
-    with closing(GraphModel(path)) as model, closing(GraphTarget(model, OPTIONS, StopFlag())) as target:
+    with closing(GraphModel(path)) as model, closing(GraphRuntime(model, OPTIONS, StopFlag())) as target:
         found = guesses(model, tokens, [1, 3, 4], 2, StopFlag())
         assert found.shape == (3, 75)
         for i, layers in enumerate((1, 3)):
-            assert [int(target.look_ahead([token], layers).argmax()) for token in tokens] == found[i].tolist()
-            target.run(tokens, rows=32)
-            assert [int(target.logits(j).argmax()) for j in range(-32, 0)] == found[2][-32:].tolist()
-            target.drop_after(0)
+            assert [int(target.look_ahead([token], layers).row().argmax()) for token in tokens] == found[i].tolist()
+            logits = target.forward(tokens, 32)
+            assert [int(logits.row(j).argmax()) for j in range(32)] == found[2][-32:].tolist()
+            target.truncate(0)
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from engine.runtime.capi.context import ContextOptions
-from engine.runtime.ik.target import IkTarget
+from engine.runtime.ik.runtime import IkRuntime
 from engine.runtime.ik.unfilled import Unfilled
+from engine.runtime.interface import prefill
 from engine.stop import StopFlag
 
 MARK = 12345.0
@@ -15,22 +16,21 @@ MARK = 12345.0
 
 @pytest.fixture
 def fresh(model):
-    target = IkTarget(model, ContextOptions(n_ctx=256, threads=2), StopFlag())
+    target = IkRuntime(model, ContextOptions(n_ctx=256, threads=2), StopFlag())
     yield target
     target.close()
 
 
 def marked(target):
     """The last row of a pass of eight, written over."""
-    target.run(range(300, 308), rows=8)
-    row = target.logits(7)
+    row = target.forward(range(300, 308), 8).row(7)
     row[:] = MARK
     return row
 
 
 def test_a_pass_leaves_rows_alone_that_it_does_not_compute(fresh):
     row = marked(fresh)
-    fresh.run([310])
+    fresh.forward([310])
     assert (row == MARK).all()
 
 
@@ -38,15 +38,13 @@ def test_the_library_alone_would_fill_them(fresh, monkeypatch):
     monkeypatch.setattr("engine.runtime.ik.unfilled.KNOWN", ())
     monkeypatch.setattr("engine.runtime.ik.context.UNFILLED", Unfilled())
     row = marked(fresh)
-    fresh.run([310])
+    fresh.forward([310])
     assert (row == 0).all()
 
 
 def test_what_is_computed_is_the_same(fresh, target, prompt):
-    list(fresh.prefill(prompt))
+    list(prefill(fresh, prompt))
     marked(fresh)
-    fresh.drop_after(len(prompt))
-    fresh.run([300, 310], rows=2)
-    rows = [fresh.logits(i).copy() for i in (0, 1)]
-    target.run([300, 310], rows=2)
-    assert all(np.array_equal(row, target.logits(i)) for i, row in enumerate(rows))
+    fresh.truncate(len(prompt))
+    found, expected = (one.forward([300, 310], 2) for one in (fresh, target))
+    assert all(np.array_equal(found.row(i), expected.row(i)) for i in (0, 1))
