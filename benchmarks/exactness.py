@@ -27,7 +27,7 @@ from engine.kv.session import Session
 from engine.loading.libraries import NAMES, backend
 from engine.machine import default_threads
 from engine.protocol import Sampling
-from engine.runtime.capi.context import ContextOptions
+from engine.runtime.options import ContextOptions
 from engine.speculative.drafting import Auto, Drafting, Off
 from engine.speculative.policy import DraftPolicy
 from engine.speculative.prompt_lookup import PromptLookup

@@ -24,12 +24,11 @@ from engine.loading.libraries import Backend, backend
 from engine.machine import resident_bytes
 from engine.protocol import KVModeName
 from engine.run_subprocess import start_with_huge_pages
-from engine.runtime.capi.context import ContextOptions
 from engine.runtime.capi.model import CModel
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.runtime import GraphRuntime
 from engine.runtime.interface import Row, Runtime, prefill
-from engine.runtime.kv_mode import EXACT, KVMode, mode_of
+from engine.runtime.options import EXACT, ContextOptions, KVMode, mode_of
 from engine.stop import StopFlag
 from models.failures import Failure
 

@@ -21,7 +21,7 @@ from benchmarks.peers import GREEDY, OurEngine
 from engine.costs.profile import machine_profile
 from engine.loading.libraries import NAMES
 from engine.protocol import BackendName, Generate, Message
-from engine.runtime.ladder import ANSWER_ROOM, SMALLEST, size_class
+from engine.runtime.sizes import ANSWER_ROOM, SMALLEST, size_class
 from models.default import default_model
 
 MIB = 1 << 20

@@ -26,11 +26,11 @@ from engine.generation.sampling import SPARE
 from engine.machine import default_threads
 from engine.protocol import Sampling
 from engine.run_subprocess import start_with_huge_pages
-from engine.runtime.capi.context import ContextOptions
 from engine.runtime.ik.model import IkModel
 from engine.runtime.ik.output_head import GROUP, OutputHead
 from engine.runtime.ik.runtime import IkRuntime
 from engine.runtime.interface import prefill
+from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
 
 TEXT = Path(__file__).parent / "held_out" / "prose.txt"

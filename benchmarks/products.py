@@ -22,8 +22,8 @@ from engine.commands.terminal import notes_to_stderr
 from engine.loading.libraries import backend
 from engine.machine import default_threads
 from engine.run_subprocess import start_with_huge_pages
-from engine.runtime.capi.context import ContextOptions
 from engine.runtime.interface import Runtime, prefill
+from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
 
 DEPTH = 16  # tokens before each pass

@@ -25,8 +25,8 @@ from engine.commands.terminal import notes_to_stderr
 from engine.loading.libraries import backend
 from engine.machine import default_threads
 from engine.protocol import BackendName
-from engine.runtime.capi.context import ContextOptions
 from engine.runtime.interface import Runtime
+from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
 from models.default import default_model
 

@@ -13,13 +13,13 @@ from pathlib import Path
 
 from engine.generation.sampling import Sampler
 from engine.protocol import Message, Sampling
-from engine.runtime.capi.batch import Batch
-from engine.runtime.capi.context import ContextOptions
+from engine.runtime.capi.context import Batch
 from engine.runtime.capi.runtime import CLogits
 from engine.runtime.capi.sequences import TO_END
 from engine.runtime.capi.vocabulary import CVocabulary
-from engine.runtime.llama.context import Context
 from engine.runtime.llama.model import Model
+from engine.runtime.llama.runtime import Context
+from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
 from engine.tokenization.chat_lines import Chat, read_chats
 from engine.tokenization.template import ChatTemplate

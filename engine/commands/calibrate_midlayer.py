@@ -19,7 +19,7 @@ from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadPlan, resolve
 from engine.machine import fingerprint
 from engine.protocol import Message
-from engine.runtime.capi.context import ContextOptions
+from engine.runtime.options import ContextOptions
 from engine.speculative import exits
 from engine.speculative.exits import ExitFound, Exits
 from engine.speculative.middle_layer import exit_of

@@ -14,8 +14,7 @@ from engine.generation.sampling import Sampler
 from engine.kv.policy import Decision, PartialFixed
 from engine.kv.session import Session
 from engine.protocol import StopReason
-from engine.runtime.interface import Logits
-from engine.runtime.tree import ROOT, Tree
+from engine.runtime.interface import ROOT, Logits, Tree
 from engine.speculative import policy as chooser
 from engine.speculative.drafting import Drafting, Off
 from engine.stop import Stopped

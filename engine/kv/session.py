@@ -6,9 +6,8 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from engine.runtime.interface import Logits, Runtime, TreeRuntime, prefill
-from engine.runtime.ladder import ANSWER_ROOM, size_class
-from engine.runtime.tree import Tree
+from engine.runtime.interface import Logits, Runtime, Tree, TreeRuntime, prefill
+from engine.runtime.sizes import ANSWER_ROOM, size_class
 from engine.tokenization.tokens import common_prefix
 from models.failures import Failure
 

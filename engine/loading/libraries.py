@@ -12,7 +12,7 @@ from pathlib import Path
 from engine.protocol import BackendName
 from engine.runtime.capi.model import CModel
 from engine.runtime.interface import Runtime
-from engine.runtime.kv_mode import KVMode
+from engine.runtime.options import KVMode
 from engine.runtime.sizes import DrySizes
 from engine.tokenization.tokens import ModelVocabulary
 from models.failures import Failure

@@ -20,12 +20,10 @@ from engine.loading.resolve import LoadPlan
 from engine.loading.sizes import DRAFT, DRAFT_LOGITS, given_back
 from engine.machine import fingerprint
 from engine.protocol import Generate, KVType, ModelInfo, Remedy
-from engine.runtime.capi.context import ContextOptions
 from engine.runtime.capi.model import CModel
-from engine.runtime.flash_attention import words_of
 from engine.runtime.interface import Runtime
-from engine.runtime.kv_mode import EXACT, KVMode
-from engine.runtime.ladder import ANSWER_ROOM, size_class
+from engine.runtime.options import EXACT, ContextOptions, KVMode, words_of
+from engine.runtime.sizes import ANSWER_ROOM, size_class
 from engine.speculative import exits
 from engine.speculative.draft import Drafter
 from engine.speculative.draft_model import DraftModel

@@ -2,7 +2,7 @@
 
 The plan's total is what the engine's process will hold at most (its peak resident memory), with the KV cache grown to
 n_ctx. The cache starts small and grows, so much of the total is only taken when a chat becomes long. Growing takes no
-more: the old cache is freed before the new one is made, and its content waits in a file (`engine.runtime.capi.move`).
+more: the old cache is freed before the new one is made, and its content waits in a file (`engine.runtime.capi.state`).
 
 Candidates are tried in order of preference and the first that fits is taken, so that more memory never gives a plan
 further down the list. In order of what is given up:
@@ -27,8 +27,7 @@ from typing import Any, Literal
 from common.byte_sizes import show_bytes
 from engine.loading.options import Wish
 from engine.loading.sizes import Budget, Layout, all_parts, draft_kv_type
-from engine.runtime.ladder import SMALLEST, STEP
-from engine.runtime.sizes import KVType, Sizes
+from engine.runtime.sizes import SMALLEST, STEP, KVType, Sizes
 from models.failures import Failure
 
 Verdict = Literal["fits", "tight", "no"]

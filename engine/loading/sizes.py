@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from common.planning import Estimate
-from engine.runtime.ladder import SMALLEST
-from engine.runtime.sizes import MAX_LOGITS, ContextSizes, KVType, Sizes, WeightSizes
+from engine.runtime.sizes import MAX_LOGITS, SMALLEST, ContextSizes, KVType, Sizes, WeightSizes
 from models.shapes import KV_ELEMENT_BYTES
 
 MIB = 1 << 20

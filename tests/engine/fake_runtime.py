@@ -9,8 +9,7 @@ import numpy as np
 
 from engine.generation.sampling import Sampler
 from engine.protocol import HeadGroup, Sampling
-from engine.runtime.interface import Row, RowLogits
-from engine.runtime.tree import NOTHING, Tree
+from engine.runtime.interface import NOTHING, Row, RowLogits, Tree
 from engine.stop import StopFlag, Stopped
 from models.failures import Failure
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from engine.runtime.capi.log import LibraryLog
 from engine.runtime.capi.vocabulary import CVocabulary
@@ -133,3 +134,46 @@ def load_failure(path: Path, errors: deque[str], name: str) -> Failure:
             detail,
         )
     return Failure("bad_model", f"{path.name} could not be loaded: {name} does not accept the file.", detail)
+
+
+# --- open for its sizes alone ---
+
+
+MIB = 1 << 20
+
+
+class CDryModel:
+    """The part of `engine.runtime.sizes.DrySizes` that the model without its weights answers."""
+
+    def __init__(self, model: CModel) -> None:
+        self.model = model
+
+    @property
+    def header(self) -> Header:
+        return self.model.header
+
+    @property
+    def can_truncate(self) -> bool:
+        return self.model.can_truncate
+
+    @property
+    def n_ctx_train(self) -> int:
+        return self.model.n_ctx_train
+
+    @property
+    def n_vocab(self) -> int:
+        return self.model.vocabulary.n_tokens
+
+    def close(self) -> None:
+        self.model.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, value: object, trace: object) -> None:
+        self.close()
+
+
+def logged(pattern: re.Pattern[str], text: str) -> int:
+    """Bytes: the sum of all sizes in MiB that a pattern finds in a log."""
+    return round(sum(float(size) for size in pattern.findall(text)) * MIB)

@@ -13,14 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from engine.protocol import HeadGroup
-from engine.runtime.capi import move, state
-from engine.runtime.capi.batch import Batch
-from engine.runtime.capi.context import CContext, ContextOptions
+from engine.runtime.capi import state
+from engine.runtime.capi.context import Batch, CContext
 from engine.runtime.capi.model import CModel
 from engine.runtime.capi.sequences import Sequences
 from engine.runtime.capi.vocabulary import CVocabulary
-from engine.runtime.interface import Row, Tokens, top_of
-from engine.runtime.tree import MOST_BRANCHES, NOTHING, Tree
+from engine.runtime.interface import MOST_BRANCHES, NOTHING, Row, Tokens, Tree, top_of
+from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
 from models.failures import Failure
 
@@ -205,7 +204,7 @@ class CRuntime(ABC):
 
     def _move(self, options: ContextOptions) -> None:
         """To a new context. Raises Failure as `resize` does."""
-        size, saved = self._size, move.take(self.context, self.folder) if self._size else None
+        size, saved = self._size, state.take(self.context, self.folder) if self._size else None
         before = self.context.options
         self.context.close()  # before the new one is made: never both at once in memory
         self._size = 0
@@ -224,7 +223,7 @@ class CRuntime(ABC):
 
     def snapshot(self) -> Callable[[], None]:
         """See `engine.runtime.interface.RollbackRuntime`."""
-        size, saved = self._size, move.take(self.context, self.folder) if self._size else None
+        size, saved = self._size, state.take(self.context, self.folder) if self._size else None
 
         def put_back() -> None:
             self._be_open()
@@ -232,7 +231,7 @@ class CRuntime(ABC):
 
         return put_back
 
-    def _put(self, saved: move.Moved | None, size: int) -> None:
+    def _put(self, saved: state.Moved | None, size: int) -> None:
         """Replace the content by what was taken out, which are `size` tokens."""
         self._forget()
         if saved:

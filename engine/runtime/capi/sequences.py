@@ -6,8 +6,7 @@ have in common is stored and computed once.
 
 from __future__ import annotations
 
-from engine.runtime.capi.batch import SEQUENCE
-from engine.runtime.capi.context import CContext
+from engine.runtime.capi.context import SEQUENCE, CContext
 from engine.runtime.capi.state import State
 
 ANY = -1

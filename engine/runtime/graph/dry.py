@@ -13,11 +13,10 @@ from engine.runtime.graph.layout import HALF
 from engine.runtime.graph.ranking import count_of
 from engine.runtime.graph.slots import BLOCK, window
 from engine.runtime.graph.split import MOST_AT_ONCE
-from engine.runtime.kv_mode import EXACT, KVMode
-from engine.runtime.ladder import size_class
 from engine.runtime.llama.dry import DryModel
 from engine.runtime.llama.library import build as library_build
-from engine.runtime.sizes import MAX_LOGITS, ContextSizes, KVType
+from engine.runtime.options import EXACT, KVMode
+from engine.runtime.sizes import MAX_LOGITS, ContextSizes, KVType, size_class
 from models.failures import Failure
 
 MARGIN = 1.25

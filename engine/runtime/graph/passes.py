@@ -6,7 +6,6 @@ All share one block of memory for what they compute, made for the largest of the
 from __future__ import annotations
 
 import ctypes
-import sys
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
@@ -15,7 +14,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.runtime.free_cores import FREE_CORES
+from engine.runtime.capi.context import FREE_CORES
 from engine.runtime.graph.dimensions import Dimensions
 from engine.runtime.graph.forward import Forward
 from engine.runtime.graph.ggml import ABORTED, I32, INT, SUCCESS, Graph, plain_memory, rows_of
@@ -23,13 +22,11 @@ from engine.runtime.graph.layout import Layout, Seen
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.llama.library import lib
 from engine.runtime.llama.repack import SIZE, P, cpu_device, ggml
+from engine.runtime.llama.runtime import Interrupt
 from engine.stop import StopFlag, Stopped
 
 Inputs = Sequence[int] | NDArray[np.float32]  # of a pass: token ids, or hidden states [n, embedding]
 MOST_KEPT = 32  # passes: a graph's description takes half a megabyte
-
-# Asked by ggml after every node: libc's strlen of the stop flag, see `engine.runtime.llama.context`.
-_strlen = ctypes.cast(ctypes.CDLL("msvcrt" if sys.platform == "win32" else None).strlen, lib.ggml_abort_callback)
 
 
 class Processor:
@@ -37,12 +34,12 @@ class Processor:
 
     def __init__(self, threads: int, gives_way: bool, stop: StopFlag) -> None:
         self._threads, self._gives_way, self._used = threads, gives_way, 0
-        self._flag: Any = (ctypes.c_char * 2).from_buffer(stop.text)  # keeps the bytes in place
+        self._interrupt: Interrupt | None = Interrupt(stop)
         self.stop = stop
         self.pointer = ggml("ggml_backend_dev_init", P, P, ctypes.c_char_p)(cpu_device(), None)
         self._set_threads = device_function("ggml_backend_set_n_threads", P, INT)
         set_callback = device_function("ggml_backend_set_abort_callback", P, lib.ggml_abort_callback, P)
-        set_callback(self.pointer, _strlen, ctypes.addressof(self._flag))
+        set_callback(self.pointer, Interrupt.function, self._interrupt.address)
         self._compute = ggml("ggml_backend_graph_compute", INT, P, P)
 
     def run(self, graph: Any) -> None:
@@ -68,7 +65,7 @@ class Processor:
     def close(self) -> None:
         if self.pointer:
             ggml("ggml_backend_free", None, P)(self.pointer)
-            self.pointer = self._flag = None
+            self.pointer = self._interrupt = None
 
 
 def device_function(name: str, *arguments: Any) -> Any:

@@ -8,7 +8,7 @@ from common.store import Store
 from engine.protocol import KVModeName
 from engine.runtime.graph.dimensions import Dimensions
 from engine.runtime.graph.model import GraphModel
-from engine.runtime.kv_mode import KVMode
+from engine.runtime.options import KVMode
 from models.failures import Failure
 from models.identity import file_identity
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 
 from engine.protocol import HeadGroup
-from engine.runtime.capi.context import ContextOptions
 from engine.runtime.capi.vocabulary import CVocabulary
 from engine.runtime.graph import state
 from engine.runtime.graph.cells import no_memory
@@ -17,9 +16,8 @@ from engine.runtime.graph.layout import Layout, Seen
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.modes import make_kv
 from engine.runtime.graph.passes import Pass, Passes, Processor
-from engine.runtime.interface import Row, RowLogits
-from engine.runtime.kv_mode import EXACT, KVMode
-from engine.runtime.tree import Tree
+from engine.runtime.interface import Row, RowLogits, Tree
+from engine.runtime.options import EXACT, ContextOptions, KVMode
 from engine.stop import StopFlag
 
 

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from common.files import make_private_folder
-from engine.runtime.capi.move import MOST_IN_RAM, delete_left
+from engine.runtime.capi.state import MOST_IN_RAM, delete_left
 from engine.runtime.graph.layout import Layout
 from models.failures import Failure
 

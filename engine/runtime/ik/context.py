@@ -6,13 +6,12 @@ import math
 import time
 from typing import Any
 
-from engine.runtime.capi.batch import Batch
-from engine.runtime.capi.context import GGML_TYPES, CContext, ContextOptions
+from engine.runtime.capi.context import GGML_TYPES, Batch, CContext, trim
 from engine.runtime.capi.model import CModel
-from engine.runtime.capi.trim import trim
 from engine.runtime.ik.library import abort_callback, lib, log
 from engine.runtime.ik.stragglers import wait_for_stragglers
 from engine.runtime.ik.unfilled import UNFILLED
+from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag, Stopped
 
 SHORT = 0.08  # seconds: so long a stop may take

@@ -18,17 +18,14 @@ from __future__ import annotations
 import re
 
 from engine.protocol import FlashAttention
-from engine.runtime.capi.context import ContextOptions
-from engine.runtime.capi.dry import MIB, CDryModel, logged
-from engine.runtime.capi.model import ModelFile
-from engine.runtime.capi.trim import trim
-from engine.runtime.flash_attention import goes_with
+from engine.runtime.capi.context import trim
+from engine.runtime.capi.model import MIB, CDryModel, ModelFile, logged
 from engine.runtime.ik.context import context_params
 from engine.runtime.ik.library import lib, log
 from engine.runtime.ik.model import IkModel, largest_pass
 from engine.runtime.ik.output_head import room_bytes
-from engine.runtime.ladder import SMALLEST, STEP
-from engine.runtime.sizes import MAX_LOGITS, ContextSizes, KVType, WeightSizes
+from engine.runtime.options import ContextOptions, goes_with
+from engine.runtime.sizes import MAX_LOGITS, SMALLEST, STEP, ContextSizes, KVType, WeightSizes
 from models.shapes import shapes_of
 
 WEIGHTS = re.compile(r"llm_load_tensors: .* buffer size = +([\d.]+) MiB")

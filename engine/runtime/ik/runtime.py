@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from engine.runtime.capi.context import CContext, ContextOptions
+from engine.runtime.capi.context import CContext
 from engine.runtime.capi.runtime import CLogits, CRuntime
 from engine.runtime.ik.context import IkContext
 from engine.runtime.ik.library import lib
 from engine.runtime.ik.model import IkModel, largest_pass
 from engine.runtime.ik.output_head import OutputHead
-from engine.runtime.interface import Row, Tokens, top_of
-from engine.runtime.tree import Tree
+from engine.runtime.interface import Row, Tokens, Tree, top_of
+from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
 
 

@@ -10,14 +10,12 @@ import re
 from collections.abc import Iterable
 
 from engine.protocol import FlashAttention
-from engine.runtime.capi.context import ContextOptions
-from engine.runtime.capi.dry import CDryModel, logged
-from engine.runtime.capi.model import ModelFile
-from engine.runtime.flash_attention import goes_with
-from engine.runtime.llama.context import context_params
+from engine.runtime.capi.model import CDryModel, ModelFile, logged
 from engine.runtime.llama.library import lib, log
 from engine.runtime.llama.model import Model
 from engine.runtime.llama.repack import HEAD, repacked_sizes
+from engine.runtime.llama.runtime import context_params
+from engine.runtime.options import ContextOptions, goes_with
 from engine.runtime.sizes import MAX_LOGITS, ContextSizes, KVType, WeightSizes
 
 # Sliding windows and recurrent layers have caches of their own, a line each. An unallocated "KV buffer size" is 0.

@@ -1,12 +1,15 @@
-"""A model file loaded by llama.cpp."""
+"""A model file loaded by llama.cpp, or quantised by it."""
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from engine.runtime.capi.model import CModel, ModelFile
 from engine.runtime.llama.library import lib, log
+from models.failures import Failure
 
 LOAD_READ, LOAD_MMAP = 0, 1  # llama_load_mode
 ALIGNMENT = 32  # bytes: TENSOR_ALIGNMENT of ggml, which aborts the process where a mapping's first tensor has another
@@ -41,3 +44,14 @@ class Model(CModel):
         for part in self.parts:
             if any((part.data_offset + tensor.offset) % ALIGNMENT for tensor in part.tensors):
                 params.load_mode = LOAD_READ
+
+
+def quantise(source: Path, path: Path, file_type: int, threads: int) -> None:
+    """`file_type`: llama.cpp's number for a kind of quantisation (llama_ftype). Raises Failure."""
+    params = lib.llama_model_quantize_default_params()
+    params.ftype, params.nthread = file_type, threads
+    with log.errors() as errors:
+        result = lib.llama_model_quantize(str(source).encode(), str(path).encode(), ctypes.byref(params))
+    if result:
+        sentence = f"llama.cpp could not quantise {source.name}. Is there room on the disk for it?"
+        raise Failure("not_quantised", sentence, "\n".join(errors))

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from engine.engine import Engine
 from engine.protocol import Finished, Generate, Load, Message, Sampling
-from engine.runtime import free_cores
 from engine.runtime.capi import context
-from engine.runtime.free_cores import EVERY_SECONDS, FreeCores
+from engine.runtime.capi.context import EVERY_SECONDS, FreeCores
 from models.default import default_model
 
 
@@ -90,5 +89,5 @@ def test_the_answer_is_the_same_with_fewer_threads(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_clocks_are_the_systems() -> None:
-    assert free_cores.idle_seconds() > 0
-    assert free_cores.FREE_CORES.threads(3) in (1, 2, 3)
+    assert context.idle_seconds() > 0
+    assert context.FREE_CORES.threads(3) in (1, 2, 3)

@@ -15,14 +15,13 @@ from engine.loading.options import LoadOptions, Wish
 from engine.loading.resolve import resolve
 from engine.loading.sizes import Budget, budget
 from engine.protocol import Load
-from engine.runtime.capi.context import ContextOptions
-from engine.runtime.capi.move import MOST_IN_RAM
+from engine.runtime.capi.state import MOST_IN_RAM
 from engine.runtime.interface import prefill
-from engine.runtime.llama.context import Context
 from engine.runtime.llama.dry import DryModel, parse
 from engine.runtime.llama.library import log
 from engine.runtime.llama.model import Model
-from engine.runtime.llama.runtime import LlamaRuntime
+from engine.runtime.llama.runtime import Context, LlamaRuntime
+from engine.runtime.options import ContextOptions
 from engine.runtime.sizes import ContextSizes, KVType, WeightSizes
 from engine.stop import StopFlag
 from models.default import default_model

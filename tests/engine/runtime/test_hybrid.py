@@ -11,9 +11,8 @@ import pytest
 
 from engine.engine import Engine
 from engine.protocol import Finished, Generate, Load, Message, PrefillProgress, Prepare, Prepared, Text
-from engine.runtime.llama import context
 from engine.runtime.llama.library import lib
-from engine.runtime.llama.runtime import LlamaRuntime
+from engine.runtime.llama.runtime import Interrupt, LlamaRuntime
 from engine.stop import Stopped
 from models.failures import Failure
 from tests.engine.asking import GREEDY, QUESTION, ask
@@ -39,7 +38,7 @@ class Countdown:
 def countdown() -> Iterator[Countdown]:
     with pytest.MonkeyPatch.context() as patch:
         countdown = Countdown()
-        patch.setattr(context, "_strlen", countdown.callback)
+        patch.setattr(Interrupt, "function", countdown.callback)
         yield countdown
 
 

@@ -8,8 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from engine.runtime.interface import prefill
-from engine.runtime.tree import MOST_BRANCHES, Tree
+from engine.runtime.interface import MOST_BRANCHES, Tree, prefill
 from engine.stop import Stopped
 
 # Of the spread of a row of logits. The rows are the same to the last bit where passes of any size run the same kernels;

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from engine.generation.decode import agreed
 from engine.generation.sampling import Sampler
 from engine.protocol import Sampling
-from engine.runtime.tree import Tree
+from engine.runtime.interface import Tree
 
 DRAWS = 1100  # of each context under each sampling: 11,000 in all, beside the second tokens
 LEAST_EXPECTED = 5.0  # rarer tokens share a bin

@@ -12,7 +12,7 @@ from engine.generation.decode import Step, decode
 from engine.kv.policy import Always, PartialFixed
 from engine.kv.session import Session
 from engine.protocol import Lookup
-from engine.runtime.tree import Tree
+from engine.runtime.interface import Tree
 from engine.speculative.draft import Draft
 from engine.speculative.drafting import MOST_NAPS, PATIENCE, Auto, Fixed
 from engine.speculative.policy import Decision, DraftPolicy

@@ -10,15 +10,13 @@ import gguf
 import numpy as np
 import pytest
 
-from engine.runtime.capi.context import ContextOptions
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.modes import split_kv
 from engine.runtime.graph.runtime import GraphRuntime
-from engine.runtime.interface import EarlyExitRuntime, prefill
-from engine.runtime.kv_mode import KVMode
+from engine.runtime.interface import EarlyExitRuntime, Tree, prefill
 from engine.runtime.llama.model import Model
 from engine.runtime.llama.runtime import LlamaRuntime
-from engine.runtime.tree import Tree
+from engine.runtime.options import ContextOptions, KVMode
 from engine.stop import StopFlag, Stopped
 from tests.engine.runtime.graph.test_models import QKV
 from tests.engine.runtime.graph.tiny import VOCABULARY, write_tiny

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine.runtime.interface import Logits, prefill
-from engine.runtime.tree import Tree
+from engine.runtime.interface import Logits, Tree, prefill
 from tests.engine.runtime.trees import random_tree
 
 LONG = [300 + i * 37 % 5000 for i in range(600)]  # more than a pass takes

@@ -9,7 +9,6 @@ from typing import Any
 import gguf
 import pytest
 
-from engine.runtime.capi.context import ContextOptions
 from engine.runtime.graph.dry import DryGraph
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.needs import refusal
@@ -17,6 +16,7 @@ from engine.runtime.graph.runtime import GraphRuntime
 from engine.runtime.interface import prefill
 from engine.runtime.llama.model import Model
 from engine.runtime.llama.runtime import LlamaRuntime
+from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag, Stopped
 from models.default import default_model
 from models.failures import Failure

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from engine.protocol import HeadGroup
-from engine.runtime.capi.context import ContextOptions
 from engine.runtime.graph import modes, ranking
 from engine.runtime.graph.dry import DryGraph
 from engine.runtime.graph.exact import ExactKV
@@ -24,9 +23,8 @@ from engine.runtime.graph.rotation import Rotation
 from engine.runtime.graph.runtime import GraphRuntime
 from engine.runtime.graph.slots import MergedSlots
 from engine.runtime.graph.split import SplitKV
-from engine.runtime.interface import Logits, prefill
-from engine.runtime.kv_mode import EXACT, KVMode, mode_of
-from engine.runtime.tree import Tree
+from engine.runtime.interface import Logits, Tree, prefill
+from engine.runtime.options import EXACT, ContextOptions, KVMode, mode_of
 from engine.stop import StopFlag
 from models.failures import Failure
 from tests.engine.runtime.graph.tiny import write_tiny

@@ -11,12 +11,12 @@ import pytest
 
 from engine.generation.sampling import Sampler
 from engine.protocol import Sampling
-from engine.runtime.capi.context import ContextOptions
 from engine.runtime.capi.runtime import CLogits
 from engine.runtime.ik.model import IkModel
 from engine.runtime.ik.output_head import GROUP, OutputHead, room_bytes
 from engine.runtime.ik.runtime import IkRuntime
 from engine.runtime.interface import prefill
+from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
 from tests.engine.runtime.graph.tiny import write_tiny
 from tests.engine.runtime.ik.alone.test_products import needs_products

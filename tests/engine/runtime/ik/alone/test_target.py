@@ -10,10 +10,10 @@ import pytest
 
 from engine.generation.sampling import Sampler
 from engine.protocol import Sampling
-from engine.runtime.capi.context import ContextOptions
 from engine.runtime.ik.faults import MOST_WITHOUT
 from engine.runtime.ik.runtime import IkRuntime
 from engine.runtime.interface import prefill
+from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag, Stopped
 from models.failures import Failure
 

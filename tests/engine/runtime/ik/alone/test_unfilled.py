@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.runtime.capi.context import ContextOptions
 from engine.runtime.ik.runtime import IkRuntime
 from engine.runtime.ik.unfilled import Unfilled
 from engine.runtime.interface import prefill
+from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
 
 MARK = 12345.0
