@@ -28,7 +28,6 @@ from engine.protocol import (
     Count,
     Counted,
     Event,
-    Finished,
     Generate,
     Load,
     Loaded,
@@ -121,20 +120,15 @@ class Engine:
         sampler = Sampler(request.sampling, prompt)
         answer = Answer(chat.session, sampler, kv, options, drafting, chat.measured.observe)
         self.pulses.follow(answer)
-        for event in answer.events(request.id, prompt):
-            if self.pulses.due(last=isinstance(event, Finished)):
-                pulse = self.pulses.of(chat)
-                if self.pulses.on:
-                    yield pulse
-            yield event
+        yield from self.pulses.among(answer.events(request.id, prompt), chat)
         self._last_tokens = prompt + answer.counts.tokens
         chat.memory.has_read(len(prompt) - answer.counts.reused, answer.counts.prompt_seconds)
 
     def _prompt(self, request: Generate, messages: Sequence[Message]) -> list[int]:
-        template = self._loaded().template
+        template, most = self._loaded().template, most_counted(self._loaded().info)
         if request.continue_last:
-            return continued_prompt(template, messages, self._last_tokens, self._most, self.stop.is_set)
-        return template.tokens(messages, False, self._most, self.stop.is_set)
+            return continued_prompt(template, messages, self._last_tokens, most, self.stop.is_set)
+        return template.tokens(messages, False, most, self.stop.is_set)
 
     def _too_long(self, messages: Sequence[Message], tokens: int) -> TooLong:
         chat, stopped = self._loaded(), self.stop.is_set
@@ -143,12 +137,6 @@ class Engine:
             return len(chat.template.tokens(some, most=chat.info.n_ctx, stopped=stopped))
 
         return too_long(messages, tokens, chat.info, count, chat.larger_context(tokens))
-
-    @property
-    def _most(self) -> int:
-        """Tokens of a chat that are counted; more would fit no context of this model."""
-        info = self._loaded().info
-        return most_counted(info)
 
     def prepare(self, request: Prepare) -> Iterator[Event]:
         """Read what is certain of the next prompt; the last event is Prepared, also when it was stopped."""

@@ -7,12 +7,12 @@ gathers; any other one gets what was gathered last.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from engine.machine import memory, resident_bytes
-from engine.protocol import Pulse
+from engine.protocol import Event, Finished, Pulse
 
 if TYPE_CHECKING:
     from engine.costs.cost_model import CostModel
@@ -73,6 +73,15 @@ class Pulses:
         """How things stand. To be called by the thread alone that works with `chat`."""
         self._last = pulse = self._gather(chat)
         return pulse
+
+    def among(self, events: Iterable[Event], chat: Watched) -> Iterator[Event]:
+        """The events of an answer, and pulses between them while somebody looks."""
+        for event in events:
+            if self.due(last=isinstance(event, Finished)):
+                pulse = self.of(chat)
+                if self.on:
+                    yield pulse
+            yield event
 
     def _gather(self, chat: Watched | None) -> Pulse:
         self._told = self._clock()

@@ -96,6 +96,7 @@ def test_counting_is_stopped(engine, monkeypatch):
     assert kept_phrases(chat.sources.ngrams.identity) is None
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cache")
 def test_who_asks_for_phrases_has_them_counted_first(monkeypatch, capsys):
     from engine.__main__ import main

@@ -10,7 +10,7 @@ from engine.costs.cost_model import CostModel, Timings
 from engine.protocol import Generate, Lookup, Message, Sampling, Trace
 from engine.speculative.policy import DraftPolicy
 from models.failures import Failure
-from tests.engine.asking import GREEDY, QUESTION, ask, assert_same_but_for_near_ties
+from tests.engine.asking import GREEDY, QUESTION, ask, assert_same_but_for_near_ties, some_and_all
 from tests.engine.kv.test_real_policies import PUBLISHED
 
 TEXT = "The wren sings in the hedge. The wren sings all day. The robin sings in the hedge too, and all night."
@@ -41,13 +41,14 @@ def free_passes(engine, monkeypatch):
     monkeypatch.setattr(type(chat.measured), "observe", lambda *_: None)
 
 
+@pytest.mark.parametrize("questions", some_and_all(QUESTIONS, 1))
 @pytest.mark.parametrize("pending", [False, True], ids=["cached", "pending"])
 @pytest.mark.parametrize("mode", MODES)
-def test_greedy_answers_are_the_plain_ones(engine, free_passes, monkeypatch, mode, pending):
+def test_greedy_answers_are_the_plain_ones(engine, free_passes, monkeypatch, mode, pending, questions):
     if pending:
         monkeypatch.setattr("engine.engine.policy_for", lambda *_: PUBLISHED)
     accepted = recomputed = 0
-    for question in QUESTIONS:
+    for question in questions:
         messages = (Message("user", question),)
         _, plain = ask(engine, *messages, max_tokens=24, kv_policy="always", draft="off")
         _, drafted = ask(engine, *messages, max_tokens=24, **(MODES | LAYERS)[mode])
@@ -58,15 +59,16 @@ def test_greedy_answers_are_the_plain_ones(engine, free_passes, monkeypatch, mod
         assert numbers.steps + numbers.accepted >= numbers.decode_tokens - 1
         accepted += numbers.accepted
         recomputed += numbers.recomputed_tokens
-    assert accepted > 10
+    assert accepted > 3 * len(questions)
     assert (recomputed > 0) == pending
 
 
-def test_a_seed_gives_one_text_on_every_run(engine, free_passes):
+@pytest.mark.parametrize("questions", some_and_all(QUESTIONS[:2], 1))
+def test_a_seed_gives_one_text_on_every_run(engine, free_passes, questions):
     """What was learned meanwhile makes other drafts, and no other text."""
     warm = Sampling(temperature=0.9, repeat_penalty=1.1, seed=11)
     modes = ({"draft": "off"}, {"draft": "auto"}, {"draft": "auto"}, MODES["published tree"])
-    for question in QUESTIONS[:2]:
+    for question in questions:
         runs = []
         for mode in modes:
             engine.forget()  # a prompt that is read in other pieces has other last bits

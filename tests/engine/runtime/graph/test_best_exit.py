@@ -98,11 +98,16 @@ def test_a_layer_that_the_model_does_not_have_is_not_used(target):
     assert middle.paying() == ()
 
 
+@pytest.mark.slow
 def test_chats_of_a_file_are_answered_instead_of_our_questions(measured, tmp_path):
     path = tmp_path / "chats.jsonl"
     path.write_text(f"{line('Count from 1 to 40.')}\n{line('word ' * 3000)}\n")  # the second one is too long
     found = calibrate_midlayer.measure(plan(), TIMINGS, calibrate_midlayer.asked_in(path), 64, StopFlag())
     assert [each.agreement for each in found.found] != [each.agreement for each in measured.found]
+
+
+def test_chats_of_a_file_that_leave_no_room_are_refused(tmp_path):
+    path = tmp_path / "chats.jsonl"
     path.write_text(f"{line('word ' * 3000)}\n")
     with pytest.raises(Failure, match="No chat of these leaves room"):
         calibrate_midlayer.measure(plan(), TIMINGS, calibrate_midlayer.asked_in(path), 64, StopFlag())

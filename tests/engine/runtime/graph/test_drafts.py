@@ -6,7 +6,7 @@ import pytest
 
 from engine.protocol import Sampling
 from models.failures import Failure
-from tests.engine.asking import QUESTION, ask
+from tests.engine.asking import QUESTION, ask, some_and_all
 from tests.engine.kv import test_real_policies as policies
 from tests.engine.runtime.graph.test_engine import loaded
 from tests.engine.speculative import test_real_drafts as drafts
@@ -15,10 +15,11 @@ from tests.engine.speculative.test_real_drafts import free_passes
 __all__ = ["free_passes", "loaded"]
 
 
+@pytest.mark.parametrize("questions", some_and_all(drafts.QUESTIONS, 1))
 @pytest.mark.parametrize("pending", [False, True], ids=["cached", "pending"])
 @pytest.mark.parametrize("mode", ["auto", "published tree", "a layer", "a layer as published"])
-def test_greedy_answers_are_the_plain_ones(engine, free_passes, monkeypatch, mode, pending):
-    drafts.test_greedy_answers_are_the_plain_ones(engine, free_passes, monkeypatch, mode, pending)
+def test_greedy_answers_are_the_plain_ones(engine, free_passes, monkeypatch, mode, pending, questions):
+    drafts.test_greedy_answers_are_the_plain_ones(engine, free_passes, monkeypatch, mode, pending, questions)
 
 
 def test_a_seed_gives_the_same_text_when_a_layer_drafts(engine, free_passes):
@@ -26,7 +27,7 @@ def test_a_seed_gives_the_same_text_when_a_layer_drafts(engine, free_passes):
     runs = []
     for more in ({"draft": "off"}, drafts.LAYERS["a layer"], drafts.LAYERS["a layer as published"]):
         engine.forget()
-        runs.append(ask(engine, QUESTION, sampling=warm, max_tokens=40, **more)[1])
+        runs.append(ask(engine, QUESTION, sampling=warm, max_tokens=20, **more)[1])
     assert len({finished.tokens for finished in runs}) == 1
     assert all(finished.statistics.accepted for finished in runs[1:]), [each.statistics for each in runs]
 
@@ -52,5 +53,7 @@ def test_without_a_measurement_three_quarters_of_the_layers_draft(engine, free_p
     assert middle.paying() == ()
 
 
-def test_tokens_that_stay_uncached_change_no_answer(engine, monkeypatch):
-    policies.test_greedy_answers_are_the_same_as_with_every_token_cached(engine, monkeypatch, policies.PUBLISHED)
+@pytest.mark.parametrize("questions", some_and_all(policies.QUESTIONS, 3))
+def test_tokens_that_stay_uncached_change_no_answer(engine, monkeypatch, questions):
+    test = policies.test_greedy_answers_are_the_same_as_with_every_token_cached
+    test(engine, monkeypatch, policies.PUBLISHED, questions)

@@ -30,7 +30,7 @@ LONG = (Message("user", "Birds: " + "tit, wren, robin, finch; " * 60),)  # some 
 def load(mode: str = "merged", share: float | None = 0.5) -> Engine:
     engine = Engine()
     path = str(default_model())
-    engine.load(Load(0, path, n_ctx=2048, threads=2, backend="graph", kv_mode=mode, kv_share=share))  # type: ignore[arg-type]
+    engine.load(Load(0, path, n_ctx=2048, threads=1, backend="graph", kv_mode=mode, kv_share=share))  # type: ignore[arg-type]
     return engine
 
 
