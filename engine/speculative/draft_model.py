@@ -21,7 +21,7 @@ from engine.costs.cost_model import CostModel
 from engine.kv.session import Session
 from engine.runtime.interface import Runtime
 from engine.speculative.draft import Draft, sureness
-from engine.speculative.policy import MARGIN, MOST_DRAFTED
+from engine.speculative.policy import MOST_DRAFTED
 from engine.stop import Stopped
 from engine.tokenization.tokens import common_prefix
 from models.failures import Failure
@@ -74,7 +74,7 @@ class DraftModel:
             reach *= AGREED
             expected += reach
             seconds = costs.pass_seconds(1 + length, depth) + length * self.follower.step_seconds
-            if (1 + expected) * plain > MARGIN * seconds:
+            if (1 + expected) * plain > seconds:
                 return True
         return False
 
@@ -138,10 +138,12 @@ class Follower:
         self._read = self._read_seconds = 0.0  # tokens and seconds, fading
 
     def begin(self, tokens: Sequence[int]) -> None:
+        """A prompt was read; nothing runs yet."""
         self.chat = list(tokens)
         self._right = common_prefix(self.session.tokens, self.chat)
 
     def extend(self, tokens: Sequence[int]) -> None:
+        """The target has chosen these tokens; nothing runs yet."""
         held = self.session.tokens
         for token in tokens:
             self._right += self._right == len(self.chat) < len(held) and held[self._right] == token
