@@ -21,7 +21,7 @@ from engine.costs.cost_model import CostModel
 from engine.kv.session import Session
 from engine.runtime.interface import Runtime
 from engine.speculative.draft import Draft, sureness
-from engine.speculative.policy import MOST_DRAFTED
+from engine.speculative.policy import MARGIN, MOST_DRAFTED
 from engine.stop import Stopped
 from engine.tokenization.tokens import common_prefix
 from models.failures import Failure
@@ -74,7 +74,7 @@ class DraftModel:
             reach *= AGREED
             expected += reach
             seconds = costs.pass_seconds(1 + length, depth) + length * self.follower.step_seconds
-            if (1 + expected) * plain > seconds:
+            if (1 + expected) * plain > MARGIN * seconds:
                 return True
         return False
 
