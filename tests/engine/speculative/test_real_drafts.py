@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -31,6 +33,18 @@ LAYERS: dict[str, dict[str, Any]] = {  # our own graph's alone
 }
 
 
+def forms(modes: Iterable[str], *usual: str) -> list[Any]:
+    """Every mode with tokens pending and without, on all questions for `make test-slow`; the usual ones, called by mode
+    and cache, on one question in every run of the tests."""
+    found = []
+    for mode, (cache, pending) in itertools.product(modes, {"cached": False, "pending": True}.items()):
+        name = f"{mode} {cache}"
+        if name in usual:
+            found.append(pytest.param(mode, pending, QUESTIONS[:1], id=name))
+        found.append(pytest.param(mode, pending, QUESTIONS, id=f"{name} all", marks=pytest.mark.slow))
+    return found
+
+
 @pytest.fixture
 def judge(engine, monkeypatch):
     """The engine's judge, who believes that passes of any size cost the same and that nothing was learned yet."""
@@ -42,9 +56,12 @@ def judge(engine, monkeypatch):
     return judge
 
 
-@pytest.mark.parametrize("questions", some_and_all(QUESTIONS, 1))
-@pytest.mark.parametrize("pending", [False, True], ids=["cached", "pending"])
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("mode", "pending", "questions"),
+    forms(
+        MODES, "auto cached", "auto pending", "published cached", "published tree pending", "published random cached"
+    ),
+)
 def test_greedy_answers_are_the_plain_ones(engine, judge, monkeypatch, mode, pending, questions):
     if pending:
         monkeypatch.setattr(type(judge), "policy", lambda *_: PUBLISHED)
