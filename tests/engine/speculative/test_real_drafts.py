@@ -90,7 +90,7 @@ def test_a_seed_gives_one_text_on_every_run(engine, judge, questions):
         runs = []
         for mode in modes:
             engine.forget()  # a prompt that is read in other pieces has other last bits
-            runs.append(ask(engine, Message("user", question), sampling=warm, max_tokens=40, **mode)[1])
+            runs.append(ask(engine, Message("user", question), sampling=warm, max_tokens=24, **mode)[1])
         assert len({finished.tokens for finished in runs}) == 1
         assert all(finished.statistics.accepted for finished in runs[1:])
 

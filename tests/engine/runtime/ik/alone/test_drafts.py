@@ -10,5 +10,5 @@ from tests.engine.speculative.test_real_drafts import *  # noqa: F403
 @pytest.mark.parametrize(
     ("mode", "pending", "questions"), drafts.forms(drafts.MODES, "auto pending", "published tree cached")
 )
-def test_greedy_answers_are_the_plain_ones(engine, judge, monkeypatch, mode, pending, questions):
+def test_greedy_answers_are_the_plain_ones(engine, judge, monkeypatch, mode, pending, questions):  # type: ignore[no-redef]
     drafts.test_greedy_answers_are_the_plain_ones(engine, judge, monkeypatch, mode, pending, questions)
