@@ -7,8 +7,8 @@ from tests.engine.speculative import test_real_drafts as drafts
 from tests.engine.speculative.test_real_drafts import *  # noqa: F403
 
 
-@pytest.mark.parametrize(
+@pytest.mark.parametrize(  # type: ignore[no-redef]  # in place of the imported one
     ("mode", "pending", "questions"), drafts.forms(drafts.MODES, "auto pending", "published tree cached")
 )
-def test_greedy_answers_are_the_plain_ones(engine, judge, monkeypatch, mode, pending, questions):  # type: ignore[no-redef]
+def test_greedy_answers_are_the_plain_ones(engine, judge, monkeypatch, mode, pending, questions):
     drafts.test_greedy_answers_are_the_plain_ones(engine, judge, monkeypatch, mode, pending, questions)
