@@ -45,7 +45,7 @@ def test_greedy_answers_are_the_same_as_with_every_token_cached(engine, monkeypa
         messages = (Message("user", question),)
         _, always = ask(engine, *messages, max_tokens=10, kv_policy="always", draft="off")
         with monkeypatch.context() as patch:
-            patch.setattr(type(engine._loaded().judge), "policy", lambda *_: policy)
+            patch.setattr("engine.engine.policy_for", lambda *_: policy)
             _, finished = ask(engine, *messages, max_tokens=10, draft="off")
         assert_same_but_for_near_ties(engine, messages, always.tokens, finished.tokens)
         recomputed += finished.statistics.recomputed_tokens

@@ -46,14 +46,13 @@ def forms(modes: Iterable[str], *usual: str) -> list[Any]:
 
 
 @pytest.fixture
-def judge(engine, monkeypatch):
-    """The engine's judge, who believes that passes of any size cost the same and that nothing was learned yet."""
-    judge = engine._loaded().judge
+def free_passes(engine, monkeypatch):
+    """The engine believes that passes of any size cost the same, and learned nothing yet."""
+    chat = engine._loaded()
     free = Timings({0: dict.fromkeys((1, 8, 48), 1.0)}, 0.0, 512, 2.0)
-    monkeypatch.setattr(judge, "table", CostModel(free))
-    monkeypatch.setattr(judge, "chooser", DraftPolicy())
-    monkeypatch.setattr(type(judge), "observe", lambda *_: None)
-    return judge
+    monkeypatch.setattr(chat.measured, "cost_model", CostModel(free))
+    monkeypatch.setattr(chat.sources, "policy", DraftPolicy())
+    monkeypatch.setattr(type(chat.measured), "observe", lambda *_: None)
 
 
 @pytest.mark.parametrize(
@@ -62,9 +61,9 @@ def judge(engine, monkeypatch):
         MODES, "auto cached", "auto pending", "published cached", "published tree pending", "published random cached"
     ),
 )
-def test_greedy_answers_are_the_plain_ones(engine, judge, monkeypatch, mode, pending, questions):
+def test_greedy_answers_are_the_plain_ones(engine, free_passes, monkeypatch, mode, pending, questions):
     if pending:
-        monkeypatch.setattr(type(judge), "policy", lambda *_: PUBLISHED)
+        monkeypatch.setattr("engine.engine.policy_for", lambda *_: PUBLISHED)
     accepted = recomputed = 0
     for question in questions:
         messages = (Message("user", question),)
@@ -82,7 +81,7 @@ def test_greedy_answers_are_the_plain_ones(engine, judge, monkeypatch, mode, pen
 
 
 @pytest.mark.parametrize("questions", some_and_all(QUESTIONS[:2], 1))
-def test_a_seed_gives_one_text_on_every_run(engine, judge, questions):
+def test_a_seed_gives_one_text_on_every_run(engine, free_passes, questions):
     """What was learned meanwhile makes other drafts, and no other text."""
     warm = Sampling(temperature=0.9, repeat_penalty=1.1, seed=11)
     modes = ({"draft": "off"}, {"draft": "auto"}, {"draft": "auto"}, MODES["published tree"])
@@ -108,7 +107,7 @@ def test_layers_draft_on_our_own_graph_only(engine, mode):
     assert caught.value.code == "no_early_exit"
 
 
-def test_what_drafting_does_is_counted_and_traced(engine, judge):
+def test_what_drafting_does_is_counted_and_traced(engine, free_passes):
     messages = (Message("user", QUESTIONS[0]),)
     *events, finished = engine.generate(Generate(1, messages, GREEDY, max_tokens=32, draft="history", trace=True))
     passes = [event for event in events if isinstance(event, Trace)]
@@ -126,7 +125,7 @@ def test_what_drafting_does_is_counted_and_traced(engine, judge):
 
 
 def test_a_model_without_timings_drafts_in_published_form_only(engine, monkeypatch):
-    monkeypatch.setattr(engine._loaded().judge, "table", None)
+    monkeypatch.setattr(engine._loaded().measured, "cost_model", None)
     assert not engine.calibrated
     messages = (Message("user", QUESTIONS[0]),)
     for mode in ("auto", "history"):
