@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -31,6 +33,18 @@ LAYERS: dict[str, dict[str, Any]] = {  # our own graph's alone
 }
 
 
+def forms(modes: Iterable[str], *usual: str) -> list[Any]:
+    """Every mode with tokens pending and without, on all questions for `make test-slow`; the usual ones, called by mode
+    and cache, on one question in every run of the tests."""
+    found = []
+    for mode, (cache, pending) in itertools.product(modes, {"cached": False, "pending": True}.items()):
+        name = f"{mode} {cache}"
+        if name in usual:
+            found.append(pytest.param(mode, pending, QUESTIONS[:1], id=name))
+        found.append(pytest.param(mode, pending, QUESTIONS, id=f"{name} all", marks=pytest.mark.slow))
+    return found
+
+
 @pytest.fixture
 def free_passes(engine, monkeypatch):
     """The engine believes that passes of any size cost the same, and learned nothing yet."""
@@ -41,9 +55,12 @@ def free_passes(engine, monkeypatch):
     monkeypatch.setattr(type(chat.measured), "observe", lambda *_: None)
 
 
-@pytest.mark.parametrize("questions", some_and_all(QUESTIONS, 1))
-@pytest.mark.parametrize("pending", [False, True], ids=["cached", "pending"])
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("mode", "pending", "questions"),
+    forms(
+        MODES, "auto cached", "auto pending", "published cached", "published tree pending", "published random cached"
+    ),
+)
 def test_greedy_answers_are_the_plain_ones(engine, free_passes, monkeypatch, mode, pending, questions):
     if pending:
         monkeypatch.setattr("engine.engine.policy_for", lambda *_: PUBLISHED)
@@ -72,7 +89,7 @@ def test_a_seed_gives_one_text_on_every_run(engine, free_passes, questions):
         runs = []
         for mode in modes:
             engine.forget()  # a prompt that is read in other pieces has other last bits
-            runs.append(ask(engine, Message("user", question), sampling=warm, max_tokens=40, **mode)[1])
+            runs.append(ask(engine, Message("user", question), sampling=warm, max_tokens=24, **mode)[1])
         assert len({finished.tokens for finished in runs}) == 1
         assert all(finished.statistics.accepted for finished in runs[1:])
 

@@ -15,9 +15,12 @@ from tests.engine.speculative.test_real_drafts import free_passes
 __all__ = ["free_passes", "loaded"]
 
 
-@pytest.mark.parametrize("questions", some_and_all(drafts.QUESTIONS, 1))
-@pytest.mark.parametrize("pending", [False, True], ids=["cached", "pending"])
-@pytest.mark.parametrize("mode", ["auto", "published tree", "a layer", "a layer as published"])
+USUAL = ("auto pending", "published tree cached", "a layer pending", "a layer as published cached")
+
+
+@pytest.mark.parametrize(
+    ("mode", "pending", "questions"), drafts.forms(["auto", "published tree", *drafts.LAYERS], *USUAL)
+)
 def test_greedy_answers_are_the_plain_ones(engine, free_passes, monkeypatch, mode, pending, questions):
     drafts.test_greedy_answers_are_the_plain_ones(engine, free_passes, monkeypatch, mode, pending, questions)
 
