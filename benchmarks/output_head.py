@@ -28,7 +28,7 @@ from engine.protocol import Sampling
 from engine.runtime.capi.context import ContextOptions
 from engine.runtime.capi.target import CTarget
 from engine.runtime.ik.model import IkModel
-from engine.runtime.ik.output_head import GROUP, OutputHead
+from engine.runtime.ik.native import GROUP, OutputHead
 from engine.runtime.ik.target import IkTarget
 from engine.stop import StopFlag
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from engine.runtime.capi.library import CLibrary
 from engine.runtime.tree import Tree
 
 SEQUENCE = 0  # the chat's
@@ -13,7 +13,7 @@ SEQUENCE = 0  # the chat's
 class Batch:
     """Room for `capacity` tokens, each in up to `sequences` sequences; filled anew for each pass."""
 
-    def __init__(self, lib: Any, capacity: int, sequences: int = 1) -> None:
+    def __init__(self, lib: CLibrary, capacity: int, sequences: int = 1) -> None:
         self.lib = lib
         self.capacity = capacity
         self.sequences = sequences

@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.protocol import FlashAttention
 from engine.runtime.capi.batch import SEQUENCE, Batch
-from engine.runtime.capi.log import LibraryLog
+from engine.runtime.capi.library import CLibrary, LibraryLog
 from engine.runtime.capi.model import CModel
 from engine.runtime.free_cores import FREE_CORES
 from engine.runtime.kv_mode import EXACT, KVMode
@@ -53,7 +53,7 @@ class CContext:
     meanwhile. `params`: the library's for `options`."""
 
     def __init__(
-        self, lib: Any, log: LibraryLog, model: CModel, options: ContextOptions, params: Any, stop: StopFlag
+        self, lib: CLibrary, log: LibraryLog, model: CModel, options: ContextOptions, params: Any, stop: StopFlag
     ) -> None:
         self.lib = lib
         self.options = options

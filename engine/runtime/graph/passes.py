@@ -6,7 +6,6 @@ All share one block of memory for what they compute, made for the largest of the
 from __future__ import annotations
 
 import ctypes
-import sys
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
@@ -15,21 +14,19 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.runtime.capi.library import AbortCallback
 from engine.runtime.free_cores import FREE_CORES
 from engine.runtime.graph.dimensions import Dimensions
 from engine.runtime.graph.forward import Forward
 from engine.runtime.graph.ggml import ABORTED, I32, INT, SUCCESS, Graph, plain_memory, rows_of
 from engine.runtime.graph.layout import Layout, Seen
 from engine.runtime.graph.model import GraphModel
-from engine.runtime.llama.library import lib
-from engine.runtime.llama.repack import SIZE, P, cpu_device, ggml
+from engine.runtime.llama.library import ggml, is_stopped
+from engine.runtime.llama.repack import SIZE, P, cpu_device
 from engine.stop import StopFlag, Stopped
 
 Inputs = Sequence[int] | NDArray[np.float32]  # of a pass: token ids, or hidden states [n, embedding]
 MOST_KEPT = 32  # passes: a graph's description takes half a megabyte
-
-# Asked by ggml after every node: libc's strlen of the stop flag, see `engine.runtime.llama.context`.
-_strlen = ctypes.cast(ctypes.CDLL("msvcrt" if sys.platform == "win32" else None).strlen, lib.ggml_abort_callback)
 
 
 class Processor:
@@ -41,8 +38,8 @@ class Processor:
         self.stop = stop
         self.pointer = ggml("ggml_backend_dev_init", P, P, ctypes.c_char_p)(cpu_device(), None)
         self._set_threads = device_function("ggml_backend_set_n_threads", P, INT)
-        set_callback = device_function("ggml_backend_set_abort_callback", P, lib.ggml_abort_callback, P)
-        set_callback(self.pointer, _strlen, ctypes.addressof(self._flag))
+        set_callback = device_function("ggml_backend_set_abort_callback", P, AbortCallback, P)
+        set_callback(self.pointer, is_stopped(), ctypes.addressof(self._flag))
         self._compute = ggml("ggml_backend_graph_compute", INT, P, P)
 
     def run(self, graph: Any) -> None:

@@ -4,58 +4,80 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from engine.runtime.capi.batch import Batch
 from engine.runtime.capi.context import GGML_TYPES, CContext, ContextOptions
+from engine.runtime.capi.library import AbortCallback, trim
 from engine.runtime.capi.model import CModel
-from engine.runtime.capi.trim import trim
-from engine.runtime.ik.library import abort_callback, lib, log
-from engine.runtime.ik.stragglers import wait_for_stragglers
-from engine.runtime.ik.unfilled import UNFILLED
+from engine.runtime.ik.library import lib, log, native
+from engine.runtime.ik.native import StoppablePass
 from engine.stop import StopFlag, Stopped
 
 SHORT = 0.08  # seconds: so long a stop may take
-NEVER = abort_callback()  # a null pointer
+LATE = 0.05  # seconds
 
 
 class IkContext(CContext):
-    """`stop` interrupts passes that take long.
-
-    The library's abort callback is asked by the first thread after every node of the graph; the status that it causes
-    may be read by another one that is late at the barrier before. That one would leave, and the first wait for it for
-    ever (seen once in 50 to 900 stops of a 135M model). So the answer is yes only when no thread is late any more."""
+    """`stop` interrupts passes that take long."""
 
     def __init__(self, model: CModel, options: ContextOptions, stop: StopFlag) -> None:
-        super().__init__(lib, log, model, options, context_params(options), stop)
+        params, own = context_params(options), native()
+        self._passes = StoppablePass(own, stop, params) if own else AbortedPass(stop)
+        super().__init__(lib, log, model, options, params, stop)
+
+    def decode(self, batch: Batch) -> None:
+        """See `CContext`."""
+        with self._passes.running(self.pointer, batch.raw.n_tokens):
+            super().decode(batch)
+
+    def close(self) -> None:
+        """A cache that grew step by step to 8,192 tokens would leave 80 MiB of holes behind (SmolLM2-135M)."""
+        if self.pointer:
+            super().close()
+            self._passes.close()
+            trim()
+
+
+class AbortedPass:
+    """Where our native code does not stop passes: long ones by the library's abort callback.
+
+    It is asked by the first thread after every node of the graph; the status that it causes may be read by another one
+    that is late at the barrier before. That one would leave, and the first wait for it for ever (seen once in 50 to 900
+    stops of a 135M model). So the answer comes when hardly a thread is so late any more."""
+
+    def __init__(self, stop: StopFlag) -> None:
+        self.stop = stop
         self._aborted = False
-        self._callback = abort_callback(self._is_to_abort)
+        self._callback = AbortCallback(self._is_to_abort)
+        self._never = AbortCallback()  # a null pointer
         self._seconds: dict[int, float] = {}  # of the last pass, by its number of tokens
 
     def _is_to_abort(self, _data: object) -> bool:
         if self.stop.is_set() and not self._aborted:
-            wait_for_stragglers()
+            time.sleep(LATE)
             self._aborted = True
         return self._aborted
 
-    def decode(self, batch: Batch) -> None:
-        """Short passes are not interrupted: to ask Python after every node, which all other threads wait for, costs
-        half a millisecond and more, a tenth of a small model's step and 2 % of a 1.5B model's."""
-        tokens = batch.raw.n_tokens
+    @contextmanager
+    def running(self, context: Any, tokens: int) -> Iterator[None]:
+        """Around a pass. Raises Stopped.
+
+        Short ones are not interrupted: to ask Python after every node, which all other threads wait for, costs half a
+        millisecond and more, a tenth of a small model's step and 2 % of a 1.5B model's."""
         long = self._seconds.get(tokens, math.inf) > SHORT
-        lib.llama_set_abort_callback(self.pointer, self._callback if long else NEVER, None)
+        lib.llama_set_abort_callback(context, self._callback if long else self._never, None)
         self._aborted = False
         started = time.perf_counter()
-        with UNFILLED:
-            super().decode(batch)
+        yield
         if self._aborted:  # such a pass ends as if it were done, its logits are of no pass
             raise Stopped
         self._seconds[tokens] = time.perf_counter() - started
 
     def close(self) -> None:
-        """A cache that grew step by step to 8,192 tokens would leave 80 MiB of holes behind (SmolLM2-135M)."""
-        super().close()
-        trim()
+        """Nothing is left behind."""
 
 
 def context_params(options: ContextOptions) -> Any:

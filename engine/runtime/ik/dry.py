@@ -21,12 +21,11 @@ from pathlib import Path
 from engine.protocol import FlashAttention
 from engine.runtime.capi.context import MOST_ROWS, ContextOptions
 from engine.runtime.capi.dry import MIB, CDryModel, logged
-from engine.runtime.capi.trim import trim
+from engine.runtime.capi.library import trim
 from engine.runtime.flash_attention import goes_with
 from engine.runtime.ik.context import context_params
 from engine.runtime.ik.library import lib, log
-from engine.runtime.ik.model import IkModel, largest_pass
-from engine.runtime.ik.output_head import room_bytes
+from engine.runtime.ik.model import IkModel, largest_pass, room_bytes
 from engine.runtime.ladder import SMALLEST, STEP
 from engine.runtime.sizes import ContextSizes, KVType, WeightSizes
 from models.shapes import shapes_of

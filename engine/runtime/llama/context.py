@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import ctypes
-import sys
 from typing import Any
 
 from engine.runtime.capi.batch import Batch
 from engine.runtime.capi.context import GGML_TYPES, CContext, ContextOptions
+from engine.runtime.capi.library import AbortCallback
 from engine.runtime.capi.model import CModel
-from engine.runtime.llama.library import lib, log
+from engine.runtime.llama.library import is_stopped, lib, log
 from engine.stop import StopFlag
 
 FLASH_ATTENTION = {"auto": -1, "off": 0, "on": 1}
 
-# Asked after every node of the compute graph. libc's strlen reads the stop flag's bytes and returns 0 or 1, so that no
-# Python runs inside a pass: a Python callback costs 0.5 ms per token on a 30-layer model, a tenth of the step.
-_strlen = ctypes.cast(ctypes.CDLL("msvcrt" if sys.platform == "win32" else None).strlen, lib.ggml_abort_callback)
-NEVER = lib.ggml_abort_callback()  # a null pointer
+NEVER = AbortCallback()  # a null pointer
 
 
 class Context(CContext):
@@ -30,13 +27,13 @@ class Context(CContext):
         self._keeps_steps = not model.can_drop
         self._flag: Any = (ctypes.c_char * 2).from_buffer(stop.text)  # keeps the bytes in place
         params = context_params(options)
-        params.abort_callback = _strlen
+        params.abort_callback = is_stopped()
         params.abort_callback_data = ctypes.addressof(self._flag)
         super().__init__(lib, log, model, options, params, stop)
 
     def decode(self, batch: Batch) -> None:
         if self._keeps_steps:
-            ask = NEVER if batch.raw.n_tokens == 1 else _strlen
+            ask = NEVER if batch.raw.n_tokens == 1 else is_stopped()
             lib.llama_set_abort_callback(self.pointer, ask, ctypes.addressof(self._flag))
         super().decode(batch)
 

@@ -12,8 +12,8 @@ import pytest
 
 from engine.engine import Engine
 from engine.protocol import Finished, Generate, Load, Message, PrefillProgress, Prepare, Prepared, Text
+from engine.runtime.capi.library import AbortCallback
 from engine.runtime.llama import context
-from engine.runtime.llama.library import lib
 from engine.runtime.llama.target import LlamaTarget
 from engine.stop import Stopped
 from models.failures import Failure
@@ -29,7 +29,7 @@ class Countdown:
 
     def __init__(self) -> None:
         self.left = -1
-        self.callback = lib.ggml_abort_callback(self._is_to_abort)
+        self.callback = AbortCallback(self._is_to_abort)
 
     def _is_to_abort(self, _data: object) -> bool:
         self.left -= self.left >= 0
@@ -40,7 +40,7 @@ class Countdown:
 def countdown() -> Iterator[Countdown]:
     with pytest.MonkeyPatch.context() as patch:
         countdown = Countdown()
-        patch.setattr(context, "_strlen", countdown.callback)
+        patch.setattr(context, "is_stopped", lambda: countdown.callback)
         yield countdown
 
 

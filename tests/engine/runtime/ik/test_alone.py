@@ -26,7 +26,7 @@ def run_alone(*options: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["target", "tree", "unfilled", "products", "output_head", "model", "dry", "answers", "drafts", "pair"]
+    "name", ["target", "tree", "native", "output_head", "model", "dry", "answers", "drafts", "pair"]
 )
 def test_alone(name):
     run_alone(str(ALONE / f"test_{name}.py"))
