@@ -19,7 +19,7 @@ from statistics import median
 from benchmarks.drafting import selected
 from benchmarks.prompts import Prompt, prompts
 from engine.commands.notes import notes_to_stderr
-from engine.costs.cost_model import CostTable, Timings
+from engine.costs.cost_model import CostModel, Timings
 from engine.generation.decode import decode
 from engine.kv.policy import Always, PartialFixed
 from engine.kv.session import Session
@@ -28,15 +28,15 @@ from engine.machine import default_threads
 from engine.protocol import Sampling
 from engine.runtime.capi.context import ContextOptions
 from engine.speculative.drafting import Auto, Drafting, Off
-from engine.speculative.policy import Chooser
-from engine.speculative.prompt_lookup import History
+from engine.speculative.policy import DraftPolicy
+from engine.speculative.prompt_lookup import PromptLookup
 from engine.stop import StopFlag
 from engine.tokenization.template import ChatTemplate
 from engine.tokenization.tokens import common_prefix
 from models.default import default_model
 
 GREEDY = Sampling(temperature=0, repeat_penalty=1)
-FREE = CostTable(Timings({0: dict.fromkeys((1, 8, 48), 1.0)}, 0.0, 512, 2.0))
+FREE = CostModel(Timings({0: dict.fromkeys((1, 8, 48), 1.0)}, 0.0, 512, 2.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def compared(session: Session, template: ChatTemplate, prompt: Prompt, most: int
     tokens = list(template.tokens(prompt.messages))
     answer(session, tokens, 1, Off())  # so that both answers come from the same keys and values of the prompt
     plain, _, _ = answer(session, tokens, most, Off())
-    drafting = Auto((History(),), Chooser(), FREE)
+    drafting = Auto((PromptLookup(),), DraftPolicy(), FREE)
     other, drafted, accepted = answer(session, tokens, most, drafting)
     same = common_prefix(plain, other)
     gap = None

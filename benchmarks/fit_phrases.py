@@ -17,9 +17,9 @@ from benchmarks.fit_prior import Array, fit, likelihood
 from benchmarks.replay import TRACE
 from benchmarks.trace import Trace, load
 from engine.loading.libraries import vocabulary
-from engine.speculative.ngram import WEIGHTS, Phrases, log_odds
+from engine.speculative.ngram import WEIGHTS, StaticNgram, log_odds
 from engine.speculative.ngram_book import made
-from engine.speculative.ngram_table import PhraseTable
+from engine.speculative.ngram_table import NgramTable
 
 
 def main() -> None:
@@ -40,11 +40,11 @@ def main() -> None:
             print(f"        {name}: {y.mean():.1%} of {len(y):,} came; {likelihood(x, y, np.ones(len(y)), fitted):.4f}")
 
 
-def samples(traces: list[Trace], table: PhraseTable, known: int) -> tuple[Array, Array]:
+def samples(traces: list[Trace], table: NgramTable, known: int) -> tuple[Array, Array]:
     """(features, did it come) of the next token after each one, where so many tokens are known to go by."""
     rows, came = [], []
     for trace in traces:
-        drafter = Phrases(table)
+        drafter = StaticNgram(table)
         drafter.begin(trace.prompt)
         for i, token in enumerate(trace.output):
             expected = drafter.next() if i else None

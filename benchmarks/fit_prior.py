@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from benchmarks.replay import TRACE, future
 from benchmarks.trace import Trace, load
 from engine.speculative.lengths import MOST_DRAFTED
-from engine.speculative.prompt_lookup import History
+from engine.speculative.prompt_lookup import PromptLookup
 from engine.speculative.prompt_lookup_prior import VECTOR, WEIGHTS, features
 
 RIDGE = 1.0
@@ -53,7 +53,7 @@ def samples(traces: list[Trace]) -> tuple[Array, Array, Array]:
 
 def drafts(trace: Trace) -> Iterator[tuple[Array, tuple[int, ...], list[int]]]:
     """Features of every draft of every step, its tokens, and what came instead."""
-    drafter, tokens = History(), future(trace)
+    drafter, tokens = PromptLookup(), future(trace)
     drafter.begin(trace.prompt)
     for i, token in enumerate(trace.output):
         drafter.extend((token,))

@@ -23,12 +23,12 @@ from pathlib import Path
 from benchmarks.trace import ANSWER_TOKENS, Trace, load, record, save
 from engine.costs.cost_model import LAPTOP, Curve
 from engine.loading.libraries import vocabulary
-from engine.speculative.draft import Candidate, Drafter
+from engine.speculative.draft import Draft, Drafter
 from engine.speculative.lengths import MOST_DRAFTED, Costs
-from engine.speculative.ngram import Phrases
+from engine.speculative.ngram import StaticNgram
 from engine.speculative.ngram_book import made
-from engine.speculative.policy import Chooser
-from engine.speculative.prompt_lookup import History
+from engine.speculative.policy import DraftPolicy
+from engine.speculative.prompt_lookup import PromptLookup
 from engine.speculative.tally import Tally
 from engine.tokenization.tokens import common_prefix
 
@@ -79,8 +79,8 @@ def main() -> None:
         return
     traces, dice = load(options.trace), random.Random(options.noise)
     halves = ["tuning", "held-out"] if options.half == "all" else [options.half]
-    usual = [Phrases(made(options.phrases, vocabulary(options.phrases)))] if options.phrases else []
-    proposals = [proposed(trace, (History(), *usual)) for trace in traces]
+    usual = [StaticNgram(made(options.phrases, vocabulary(options.phrases)))] if options.phrases else []
+    proposals = [proposed(trace, (PromptLookup(), *usual)) for trace in traces]
     results = {}
     for name in [options.costs] if options.costs else TABLES:
         table = {
@@ -110,11 +110,11 @@ def parse() -> argparse.Namespace:
     return options
 
 
-def proposed(trace: Trace, drafters: Iterable[Drafter]) -> list[list[Candidate]]:
+def proposed(trace: Trace, drafters: Iterable[Drafter]) -> list[list[Draft]]:
     """Candidates before each step that begins after output token i, for all i: they depend on the text only.
 
     As in the decode loop no more is drafted than the answer may still hold beside the target's own next token."""
-    found: list[list[Candidate]] = [[] for _ in trace.output]
+    found: list[list[Draft]] = [[] for _ in trace.output]
     for drafter in drafters:
         drafter.begin(trace.prompt)
         for i, token in enumerate(trace.output, 1):
@@ -124,9 +124,9 @@ def proposed(trace: Trace, drafters: Iterable[Drafter]) -> list[list[Candidate]]
     return found
 
 
-def rows(chosen: Sequence[tuple[Trace, list[list[Candidate]]]], c: Callable[[int], float]) -> list[Row]:
+def rows(chosen: Sequence[tuple[Trace, list[list[Draft]]]], c: Callable[[int], float]) -> list[Row]:
     """A row for each category, and one for all; one chooser learns from all answers in turn."""
-    chooser, found = Chooser(), dict[str, Row]()
+    chooser, found = DraftPolicy(), dict[str, Row]()
     for trace, candidates in chosen:
         steps, tally = auto(chooser, trace, candidates, c)
         best = oracle(trace, candidates, c)
@@ -155,7 +155,7 @@ def future(trace: Trace) -> list[int]:
 
 
 def auto(
-    chooser: Chooser, trace: Trace, candidates: list[list[Candidate]], c: Callable[[int], float]
+    chooser: DraftPolicy, trace: Trace, candidates: list[list[Draft]], c: Callable[[int], float]
 ) -> tuple[float, Tally]:
     """Plain steps that the chooser needs for an answer, and what it drafted."""
     tokens, at, steps, tally = future(trace), 0, 0.0, Tally()
@@ -172,7 +172,7 @@ def auto(
     return steps, tally
 
 
-def oracle(trace: Trace, candidates: list[list[Candidate]], c: Callable[[int], float]) -> float:
+def oracle(trace: Trace, candidates: list[list[Draft]], c: Callable[[int], float]) -> float:
     """Plain steps of the best choice of candidates and lengths for the whole answer, known beforehand."""
     tokens = future(trace)
     last = len(tokens) - 1

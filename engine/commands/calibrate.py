@@ -13,7 +13,7 @@ from typing import Any, get_args
 from engine.commands.notes import notes_to_stderr
 from engine.costs.calibrated import Key, keep, kept
 from engine.costs.calibration import DEPTHS, Calibration
-from engine.costs.cost_model import CostTable, Timings, nt, roofline_seconds
+from engine.costs.cost_model import CostModel, Timings, nt, roofline_seconds
 from engine.costs.profile import Profile, machine_profile
 from engine.loading.crash_mark import CrashWatch
 from engine.loading.first_look import looked_at
@@ -149,7 +149,7 @@ def report(timings: Timings, profile: Profile, shapes: Shapes) -> dict[str, Any]
         "pass_seconds": timings.pass_seconds,
         "c": {k: seconds / shallow[1] for k, seconds in shallow.items()},
         "nt_published": nt(profile, shapes),
-        "nt_measured": CostTable(timings).nt_measured,
+        "nt_measured": CostModel(timings).nt_measured,
         "weight_bytes": shapes.weight_bytes,
         "roofline_seconds": roofline_seconds(profile, shapes.weight_bytes),
     }

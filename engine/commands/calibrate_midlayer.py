@@ -13,7 +13,7 @@ import msgspec
 
 from engine.commands import calibrate
 from engine.costs.calibrated import Key, kept
-from engine.costs.cost_model import CostTable, Timings
+from engine.costs.cost_model import CostModel, Timings
 from engine.loading.library_choice import choose
 from engine.machine import default_threads, fingerprint
 from engine.runtime.capi.context import ContextOptions
@@ -64,7 +64,7 @@ def measure(path: Path, threads: int, tokens: int, stop: StopFlag, chats: Path |
     asked = [chat.asked for chat in read_chats(chats)] if chats else []
     header = checked_header(path)
     key = Key(file_identity(path, header.data_offset), threads, "f16", build(), fingerprint())
-    costs = CostTable(timings(path, key))
+    costs = CostModel(timings(path, key))
     shapes, layers = shapes_of(header), len(shapes_of(header).layers)
     if layers < 2:
         raise Failure("no_early_exit", f"{shown(path)} has a single layer: none in its middle could draft.")

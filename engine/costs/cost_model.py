@@ -80,7 +80,7 @@ class Timings:
         return sorted(next(iter(self.pass_seconds.values())))
 
 
-class CostTable:
+class CostModel:
     """Seconds of a pass of any number of tokens at any depth, from timings and from what real passes take since.
 
     Piecewise linear in tokens and linear in depth, never falling in either. Noise only ever makes a pass slower, and k

@@ -15,7 +15,7 @@ from engine.machine import memory, resident_bytes
 from engine.protocol import Pulse
 
 if TYPE_CHECKING:
-    from engine.costs.cost_model import CostTable
+    from engine.costs.cost_model import CostModel
     from engine.generation.answer import Answer
     from engine.kv.memory import ChatMemory
     from engine.kv.session import Session
@@ -99,6 +99,6 @@ class Pulses:
         )
 
 
-def cost_curve(table: CostTable | None, depth: int) -> tuple[tuple[int, float], ...]:
+def cost_curve(table: CostModel | None, depth: int) -> tuple[tuple[int, float], ...]:
     """(tokens, c) of passes at `depth`; nothing where they were not measured."""
     return tuple((k, table.c(k, depth)) for k in table.timings.ks) if table else ()

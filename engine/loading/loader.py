@@ -32,7 +32,7 @@ from engine.speculative.draft import Drafter
 from engine.speculative.draft_model import DraftModel
 from engine.speculative.judge import Judge
 from engine.speculative.middle_layer import MiddleLayer
-from engine.speculative.ngram_book import PhraseBook
+from engine.speculative.ngram_book import NgramBook
 from engine.stop import StopFlag
 from engine.tokenization.template import ChatTemplate
 from models.failures import Failure
@@ -63,7 +63,7 @@ class LoadedModel:
     info: ModelInfo
     draft: DraftModel | None
     draft_weights: CModel | None
-    phrases: PhraseBook
+    phrases: NgramBook
     middle: MiddleLayer
     rival: Rival | None
 
@@ -175,7 +175,7 @@ class Loader:
             info=self._info(model, template),
             draft=draft,
             draft_weights=weights,
-            phrases=PhraseBook(model.path, identity, BESIDE.get(library.name, library.name)),
+            phrases=NgramBook(model.path, identity, BESIDE.get(library.name, library.name)),
             middle=self._middle(target, judge, model.header),
             rival=Rival(model.path, rival, plan.threads, plan.kv_type) if rival else None,
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from engine.speculative.draft import Candidate
+from engine.speculative.draft import Draft
 
 WEIGHT = 64.0  # tokens that a drafter's own confidence counts as many as
 GUESS_WEIGHT = 16.0  # and a confidence that is a guess about any draft of a drafter
@@ -47,7 +47,7 @@ class Acceptance:
         """For JSON, without single tokens."""
         return {key: [round(x, 3) for x in value] for key, value in self._seen.items()}
 
-    def rates(self, candidate: Candidate, weight: float = WEIGHT) -> list[float]:
+    def rates(self, candidate: Draft, weight: float = WEIGHT) -> list[float]:
         """The probability of each token of the draft, given that those before it are right."""
         rates, names = [], self._names(candidate)
         shifts: list[float] = []
@@ -60,10 +60,10 @@ class Acceptance:
             rates.append(moved(confidence, shifts[place_class] * self._token_odds((candidate.drafter, token))))
         return rates
 
-    def _names(self, candidate: Candidate) -> str:
+    def _names(self, candidate: Draft) -> str:
         return f"{candidate.drafter} {','.join(map(str, candidate.evidence))} "
 
-    def learn(self, candidate: Candidate, place: int, right: bool) -> None:
+    def learn(self, candidate: Draft, place: int, right: bool) -> None:
         """Token `place` of the draft was right or not; all before it were right."""
         confidence = candidate.confidence[place]
         key = self._names(candidate) + str(PLACES[min(place, LAST_PLACE)])

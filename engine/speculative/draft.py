@@ -15,7 +15,7 @@ SURE = (0.3, 0.6, 0.85, 0.97)  # probabilities of the first token that part draf
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class Draft:
     """Tokens that may follow the newest one, as a line; lines with a common beginning can be merged into a tree.
 
     `confidence[i]`: the drafter's own guess of the probability that token i is right if all before it are; what was
@@ -52,7 +52,7 @@ class Drafter(Protocol):
     def extend(self, tokens: Sequence[int]) -> None:
         """The target has chosen these tokens (drafted and accepted ones, and its own)."""
 
-    def propose(self, limit: int) -> list[Candidate]:
+    def propose(self, limit: int) -> list[Draft]:
         """Drafts of at most `limit` tokens to follow the newest token, the best first; none if there is no evidence."""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.costs.cost_model import CostTable
+from engine.costs.cost_model import CostModel
 from engine.protocol import DraftMode
 from engine.runtime.interface import Target
 from engine.speculative.draft import Drafter
@@ -34,7 +34,7 @@ class DraftModel:
         """In the form that `mode` asks for."""
         return self._published if mode == self._published.name else self._improved
 
-    def read_ahead(self, tokens: Sequence[int], table: CostTable) -> None:
+    def read_ahead(self, tokens: Sequence[int], table: CostModel) -> None:
         """In idle time: read the chat, if drafts can pay where passes cost what `table` says. Raises Stopped."""
         if self._improved.can_pay(table, len(tokens)):
             self._improved.follower.read_ahead(tokens)

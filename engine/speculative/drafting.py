@@ -6,11 +6,11 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
-from engine.costs.cost_model import CostTable
+from engine.costs.cost_model import CostModel
 from engine.runtime.tree import Tree
 from engine.speculative.draft import Drafter
 from engine.speculative.lengths import Costs
-from engine.speculative.policy import Chooser, Decision
+from engine.speculative.policy import Decision, DraftPolicy
 
 PATIENCE = 8  # steps without a draft before asking becomes rare
 WORTH_ASKING = 0.005  # of a plain step's time that asking may take then, on average
@@ -52,7 +52,7 @@ class Off:
 class _Drafters:
     """Keeps drafters in step with the answer and times them; what is made of their drafts is up to `_decide`."""
 
-    def __init__(self, drafters: Sequence[Drafter], table: CostTable | None) -> None:
+    def __init__(self, drafters: Sequence[Drafter], table: CostModel | None) -> None:
         self.drafters = drafters
         self.table = table
         self.seconds = 0.0
@@ -104,7 +104,7 @@ class Auto(_Drafters):
     Asking costs time as well, 0.2 to 0.3 ms a step, which is much beside a small model's step. So where nothing was
     worth drafting for a while it is only asked now and then; what it missed it is told then."""
 
-    def __init__(self, drafters: Sequence[Drafter], chooser: Chooser, table: CostTable) -> None:
+    def __init__(self, drafters: Sequence[Drafter], chooser: DraftPolicy, table: CostModel) -> None:
         super().__init__(drafters, table)
         self.chooser = chooser
         self._reset()
@@ -170,7 +170,7 @@ class Fixed(_Drafters):
 
     `table`, if there is one, only estimates what that did to the speed."""
 
-    def __init__(self, drafter: Drafter, table: CostTable | None) -> None:
+    def __init__(self, drafter: Drafter, table: CostModel | None) -> None:
         super().__init__((drafter,), table)
         self.drafter = drafter
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from engine.costs import cost_model as costs
 from engine.costs.calibrated import Key, keep, kept
 from engine.costs.calibration import Calibration, Progress
-from engine.costs.cost_model import CostTable, Timings
+from engine.costs.cost_model import CostModel, Timings
 from engine.costs.profile import Profile, kept_profile, machine_profile
 from engine.costs.quiet import QuietMinute
 from engine.generation.decode import Pass
@@ -22,9 +22,9 @@ from engine.runtime.interface import Target
 from engine.speculative.draft import Drafter
 from engine.speculative.drafting import Auto, Drafting, Fixed, Off
 from engine.speculative.kept import keep_chances, kept_chances
-from engine.speculative.policy import Chooser
-from engine.speculative.prompt_lookup import History
-from engine.speculative.prompt_lookup_published import PublishedHistory
+from engine.speculative.policy import DraftPolicy
+from engine.speculative.prompt_lookup import PromptLookup
+from engine.speculative.prompt_lookup_published import PublishedLookup
 from models.failures import Failure
 from models.shapes import Shapes
 
@@ -46,12 +46,12 @@ class Judge:
         self.key = key
         self.profile: Profile | None = kept_profile()
         found = kept(key)
-        self.table: CostTable | None = CostTable(found.timings) if found else None
+        self.table: CostModel | None = CostModel(found.timings) if found else None
         self._observed = 0
         self._passes: list[Pass] = []
-        self.history = History()
+        self.history = PromptLookup()
         self._drafted = f"{key.model} {draft}" if draft else key.model
-        self.chooser = Chooser(kept_chances(self._drafted))
+        self.chooser = DraftPolicy(kept_chances(self._drafted))
         self._attempts = 0  # calibrations that came to nothing
         self.quiet = QuietMinute()
 
@@ -99,7 +99,7 @@ class Judge:
             "off": (),
             "auto": (self.history, *others),
             "history": (self.history,),
-            "history-published": (PublishedHistory(request.lookup),),
+            "history-published": (PublishedLookup(request.lookup),),
         }
         return drafters.get(request.draft, others)
 
@@ -170,7 +170,7 @@ class Judge:
                 log.info("calibration %d was disturbed by other programs", self._attempts)
             elif isinstance(event, Timings):
                 keep(self.key, event)
-                self.table = CostTable(event)
+                self.table = CostModel(event)
                 log.info("calibrated: c(8) = %.2f, nt = %d", self.table.c(8), self.table.nt_measured)
             elif isinstance(event, Progress):
                 yield

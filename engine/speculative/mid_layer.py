@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.costs.cost_model import CostTable
+from engine.costs.cost_model import CostModel
 from engine.runtime.interface import EarlyExit
-from engine.speculative.draft import Candidate, bucket
+from engine.speculative.draft import Draft, bucket
 
 LATELY = 32  # looks ahead whose lower quartile is the time of one: other programs only ever make them slower
 LEAST = 0.02  # of a look ahead's time, that drafting a token costs at least: its head
@@ -42,7 +42,7 @@ class MidLayer:
     below what one more costs in plain steps. Published form: always one token."""
 
     def __init__(
-        self, target: EarlyExit, exit: Exit, table: Callable[[], CostTable | None], published: bool = False
+        self, target: EarlyExit, exit: Exit, table: Callable[[], CostModel | None], published: bool = False
     ) -> None:
         assert exit.layers in target.exits, (exit, target.exits)
         self.name = "midlayer-published" if published else "midlayer"
@@ -81,7 +81,7 @@ class MidLayer:
             return 0.0
         return self.exit.lower * (table.pass_seconds(inputs, depth, rows=1) - table.pass_seconds(1, depth, rows=1))
 
-    def propose(self, limit: int) -> list[Candidate]:
+    def propose(self, limit: int) -> list[Draft]:
         unread = self._chat[self.target.size :]  # the newest token, and those before it that are not kept
         if limit < 1 or not unread:
             return []
@@ -93,7 +93,7 @@ class MidLayer:
             return []
         self._unpaid = 0.0
         cost = max(0.0, seconds - self._saved(len(unread) + len(tokens)))
-        return [Candidate(tokens, self.name, bucket(confidence[0]), confidence, cost)]
+        return [Draft(tokens, self.name, bucket(confidence[0]), confidence, cost)]
 
     def _write(self, unread: Sequence[int], most: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
         """At most so many tokens and their probabilities; none where the lower layers would end the answer."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine.costs.cost_model import CostTable
+from engine.costs.cost_model import CostModel
 from engine.protocol import DraftMode
 from engine.runtime.interface import EarlyExit, Target, can_exit
 from engine.speculative.mid_layer import Exit, MidLayer
@@ -27,7 +27,7 @@ class MiddleLayer:
         self,
         target: Target,
         shapes: Shapes | None,
-        table: Callable[[], CostTable | None],
+        table: Callable[[], CostModel | None],
         why_not: str = "",
         best: int | None = None,
         pays: bool = False,

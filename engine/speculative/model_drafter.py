@@ -9,8 +9,8 @@ import time
 from collections.abc import Sequence
 from itertools import islice
 
-from engine.costs.cost_model import CostTable
-from engine.speculative.draft import Candidate, bucket
+from engine.costs.cost_model import CostModel
+from engine.speculative.draft import Draft, bucket
 from engine.speculative.follower import Follower
 from engine.speculative.lengths import MARGIN, MOST_DRAFTED
 from engine.speculative.matched import MatchedLengths
@@ -45,7 +45,7 @@ class ModelDrafter:
         """What the small model has to read first counts as part of a draft as long as the last one."""
         return self.follower.step_seconds + self.follower.catch_up_seconds / self._usual
 
-    def can_pay(self, table: CostTable, depth: int) -> bool:
+    def can_pay(self, table: CostModel, depth: int) -> bool:
         """Could drafts pay on this machine at all, if they were as good as a small model's ever are?"""
         plain, reach, expected = table.pass_seconds(1, depth), 1.0, 0.0
         for length in range(1, MOST_DRAFTED + 1):
@@ -72,7 +72,7 @@ class ModelDrafter:
             self.matched.add(matched, len(self._draft))
             self._draft = ()
 
-    def propose(self, limit: int) -> list[Candidate]:
+    def propose(self, limit: int) -> list[Draft]:
         if limit < 1:
             return []
         started = time.perf_counter()
@@ -82,7 +82,7 @@ class ModelDrafter:
             return []
         self._draft, self._drafted_at, self._usual = tokens, len(self.follower.chat), len(tokens)
         cost, self._unpaid = self._unpaid, 0.0
-        return [Candidate(tokens, self.name, bucket(confidence[0]), confidence, cost)]
+        return [Draft(tokens, self.name, bucket(confidence[0]), confidence, cost)]
 
     def _write(self, count: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
         tokens, confidence, reach = [], [], 1.0

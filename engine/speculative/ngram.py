@@ -10,8 +10,8 @@ import math
 import time
 from collections.abc import Sequence
 
-from engine.speculative.draft import Candidate, Evidence
-from engine.speculative.ngram_table import UNKNOWN, Next, PhraseTable
+from engine.speculative.draft import Draft, Evidence
+from engine.speculative.ngram_table import UNKNOWN, Next, NgramTable
 
 LONGEST = 6  # tokens of a draft
 HOPELESS = 0.02  # a token that is reached less often is not worth being named
@@ -30,13 +30,13 @@ WEIGHTS = {
 }
 
 
-class Phrases:
+class StaticNgram:
     """See `engine.speculative.draft.Drafter`."""
 
     name = "phrases"
     cost = 0.0
 
-    def __init__(self, table: PhraseTable) -> None:
+    def __init__(self, table: NgramTable) -> None:
         self.table = table
         self._begin_answer()
 
@@ -78,7 +78,7 @@ class Phrases:
         """What usually comes after the last tokens."""
         return self.table.after(self._language, self._before, self._last)
 
-    def propose(self, limit: int) -> list[Candidate]:
+    def propose(self, limit: int) -> list[Draft]:
         started = time.perf_counter()
         before, last, reach = self._before, self._last, 1.0
         tokens: list[int] = []
@@ -96,7 +96,7 @@ class Phrases:
         if not tokens:
             return []
         evidence = bucket(known, confidence[0], self._hits)
-        return [Candidate(tuple(tokens), self.name, evidence, tuple(confidence), time.perf_counter() - started)]
+        return [Draft(tuple(tokens), self.name, evidence, tuple(confidence), time.perf_counter() - started)]
 
 
 def prior(expected: Next, hits: float) -> float:

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from engine.costs.cost_model import CostTable
+from engine.costs.cost_model import CostModel
 from engine.protocol import BackendName, DraftMode
 from engine.run_subprocess import run_apart
-from engine.speculative.ngram import Phrases
+from engine.speculative.ngram import StaticNgram
 from engine.speculative.ngram_counts import counted
 from engine.speculative.ngram_file import keep_phrases, kept_phrases
-from engine.speculative.ngram_table import PhraseTable
+from engine.speculative.ngram_table import NgramTable
 from engine.tokenization.sentences import languages, texts
 from engine.tokenization.tokens import ModelVocabulary
 from models.failures import Failure
@@ -28,26 +28,26 @@ log = logging.getLogger("engine.phrases")
 CHEAP = 1.3  # plain steps: where a pass of two tokens costs more, one right guess in six to ten does not pay
 
 
-class PhraseBook:
+class NgramBook:
     """Of the model at `path`, of this `identity`, whose text the library `name` splits into tokens."""
 
     def __init__(self, path: Path, identity: str, name: BackendName) -> None:
         self.identity = identity
         self._command = ["phrases", "--backend", name, "--model", str(path)]
         self._tried = False
-        self._drafter: Phrases | None = None
+        self._drafter: StaticNgram | None = None
         self._read()
 
     def _read(self) -> None:
         table = kept_phrases(self.identity)
-        self._drafter = Phrases(table) if table else None
+        self._drafter = StaticNgram(table) if table else None
 
-    def drafters(self, mode: DraftMode, table: CostTable | None) -> tuple[Phrases, ...]:
+    def drafters(self, mode: DraftMode, table: CostModel | None) -> tuple[StaticNgram, ...]:
         """Its drafter, if `mode` is for it and there is one; in `auto` where it can pay."""
         wanted = mode == "phrases" or (mode == "auto" and can_pay(table))
         return (self._drafter,) if wanted and self._drafter else ()
 
-    def count(self, table: CostTable | None) -> Iterator[None]:
+    def count(self, table: CostModel | None) -> Iterator[None]:
         """Make it, if it can pay where passes cost what `table` says. The other process ends with this iterator."""
         if self._drafter or self._tried or not can_pay(table):
             return
@@ -63,7 +63,7 @@ class PhraseBook:
         self._read()
 
 
-def made(path: Path, vocabulary: AbstractContextManager[ModelVocabulary]) -> PhraseTable:
+def made(path: Path, vocabulary: AbstractContextManager[ModelVocabulary]) -> NgramTable:
     """The table of the model at `path`: the kept one, or counted now, with its vocabulary, and kept. Raises Failure."""
     identity = file_identity(path, read_header(path).data_offset)
     if table := kept_phrases(identity):
@@ -77,5 +77,5 @@ def made(path: Path, vocabulary: AbstractContextManager[ModelVocabulary]) -> Phr
     return table
 
 
-def can_pay(table: CostTable | None) -> bool:
+def can_pay(table: CostModel | None) -> bool:
     return table is not None and table.c(2) < CHEAP

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.speculative.ngram_table import MOST_TOKENS, STEPS, TOKEN_BITS, UNKNOWN, Entries, PhraseTable
+from engine.speculative.ngram_table import MOST_TOKENS, STEPS, TOKEN_BITS, UNKNOWN, Entries, NgramTable
 
 DISCOUNT = 0.8  # of each count, given to what was never seen
 FEWEST = 2  # times that two tokens were seen together, or the last one alone tells more
@@ -39,7 +39,7 @@ class Found:
         return Found(self.contexts[which], self.tokens[which], self.chances[which])
 
 
-def counted(languages: Iterable[Iterable[Sequence[int]]], n_vocab: int) -> PhraseTable:
+def counted(languages: Iterable[Iterable[Sequence[int]]], n_vocab: int) -> NgramTable:
     """The table of these texts' tokens, language by language, in the order of their numbers.
 
     Of the largest language it takes some 150 bytes for each token meanwhile. Raises ValueError for a vocabulary that
@@ -56,7 +56,7 @@ def counted(languages: Iterable[Iterable[Sequence[int]]], n_vocab: int) -> Phras
         np.concatenate([each.tokens for each in entries]),
         np.concatenate([each.chances for each in entries]),
     )
-    return PhraseTable(joined, typical(np.array(frequencies)))
+    return NgramTable(joined, typical(np.array(frequencies)))
 
 
 def typical(counts: Integers) -> NDArray[np.uint8]:

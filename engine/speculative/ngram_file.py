@@ -13,7 +13,7 @@ from numpy.lib.npyio import NpzFile
 
 from common.files import write_atomically
 from common.folders import cache_folder
-from engine.speculative.ngram_table import Entries, PhraseTable
+from engine.speculative.ngram_table import Entries, NgramTable
 
 log = logging.getLogger("engine.draft")
 
@@ -27,7 +27,7 @@ def _path(model: str) -> Path:
     return cache_folder() / "phrases" / f"{name}.npz"
 
 
-def kept_phrases(model: str) -> PhraseTable | None:
+def kept_phrases(model: str) -> NgramTable | None:
     """Of the model of this identity (`models.identity`); None if none can be read."""
     try:
         with _path(model).open("rb") as file:
@@ -44,10 +44,10 @@ def kept_phrases(model: str) -> PhraseTable | None:
     if len(sizes) != 1 or any(arrays[name].ndim != 1 or arrays[name].dtype != kind for name, kind in TYPES.items()):
         log.warning("The kept table of usual phrases is damaged; it is made again.")
         return None
-    return PhraseTable(Entries(arrays["keys"], arrays["tokens"], arrays["chances"]), arrays["languages"])
+    return NgramTable(Entries(arrays["keys"], arrays["tokens"], arrays["chances"]), arrays["languages"])
 
 
-def keep_phrases(model: str, table: PhraseTable) -> None:
+def keep_phrases(model: str, table: NgramTable) -> None:
     """In place of the oldest, if MOST_KEPT others are kept. Raises OSError."""
     file = io.BytesIO()
     entries = table.entries

@@ -41,7 +41,7 @@ class Entries:
     chances: NDArray[np.uint8]
 
 
-class PhraseTable:
+class NgramTable:
     """`languages`: for each token of the vocabulary the number of the language it is typical of, or `UNKNOWN`."""
 
     def __init__(self, entries: Entries, languages: NDArray[np.uint8]) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from engine.speculative.acceptance import ANY, GUESS_WEIGHT, Acceptance
 from engine.speculative.budget import Budget
-from engine.speculative.draft import Candidate, Drafter
+from engine.speculative.draft import Draft, Drafter
 from engine.speculative.lengths import MOST_DRAFTED, Costs, Length, best_length
 from engine.tokenization.tokens import common_prefix
 
@@ -35,7 +35,7 @@ class Decision:
     pass_seconds: float = 0.0
     drafting_seconds: float = 0.0
     reason: str = ""
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[Draft, ...] = ()
     parents: tuple[int, ...] = ()
 
 
@@ -43,11 +43,11 @@ class Decision:
 class _Watched:
     """A draft of which `seen` tokens came true."""
 
-    candidate: Candidate
+    candidate: Draft
     seen: int = 0
 
 
-class Chooser:
+class DraftPolicy:
     """One per loaded model. Call `begin` for an answer; in each step `choose`, and `learn` what came."""
 
     def __init__(self, state: Mapping[str, object] | None = None) -> None:
@@ -68,7 +68,7 @@ class Chooser:
         self._watched: list[_Watched] = []
         self._since: dict[str, int] = {}  # tokens since each drafter that costs time was last asked
 
-    def propose(self, drafters: Iterable[Drafter], costs: Costs, limit: int) -> list[Candidate]:
+    def propose(self, drafters: Iterable[Drafter], costs: Costs, limit: int) -> list[Draft]:
         """Drafts of all drafters that are worth being asked, of at most `limit` tokens."""
         found = []
         for drafter in drafters:
@@ -90,7 +90,7 @@ class Chooser:
         lost = (drafter.cost + costs.batch(costs.base + 1)) / plain - 1
         return int(self._since[drafter.name] >= PROBE_EVERY and self.budget.allows(lost))
 
-    def choose(self, candidates: Sequence[Candidate], costs: Costs) -> Decision:
+    def choose(self, candidates: Sequence[Draft], costs: Costs) -> Decision:
         """The best candidate in its best length. What making the candidates took is spent either way."""
         plain = costs.plain()
         spent = sum(candidate.cost_seconds for candidate in candidates)
@@ -139,6 +139,6 @@ class Chooser:
         return watched.seen < len(candidate.tokens)
 
 
-def typical(drafter: str) -> Candidate:
+def typical(drafter: str) -> Draft:
     """Stands for whatever that drafter would propose."""
-    return Candidate((ANY,) * MOST_DRAFTED, drafter, (-1,), (0.5,) * MOST_DRAFTED)
+    return Draft((ANY,) * MOST_DRAFTED, drafter, (-1,), (0.5,) * MOST_DRAFTED)

@@ -1,4 +1,4 @@
-"""History lookup, improved form: drafts what followed the last tokens when they occurred before in this chat.
+"""PromptLookup lookup, improved form: drafts what followed the last tokens when they occurred before in this chat.
 
 Knows no target and no costs. It looks for the longest match among the hashed suffixes (`engine.speculative.suffixes`),
 prefers to go on where a copy is under way or was left, and says how good the evidence is.
@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from engine.speculative.draft import Candidate, Evidence
+from engine.speculative.draft import Draft, Evidence
 from engine.speculative.foreseen import Foreseen
 from engine.speculative.prompt_lookup_prior import Grounds, prior
 from engine.speculative.suffixes import Suffixes
@@ -37,7 +37,7 @@ class Match:
     near: bool
 
 
-class History:
+class PromptLookup:
     """Improved form of history lookup; see `engine.speculative.draft.Drafter`."""
 
     name = "history"
@@ -109,13 +109,13 @@ class History:
         distance = abs(match.position - self._left) if match.near and self._left is not None else 0
         return match.length + NEAR_BONUS * match.near, -distance, match.position
 
-    def propose(self, limit: int) -> list[Candidate]:
+    def propose(self, limit: int) -> list[Draft]:
         if limit < 1:
             return []
         started = time.perf_counter()
         drafts = [(line, bucket(grounds), prior(grounds)) for grounds, line in self.drafts(limit)]
         cost = (time.perf_counter() - started) / max(1, len(drafts))
-        return [Candidate(line[: len(p)], self.name, evidence, p, cost) for line, evidence, p in drafts]
+        return [Draft(line[: len(p)], self.name, evidence, p, cost) for line, evidence, p in drafts]
 
     def drafts(self, limit: int) -> list[tuple[Grounds, tuple[int, ...]]]:
         """Drafts of `limit` tokens and what speaks for them, the most promising first."""

@@ -1,4 +1,4 @@
-"""History lookup, published form: earlier occurrences of the last output token, each with the tokens after it.
+"""PromptLookup lookup, published form: earlier occurrences of the last output token, each with the tokens after it.
 
 Takes up to m of them, the most recent or at random, as one sequence of n input tokens each; m and n are fixed. With
 `match` above 1 as many last tokens have to be the same.
@@ -11,13 +11,13 @@ import time
 from collections.abc import Sequence
 
 from engine.protocol import Lookup
-from engine.speculative.draft import Candidate
+from engine.speculative.draft import Draft
 from engine.tokenization.tokens import common_prefix
 
 CONFIDENCE = 0.5  # the published form has no notion of evidence
 
 
-class PublishedHistory:
+class PublishedLookup:
     """See `engine.speculative.draft.Drafter`. Memory: 51 bytes per token of a 32 k chat, match 1."""
 
     name = "history-published"
@@ -50,7 +50,7 @@ class PublishedHistory:
     def _key(self, end: int) -> tuple[int, ...]:
         return tuple(self._tokens[end - self.options.match : end])
 
-    def propose(self, limit: int) -> list[Candidate]:
+    def propose(self, limit: int) -> list[Draft]:
         """m candidates of n - 1 tokens, fewer where the history or `limit` ends; the pass runs the newest token too."""
         count = min(limit, self.options.n - 1)
         if count < 1 or len(self._tokens) < self.options.match:
@@ -59,7 +59,7 @@ class PublishedHistory:
         drafts = [tuple(self._tokens[end : end + count]) for end in self._chosen()]
         cost = (time.perf_counter() - started) / max(1, len(drafts))
         confidence = (CONFIDENCE,) * count
-        return [Candidate(draft, self.name, (), confidence[: len(draft)], cost) for draft in drafts]
+        return [Draft(draft, self.name, (), confidence[: len(draft)], cost) for draft in drafts]
 
     def _chosen(self) -> list[int]:
         """Positions after up to m earlier occurrences, the most recent first or drawn without replacement."""

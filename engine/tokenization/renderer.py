@@ -24,7 +24,8 @@ from engine.huge_pages import TUNABLES
 from engine.stop import Stopped
 from engine.tokenization import jinja
 
-SECONDS = 5.0  # for one prompt
+SECONDS = 5.0  # of processor time for one prompt: what other programs take is not the template's fault
+PATIENCE = 12  # times as much may pass by the clock, on the busiest machine
 STARTING = 30.0  # for the process: a busy machine, a slow disk
 GRACE = 5.0  # so much later than it is killed the process ends itself
 WATCHED = 0.02  # seconds between looks at a process that takes its time
@@ -89,7 +90,7 @@ class Renderer:
         assert self._process
         exchange = Exchange(self._process, question)
         try:
-            exchange.wait(time.monotonic() + seconds, RESIDENT + jinja.allowance(question), stopped)
+            exchange.wait(seconds, RESIDENT + jinja.allowance(question), stopped)
         finally:
             if not exchange.answer:
                 self._end()
@@ -99,7 +100,7 @@ class Renderer:
         self._end()
         program = [jinja.RENDER] if getattr(sys, "frozen", False) else ["-I", jinja.__file__]
         self._process = subprocess.Popen(
-            [sys.executable, *program, str(self._seconds + GRACE)],
+            [sys.executable, *program, str(PATIENCE * self._seconds + GRACE)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -138,18 +139,26 @@ class Exchange(threading.Thread):
             line = answered.readline()
             self.answer = line if line.endswith(b"\n") else b""
 
-    def wait(self, until: float, most: int, stopped: Callable[[], bool]) -> None:
-        """Returns when there is an answer, or the process ended. Raises Trouble at a limit, Stopped when stopped; the
-        process is killed then."""
+    def wait(self, seconds: float, most: int, stopped: Callable[[], bool]) -> None:
+        """Returns when there is an answer, or the process ended. Raises Trouble at a limit (`seconds` of processor
+        time, PATIENCE times as many by the clock, `most` bytes), Stopped when stopped; the process is killed then."""
+        until, enough = time.monotonic() + PATIENCE * seconds, self._used() + seconds
         self.join(WATCHED)
         while self.is_alive():
             if stopped():
                 self._kill()
                 raise Stopped
-            if time.monotonic() > until or self._resident() > most:
+            if time.monotonic() > until or self._used() > enough or self._resident() > most:
                 self._kill()
                 raise Trouble("endless")
             self.join(WATCHED)
+
+    def _used(self) -> float:
+        """Seconds of processor time so far."""
+        with suppress(psutil.Error):  # it ended
+            times = psutil.Process(self._process.pid).cpu_times()
+            return times.user + times.system
+        return 0.0
 
     def _resident(self) -> int:
         with suppress(psutil.Error):  # it ended

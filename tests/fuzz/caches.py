@@ -246,7 +246,7 @@ def _make_engine_files(folder: Path) -> str:
     from engine.speculative import exits
     from engine.speculative.kept import keep_chances
     from engine.speculative.ngram_file import keep_phrases
-    from engine.speculative.ngram_table import Entries, PhraseTable
+    from engine.speculative.ngram_table import Entries, NgramTable
 
     machine_profile()
     engine = Engine()
@@ -260,7 +260,7 @@ def _make_engine_files(folder: Path) -> str:
     exits.keep(exits.Exits(exits.VERSION, key, 100, (exits.ExitFound(1, 0.5, 0.5, gain, gain),)))
     keep_chances(key.model, loaded.judge.chooser.state())
     ids = np.arange(40)
-    keep_phrases(key.model, PhraseTable(Entries(ids.astype(np.int64), ids.astype(np.uint32), np.full(40, 200,
+    keep_phrases(key.model, NgramTable(Entries(ids.astype(np.int64), ids.astype(np.uint32), np.full(40, 200,
         np.uint8)),
                                         np.zeros(1, np.uint8)))  # fmt: skip
     tokens = loaded.template.tokens([])[:1] + [5] * 300

@@ -11,7 +11,7 @@ import pytest
 from engine.__main__ import main
 from engine.costs.calibrated import Key, keep, kept
 from engine.costs.calibration import DEPTHS, LOW_DEPTH, Calibration, Progress, even_rise
-from engine.costs.cost_model import KS, CostTable, Timings
+from engine.costs.cost_model import KS, CostModel, Timings
 from engine.machine import fingerprint
 from engine.stop import Stopped
 from models.failures import Failure
@@ -63,7 +63,7 @@ def test_it_finds_what_the_passes_take():
     assert not timings.disturbed
     assert target.size == 0
     assert target.now <= 8
-    assert CostTable(timings).pass_seconds(20, 1000, rows=1) == pytest.approx(usual(20, 1000, 1), rel=0.02)
+    assert CostModel(timings).pass_seconds(20, 1000, rows=1) == pytest.approx(usual(20, 1000, 1), rel=0.02)
 
 
 def test_a_fast_target_is_timed_deeper_and_a_slow_one_once():

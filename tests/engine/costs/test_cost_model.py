@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.costs.cost_model import KS, CostTable, Curve, Timings, nt, roofline_seconds, td, tl
+from engine.costs.cost_model import KS, CostModel, Curve, Timings, nt, roofline_seconds, td, tl
 from engine.costs.drift import COMPUTING_WINDOW, FORGET_AFTER, READING_WINDOW, SHAPE_WINDOW, Drift
 from engine.costs.profile import Profile
 from models.shapes import Layer, Shapes
@@ -71,7 +71,7 @@ def made(one: float = 0.025, each: float = 0.015, rise: float = 1e-5, row: float
 
 def test_timed_passes_are_found_again():
     timings = made()
-    table = CostTable(timings)
+    table = CostModel(timings)
     for depth, times in timings.pass_seconds.items():
         for k, seconds in times.items():
             assert table.pass_seconds(k, depth) == pytest.approx(seconds)
@@ -79,7 +79,7 @@ def test_timed_passes_are_found_again():
 
 
 def test_between_and_beyond():
-    table = CostTable(made())
+    table = CostModel(made())
     assert table.pass_seconds(5, 16) == pytest.approx(0.025 + 4 * 0.015)
     assert table.pass_seconds(1, 136) == pytest.approx(0.025 + 120e-5)
     assert table.pass_seconds(1, 4096) == pytest.approx(0.025 + 4080e-5)
@@ -93,16 +93,16 @@ def test_between_and_beyond():
 
 @pytest.mark.parametrize(("each", "expected"), [(0.015, 1), (0.00125, 3), (0.0, 48)])
 def test_nt_measured(each, expected):
-    assert CostTable(made(each=each, row=0)).nt_measured == expected
+    assert CostModel(made(each=each, row=0)).nt_measured == expected
 
 
 def test_prefill():
     timings = made(rise=0)
-    table = CostTable(timings)
+    table = CostModel(timings)
     assert table.prefill_seconds(0) == 0
     assert table.prefill_seconds(240) == pytest.approx(timings.large_seconds)
     assert table.prefill_seconds(720) == pytest.approx(3 * timings.large_seconds)
-    deep = CostTable(made())
+    deep = CostModel(made())
     assert deep.prefill_seconds(240, 2000) > deep.prefill_seconds(240, 0)
     assert deep.prefill_seconds(1000) > deep.prefill_seconds(999)
 
@@ -134,7 +134,7 @@ def any_timings(draw) -> Timings:
 
 @given(any_timings(), st.integers(1, 600), st.integers(0, 8192), st.integers(1, 600), st.integers(0, 8192))
 def test_more_tokens_and_more_depth_never_cost_less(timings, k, depth, more, deeper):
-    table = CostTable(timings)
+    table = CostModel(timings)
     seconds = table.pass_seconds(k, depth)
     assert 0 < seconds <= table.pass_seconds(k + more, depth) * (1 + 1e-9)
     assert seconds <= table.pass_seconds(k, depth + deeper) * (1 + 1e-9)
@@ -153,8 +153,8 @@ noise = st.floats(1.0, 1.04)  # an undisturbed machine
 SECOND = 0.04 * 1.6 / 0.6  # what that makes of a second token's part of a pass, 0.6 of 1.6
 
 
-def observe(table: CostTable, k: int, factors: list[float], depth: int = 100) -> None:
-    calibrated = CostTable(table.timings)
+def observe(table: CostModel, k: int, factors: list[float], depth: int = 100) -> None:
+    calibrated = CostModel(table.timings)
     for factor in factors:
         table.observe(k, depth, calibrated.pass_seconds(k, depth) * factor)
 
@@ -166,7 +166,7 @@ def observe(table: CostTable, k: int, factors: list[float], depth: int = 100) ->
     st.lists(st.floats(1.0, 1000), max_size=3 * COMPUTING_WINDOW // 4 - 1),
 )
 def test_a_burst_of_noise_moves_nothing(k, quiet, burst):
-    table = CostTable(made())
+    table = CostModel(made())
     before = {each: table.c(each) for each in KS}
     observe(table, k, quiet)
     observe(table, k, burst)
@@ -179,7 +179,7 @@ def test_a_burst_of_noise_moves_nothing(k, quiet, burst):
 @given(st.lists(st.tuples(st.sampled_from(KS), st.floats(1.0, 100)), max_size=300), st.data())
 def test_scattered_noise_moves_nothing(disturbed, data):
     """Two of three passes of one and of several tokens disturbed, each by another amount."""
-    table = CostTable(made())
+    table = CostModel(made())
     passes = {True: 0, False: 0}
     for k, factor in disturbed:
         passes[k == 1] += 1
@@ -191,20 +191,20 @@ def test_scattered_noise_moves_nothing(disturbed, data):
 
 @pytest.mark.parametrize("change", [0.6, 1.3, 3.0])
 def test_without_drafts_a_lasting_change_of_speed_is_followed_and_leaves_c_alone(change):
-    table = CostTable(made())
+    table = CostModel(made())
     observe(table, 1, [change] * (FORGET_AFTER + READING_WINDOW))
-    assert table.pass_seconds(1, 100) == pytest.approx(CostTable(made()).pass_seconds(1, 100) * change)
-    assert table.pass_seconds(8, 100) == pytest.approx(CostTable(made()).pass_seconds(8, 100) * change)
+    assert table.pass_seconds(1, 100) == pytest.approx(CostModel(made()).pass_seconds(1, 100) * change)
+    assert table.pass_seconds(8, 100) == pytest.approx(CostModel(made()).pass_seconds(8, 100) * change)
     observe(table, 1, [change] * 500)
-    assert table.c(8) == pytest.approx(CostTable(made()).c(8))
+    assert table.c(8) == pytest.approx(CostModel(made()).c(8))
     observe(table, 1, [1.0] * READING_WINDOW)
-    assert table.pass_seconds(1, 100) == pytest.approx(CostTable(made()).pass_seconds(1, 100))
+    assert table.pass_seconds(1, 100) == pytest.approx(CostModel(made()).pass_seconds(1, 100))
 
 
 @pytest.mark.parametrize("change", [0.7, 1.4])
 def test_slower_memory_alone_leaves_what_further_tokens_cost(change):
     """Another program that uses the memory slows a pass of one token, and no pass that waits for the processor."""
-    table, calibrated = CostTable(made()), CostTable(made())
+    table, calibrated = CostModel(made()), CostModel(made())
     further = calibrated.pass_seconds(8, 100) - calibrated.pass_seconds(1, 100)
     for _ in range(2 * READING_WINDOW):
         observe(table, 1, [change])
@@ -217,7 +217,7 @@ def test_slower_memory_alone_leaves_what_further_tokens_cost(change):
 
 @pytest.mark.parametrize("change", [0.7, 1.4])
 def test_slower_computing_is_known_after_a_dozen_passes_and_of_all_sizes(change):
-    table, calibrated = CostTable(made()), CostTable(made())
+    table, calibrated = CostModel(made()), CostModel(made())
     alone = calibrated.pass_seconds(1, 100)
     for _ in range(COMPUTING_WINDOW):
         table.observe(8, 100, alone + (calibrated.pass_seconds(8, 100) - alone) * change)
@@ -228,7 +228,7 @@ def test_slower_computing_is_known_after_a_dozen_passes_and_of_all_sizes(change)
 
 @pytest.mark.parametrize("change", [0.8, 1.2])
 def test_a_lasting_change_of_one_size_changes_its_c(change):
-    table, before = CostTable(made()), CostTable(made())
+    table, before = CostModel(made()), CostModel(made())
     for _ in range(SHAPE_WINDOW * 2):
         for k in (1, 1, 8, 12, 16):
             observe(table, k, [1.0])
@@ -236,11 +236,11 @@ def test_a_lasting_change_of_one_size_changes_its_c(change):
     assert table.c(4) == pytest.approx(before.c(4) * change, rel=0.01)
     assert table.c(12) == pytest.approx(before.c(12), rel=0.01)
     assert table.refreshed().pass_seconds[256][4] == pytest.approx(made().pass_seconds[256][4] * change, rel=0.01)
-    assert CostTable(table.refreshed()).c(4) == pytest.approx(table.c(4), rel=0.01)
+    assert CostModel(table.refreshed()).c(4) == pytest.approx(table.c(4), rel=0.01)
 
 
 def test_nonsense_is_not_observed():
-    table = CostTable(made())
+    table = CostModel(made())
     for k, depth, seconds in [(0, 1, 1.0), (1, -1, 1.0), (1, 1, 0.0), (1, 1, float("nan")), (1, 1, float("inf"))]:
         for _ in range(100):
             table.observe(k, depth, seconds)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from engine.speculative.acceptance import ANY, FADE, MOST_TOKENS, Acceptance
-from engine.speculative.draft import Candidate
+from engine.speculative.draft import Draft
 
 USUAL, ODD = 5, 6
 
 
-def draft(*tokens: int, drafter: str = "test") -> Candidate:
-    return Candidate(tokens, drafter, (1,), (0.8,) * len(tokens))
+def draft(*tokens: int, drafter: str = "test") -> Draft:
+    return Draft(tokens, drafter, (1,), (0.8,) * len(tokens))
 
 
 def taught() -> Acceptance:
@@ -52,7 +52,7 @@ def test_the_oldest_tokens_are_forgotten() -> None:
     acceptance = taught()
     odd = acceptance.rates(draft(ODD))[0]
     for token in range(100, 100 + MOST_TOKENS):
-        acceptance.learn(Candidate((token,), "test", (2,), (0.5,)), 0, True)
+        acceptance.learn(Draft((token,), "test", (2,), (0.5,)), 0, True)
     assert acceptance.rates(draft(ODD))[0] > odd + 0.2
 
 

@@ -7,17 +7,17 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.costs.cost_model import CostTable, Timings
+from engine.costs.cost_model import CostModel, Timings
 from engine.generation.decode import Step, decode
 from engine.kv.policy import Always, PartialFixed
 from engine.kv.session import Session
 from engine.protocol import Lookup, Sampling
 from engine.runtime.tree import Tree
-from engine.speculative.draft import Candidate
+from engine.speculative.draft import Draft
 from engine.speculative.drafting import MOST_NAPS, PATIENCE, Auto, Fixed
-from engine.speculative.policy import Chooser, Decision
-from engine.speculative.prompt_lookup import History
-from engine.speculative.prompt_lookup_published import PublishedHistory
+from engine.speculative.policy import Decision, DraftPolicy
+from engine.speculative.prompt_lookup import PromptLookup
+from engine.speculative.prompt_lookup_published import PublishedLookup
 from engine.tokenization.tokens import common_prefix
 from tests.engine.fake_target import END, FakeTarget, script
 from tests.engine.kv.test_policy import Listed
@@ -25,7 +25,7 @@ from tests.engine.kv.test_policy import Listed
 SELECT = ["recent", "random"]
 PROMPT = list(b"the small bird sang. the small bird ")
 # Any batch costs one token, and proposing next to nothing.
-FREE = CostTable(Timings({0: dict.fromkeys((1, 8, 48), 1.0)}, 0.0, 512, 2.0))
+FREE = CostModel(Timings({0: dict.fromkeys((1, 8, 48), 1.0)}, 0.0, 512, 2.0))
 
 
 class Guess:
@@ -126,7 +126,7 @@ texts = st.text("ab ", min_size=30, max_size=60).map(str.encode)
 def test_the_published_form_verifies_its_sequences_whole(text, lookup):
     plain, *_ = run(FakeTarget(script(text, len(PROMPT))), max_tokens=None)
     drafted, steps, *_ = run(
-        FakeTarget(script(text, len(PROMPT))), Fixed(PublishedHistory(lookup), None), max_tokens=None
+        FakeTarget(script(text, len(PROMPT))), Fixed(PublishedLookup(lookup), None), max_tokens=None
     )
     assert drafted == plain == list(text)
     for step in steps:
@@ -141,26 +141,26 @@ def test_history_drafts_a_copy_and_saves_passes():
     text = b"small bird sang. the small bird sang. the small bird sang. the small bird sang."
     plain, steps, *_ = run(FakeTarget(script(text, len(PROMPT))), max_tokens=None)
     drafted, fewer, *_ = run(
-        FakeTarget(script(text, len(PROMPT))), Auto((History(),), Chooser(), FREE), max_tokens=None
+        FakeTarget(script(text, len(PROMPT))), Auto((PromptLookup(),), DraftPolicy(), FREE), max_tokens=None
     )
     assert drafted == plain == list(text)
     assert len(fewer) < len(steps) / 2
 
 
-class Counting(History):
+class Counting(PromptLookup):
     asked = 0
 
-    def propose(self, limit: int) -> list[Candidate]:
+    def propose(self, limit: int) -> list[Draft]:
         self.asked += 1
         return super().propose(limit)
 
 
 def test_where_drafts_are_in_vain_drafters_are_asked_rarely_and_told_everything():
-    table = CostTable(Timings({0: {1: 1e-4, 8: 1e-2, 48: 1e-1}}, 0.0, 512, 1.0))  # a quick model, drafts cost too much
+    table = CostModel(Timings({0: {1: 1e-4, 8: 1e-2, 48: 1e-1}}, 0.0, 512, 1.0))  # a quick model, drafts cost too much
     target, drafter = FakeTarget(), Counting()
     session = Session(target)
     list(session.read(PROMPT))
-    sampler, drafting = target.sampler(Sampling(), []), Auto((drafter,), Chooser(), table)
+    sampler, drafting = target.sampler(Sampling(), []), Auto((drafter,), DraftPolicy(), table)
     steps = list(decode(session, sampler, PartialFixed(Always(), 64), 100, drafting))
     assert all(step.source is None or not step.source.drafted for step in steps)
     assert drafter.asked < 100 / MOST_NAPS + 2 * PATIENCE

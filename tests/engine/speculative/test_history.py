@@ -1,4 +1,4 @@
-"""History lookup in both forms, against the obvious slow ways to do the same."""
+"""PromptLookup lookup in both forms, against the obvious slow ways to do the same."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from engine.protocol import Lookup
 from engine.speculative.foreseen import Foreseen
-from engine.speculative.prompt_lookup import History
+from engine.speculative.prompt_lookup import PromptLookup
 from engine.speculative.prompt_lookup_prior import HOPELESS, VECTOR, features, prior
-from engine.speculative.prompt_lookup_published import PublishedHistory
+from engine.speculative.prompt_lookup_published import PublishedLookup
 from engine.speculative.suffixes import LEVELS, MOST_MATCH, Suffixes
 
 texts = st.lists(st.integers(0, 3), max_size=60) | st.lists(st.integers(0, 40), max_size=60)
@@ -72,7 +72,7 @@ def test_more_tokens_than_slots() -> None:
     assert suffixes.occurrences(ALL) == brute_force(tokens)
 
 
-def drafts(drafter: History, limit: int = 8) -> list[tuple[int, ...]]:
+def drafts(drafter: PromptLookup, limit: int = 8) -> list[tuple[int, ...]]:
     return [candidate.tokens for candidate in drafter.propose(limit)]
 
 
@@ -89,7 +89,7 @@ def test_the_record_of_a_token_counts_how_often_it_came(events: list[tuple[int, 
 
 @given(texts, texts, st.data())
 def test_pieces_make_no_difference(prompt: list[int], answer: list[int], data: st.DataObject) -> None:
-    whole, pieces = History(), History()
+    whole, pieces = PromptLookup(), PromptLookup()
     whole.begin(prompt)
     whole.extend(answer)
     pieces.begin(data.draw(texts))
@@ -106,7 +106,7 @@ def test_pieces_make_no_difference(prompt: list[int], answer: list[int], data: s
 
 @given(texts, st.integers(1, 20))
 def test_candidates_are_continuations(tokens: list[int], limit: int) -> None:
-    drafter = History()
+    drafter = PromptLookup()
     drafter.begin(tokens)
     for draft in drafts(drafter, limit):
         assert 1 <= len(draft) <= limit
@@ -117,7 +117,7 @@ def test_candidates_are_continuations(tokens: list[int], limit: int) -> None:
 
 @given(texts)
 def test_the_longest_match_comes_first_in_a_fresh_prompt(tokens: list[int]) -> None:
-    drafter, real = History(), brute_force(tokens)
+    drafter, real = PromptLookup(), brute_force(tokens)
     drafter.begin(tokens)
     matches = drafter.matches()
     assert bool(matches) == bool(real)
@@ -127,7 +127,7 @@ def test_the_longest_match_comes_first_in_a_fresh_prompt(tokens: list[int]) -> N
 
 @given(texts, st.lists(st.integers(0, 3), max_size=20))
 def test_the_prior_is_the_regression_as_far_as_there_is_hope(prompt: list[int], answer: list[int]) -> None:
-    drafter = History()
+    drafter = PromptLookup()
     drafter.begin(prompt)
     drafter.extend(answer)
     for grounds, _ in drafter.drafts(47):
@@ -140,7 +140,7 @@ def test_the_prior_is_the_regression_as_far_as_there_is_hope(prompt: list[int], 
 def test_a_copy_is_taken_up_again_where_it_was_left() -> None:
     source = [1, 2, 3, 4, 5, 9, 6, 7, 8]
     elsewhere = [50, 9, 51, 52]
-    drafter = History()
+    drafter = PromptLookup()
     drafter.begin([*source, *elsewhere, 100])
     drafter.extend([1, 2, 3, 4, 5, 60, 9])
     assert drafts(drafter, 3)[0] == (6, 7, 8)
@@ -150,7 +150,7 @@ def test_a_copy_is_taken_up_again_where_it_was_left() -> None:
 def test_a_word_that_was_replaced_before_is_expected_to_be_replaced_again() -> None:
     """`old` (7) was replaced twice; where it comes next, the copy is believed as far as there."""
     source = [1, 2, 3, 4, 7, 11, 12, 13, 14, 7, 21, 22, 23, 24, 7, 31]
-    drafter = History()
+    drafter = PromptLookup()
     drafter.begin([*source, *range(100, 200)])
     drafter.extend([1, 2, 3, 4, 8, 11, 12, 13, 14, 8, 21, 22])
     replaced = drafter.propose(4)[0]
@@ -165,7 +165,7 @@ def test_what_was_asked_for_last_is_copied_less_surely() -> None:
     source = [1, 2, 3, 4, 5, 6, 7, 8]
 
     def confidence(asked: list[int]) -> float:
-        drafter = History()
+        drafter = PromptLookup()
         drafter.begin([*source, *range(100, 160), *asked])
         drafter.extend([2, 3, 4])
         return drafter.propose(4)[0].confidence[0]
@@ -174,7 +174,7 @@ def test_what_was_asked_for_last_is_copied_less_surely() -> None:
 
 
 def test_nothing_to_look_up() -> None:
-    drafter = History()
+    drafter = PromptLookup()
     drafter.begin([])
     assert drafter.propose(4) == []
     drafter.extend([1])
@@ -186,7 +186,7 @@ def test_nothing_to_look_up() -> None:
 
 @given(texts, st.integers(1, 3), st.integers(1, 4), st.integers(2, 6))
 def test_published_recent(tokens: list[int], match: int, m: int, n: int) -> None:
-    drafter = PublishedHistory(Lookup(match, m, n))
+    drafter = PublishedLookup(Lookup(match, m, n))
     drafter.begin(tokens)
     positions = [p for p, length in brute_force(tokens).items() if length >= match]
     expected = [tuple(tokens[p : p + n - 1]) for p in sorted(positions, reverse=True)[:m]]
@@ -196,7 +196,7 @@ def test_published_recent(tokens: list[int], match: int, m: int, n: int) -> None
 @given(texts, st.integers(1, 4), st.integers(0, 3))
 def test_published_random_is_seeded_and_without_repeats(tokens: list[int], m: int, seed: int) -> None:
     options = Lookup(m=m, n=3, select="random")
-    one, other = PublishedHistory(options, seed), PublishedHistory(options, seed)
+    one, other = PublishedLookup(options, seed), PublishedLookup(options, seed)
     one.begin(tokens)
     other.begin([*tokens[: len(tokens) // 2], 7, 7])
     other.begin(tokens)

@@ -8,7 +8,7 @@ import random
 import numpy as np
 import pytest
 
-from engine.costs.cost_model import CostTable, Timings
+from engine.costs.cost_model import CostModel, Timings
 from engine.generation.decode import decode
 from engine.kv.policy import Always, PartialFixed
 from engine.kv.session import Session
@@ -16,7 +16,7 @@ from engine.protocol import Sampling
 from engine.speculative.drafting import Auto, Fixed
 from engine.speculative.mid_layer import Exit, MidLayer
 from engine.speculative.middle_layer import exit_of
-from engine.speculative.policy import Chooser
+from engine.speculative.policy import DraftPolicy
 from engine.stop import Stopped
 from models.default import default_model
 from models.header import read_header
@@ -55,9 +55,9 @@ class Exiting(FakeTarget):
         self.ahead = []
 
 
-def table(c: float = 0.0) -> CostTable:
+def table(c: float = 0.0) -> CostModel:
     """A pass of one takes a second, each token more `c` seconds."""
-    return CostTable(Timings({0: {k: 1 + c * (k - 1) for k in (1, 8, 48)}}, 0.0, 512, 1 + c * 511))
+    return CostModel(Timings({0: {k: 1 + c * (k - 1) for k in (1, 8, 48)}}, 0.0, 512, 1 + c * 511))
 
 
 def answer(target, drafting, count=60) -> list[int]:
@@ -82,7 +82,7 @@ def test_no_answer_changes(published, seed):
     plain = answer(FakeTarget(), None)
     target, costs = Exiting(guess=often_wrong(seed)), Dear()
     drafter = MidLayer(target, EXIT, lambda: costs, published)
-    drafting = Fixed(drafter, None) if published else Auto((drafter,), Chooser(), costs)
+    drafting = Fixed(drafter, None) if published else Auto((drafter,), DraftPolicy(), costs)
     assert answer(target, drafting) == plain
     assert len(target.passes) < 50  # of 60 tokens
     assert target.looked
@@ -148,7 +148,7 @@ def test_where_the_layers_would_end_the_answer_nothing_is_drafted():
 def test_a_full_context_leaves_no_room_to_look_ahead():
     target = Exiting(n_ctx=len(PROMPT) + 10)
     costs = Dear()
-    assert len(answer(target, Auto((MidLayer(target, EXIT, lambda: costs),), Chooser(), costs))) == 11
+    assert len(answer(target, Auto((MidLayer(target, EXIT, lambda: costs),), DraftPolicy(), costs))) == 11
 
 
 def test_stopped_while_looking_ahead():

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.costs.cost_model import CostTable, Timings
+from engine.costs.cost_model import CostModel, Timings
 from engine.generation.decode import decode
 from engine.kv.policy import Always, PartialFixed
 from engine.kv.session import Session
@@ -19,7 +19,7 @@ from engine.speculative.drafting import Auto, Fixed
 from engine.speculative.follower import Follower
 from engine.speculative.matched import START
 from engine.speculative.model_drafter import ModelDrafter
-from engine.speculative.policy import Chooser
+from engine.speculative.policy import DraftPolicy
 from engine.stop import Stopped
 from models.failures import Failure
 from tests.engine.fake_target import END, FakeTarget, letters, script
@@ -27,7 +27,7 @@ from tests.engine.fake_target import END, FakeTarget, letters, script
 PROMPT = list(b"the small bird sang. the small bird ")
 
 
-class Dear(CostTable):
+class Dear(CostModel):
     """Any pass takes a second, far more than the small model's, whatever real passes take."""
 
     def __init__(self) -> None:
@@ -177,7 +177,7 @@ def test_what_was_read_ahead_is_not_read_again():
 def test_whether_drafts_can_pay_is_told_by_the_costs(c2, c8, step, pays):
     draft = drafter()
     draft.follower._steps.append(step)
-    table = CostTable(Timings({0: {1: 1.0, 2: c2, 8: c8, 48: 4 * c8}}, 0.0, 512, 100.0))
+    table = CostModel(Timings({0: {1: 1.0, 2: c2, 8: c8, 48: 4 * c8}}, 0.0, 512, 100.0))
     assert draft.can_pay(table, depth=10) == pays
 
 
@@ -303,7 +303,7 @@ def test_answers_equal_plain_ones(seed, right, published):
         return 97 if len(tokens) in wrong else letters(tokens)
 
     draft = drafter(Small(small), published=published)
-    drafting = Fixed(draft, None) if published else Auto((draft,), Chooser(), Dear())
+    drafting = Fixed(draft, None) if published else Auto((draft,), DraftPolicy(), Dear())
     draft.follower.warm_up()
     target = FakeTarget()
     assert answer(target, drafting) == answer(FakeTarget(), None)
@@ -314,5 +314,5 @@ def test_answers_equal_plain_ones(seed, right, published):
 def test_a_small_model_that_is_right_saves_passes(published):
     draft, target = drafter(published=published), FakeTarget()
     draft.follower.warm_up()
-    answer(target, Fixed(draft, None) if published else Auto((draft,), Chooser(), Dear()))
+    answer(target, Fixed(draft, None) if published else Auto((draft,), DraftPolicy(), Dear()))
     assert len(target.passes) < 40

@@ -7,11 +7,11 @@ import json
 import pytest
 
 from engine.costs import calibration
-from engine.costs.cost_model import CostTable, Timings
+from engine.costs.cost_model import CostModel, Timings
 from engine.protocol import Message
-from engine.speculative.ngram_book import CHEAP, PhraseBook
+from engine.speculative.ngram_book import CHEAP, NgramBook
 from engine.speculative.ngram_file import kept_phrases
-from engine.speculative.policy import Chooser
+from engine.speculative.policy import DraftPolicy
 from engine.stop import Stopped
 from models.default import default_model
 from tests.engine.asking import ask, assert_same_but_for_near_ties
@@ -20,9 +20,9 @@ COUNTING = "chickadee: Counting usual phrases in this model's tokens first"
 QUESTION = Message("user", "Tell me in a few sentences why birds sing in the morning.")
 
 
-def costs(two: float) -> CostTable:
+def costs(two: float) -> CostModel:
     """Where a pass of two tokens and more costs so much of one's."""
-    return CostTable(Timings({0: {1: 1.0, 2: two, 48: two}}, 0.0, 512, 2.0))
+    return CostModel(Timings({0: {1: 1.0, 2: two, 48: two}}, 0.0, 512, 2.0))
 
 
 @pytest.fixture
@@ -32,14 +32,14 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("cache")
 def test_where_two_tokens_are_dear_nothing_is_counted():
-    book = PhraseBook(default_model(), "model", "llama")
+    book = NgramBook(default_model(), "model", "llama")
     assert [*book.count(None), *book.count(costs(CHEAP))] == []
     assert book.drafters("auto", costs(1.0)) == ()
 
 
 @pytest.mark.usefixtures("cache")
 def test_a_model_that_cannot_be_counted_is_tried_once(tmp_path):
-    book = PhraseBook(tmp_path / "none.gguf", "model", "llama")
+    book = NgramBook(tmp_path / "none.gguf", "model", "llama")
     assert [*book.count(costs(1.0))]
     assert [*book.count(costs(1.0))] == []
     assert book.drafters("phrases", costs(1.0)) == ()
@@ -50,7 +50,7 @@ def test_phrases_of_the_default_model(engine, monkeypatch):
     chat = engine._loaded()
     monkeypatch.setattr(chat.phrases, "_drafter", None)  # what is counted here is no other test's
     monkeypatch.setattr(chat.judge, "table", costs(1.0))
-    monkeypatch.setattr(chat.judge, "chooser", Chooser())
+    monkeypatch.setattr(chat.judge, "chooser", DraftPolicy())
     monkeypatch.setattr(type(chat.judge), "observe", lambda *_: None)
     _, plain = ask(engine, QUESTION, max_tokens=48, draft="off")
     _, nothing = ask(engine, QUESTION, max_tokens=8, draft="phrases")

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.speculative.ngram import HOPELESS, LONGEST, Phrases, prior
+from engine.speculative.ngram import HOPELESS, LONGEST, StaticNgram, prior
 from engine.speculative.ngram_counts import ALIKE, DISCOUNT, FEWEST, LEAST, counted
 from engine.speculative.ngram_file import MOST_KEPT, _path, keep_phrases, kept_phrases
-from engine.speculative.ngram_table import MOST_TOKENS, STEPS, UNKNOWN, Next, PhraseTable
+from engine.speculative.ngram_table import MOST_TOKENS, STEPS, UNKNOWN, Next, NgramTable
 
 VOCABULARY = 12
 texts = st.lists(st.lists(st.integers(0, 5), max_size=30), min_size=1, max_size=4)
@@ -105,7 +105,7 @@ def test_a_token_tells_the_language_that_has_it_more_often_than_others():
 
 
 def test_the_draft_is_in_the_language_that_is_written():
-    drafter = Phrases(LANGUAGES)
+    drafter = StaticNgram(LANGUAGES)
     drafter.begin([1, 2, 3, 4, 1, 2, 3])
     assert drafter.propose(2)[0].tokens == (4, 1)
     drafter.extend([7, 5, 6, 3])
@@ -115,7 +115,7 @@ def test_the_draft_is_in_the_language_that_is_written():
 
 
 def test_a_draft_is_as_long_as_there_is_hope():
-    drafter = Phrases(LANGUAGES)
+    drafter = StaticNgram(LANGUAGES)
     drafter.begin([1, 2, 3, 4, 1])
     (draft,) = drafter.propose(47)
     assert 1 <= len(draft.tokens) <= LONGEST
@@ -125,7 +125,7 @@ def test_a_draft_is_as_long_as_there_is_hope():
 
 
 def test_without_a_language_or_after_an_unknown_token_nothing_is_drafted():
-    drafter = Phrases(LANGUAGES)
+    drafter = StaticNgram(LANGUAGES)
     assert drafter.propose(4) == []
     drafter.begin([3, 3])
     assert drafter.propose(4) == []
@@ -134,7 +134,7 @@ def test_without_a_language_or_after_an_unknown_token_nothing_is_drafted():
 
 
 def test_hits_make_the_next_draft_more_likely():
-    drafter = Phrases(LANGUAGES)
+    drafter = StaticNgram(LANGUAGES)
     drafter.begin([1])
     before = drafter.hits
     drafter.extend([2, 3, 4, 1])
@@ -147,7 +147,7 @@ def test_hits_make_the_next_draft_more_likely():
 
 @given(texts, st.lists(st.integers(0, VOCABULARY + 2), max_size=20))
 def test_any_text_is_followed(texts, tokens):
-    drafter = Phrases(counted([texts], VOCABULARY))
+    drafter = StaticNgram(counted([texts], VOCABULARY))
     drafter.begin(tokens[:5])
     for token in tokens[5:]:
         drafter.extend([token])
@@ -161,7 +161,7 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
 
 
-def same(a: PhraseTable, b: PhraseTable) -> bool:
+def same(a: NgramTable, b: NgramTable) -> bool:
     pairs = [(getattr(a.entries, name), getattr(b.entries, name)) for name in ("keys", "tokens", "chances")]
     return all(np.array_equal(x, y) for x, y in [*pairs, (a.languages, b.languages)])
 

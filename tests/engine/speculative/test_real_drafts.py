@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from engine.costs.cost_model import CostTable, Timings
+from engine.costs.cost_model import CostModel, Timings
 from engine.protocol import Generate, Lookup, Message, Sampling, Trace
-from engine.speculative.policy import Chooser
+from engine.speculative.policy import DraftPolicy
 from models.failures import Failure
 from tests.engine.asking import GREEDY, QUESTION, ask, assert_same_but_for_near_ties
 from tests.engine.kv.test_real_policies import PUBLISHED
@@ -36,8 +36,8 @@ def judge(engine, monkeypatch):
     """The engine's judge, who believes that passes of any size cost the same and that nothing was learned yet."""
     judge = engine._loaded().judge
     free = Timings({0: dict.fromkeys((1, 8, 48), 1.0)}, 0.0, 512, 2.0)
-    monkeypatch.setattr(judge, "table", CostTable(free))
-    monkeypatch.setattr(judge, "chooser", Chooser())
+    monkeypatch.setattr(judge, "table", CostModel(free))
+    monkeypatch.setattr(judge, "chooser", DraftPolicy())
     monkeypatch.setattr(type(judge), "observe", lambda *_: None)
     return judge
 

@@ -127,6 +127,20 @@ def test_a_process_that_died_is_replaced(renderer: Renderer) -> None:
     assert rendered(renderer, HELLO) == "hi"
 
 
+def test_what_other_programs_take_is_not_the_templates_time() -> None:
+    """On a busy machine a process may wait for its turn longer than it may compute."""
+    renderer = Renderer(SOON)
+    assert rendered(renderer, HELLO) == "hi"
+    assert renderer._process
+    process = psutil.Process(renderer._process.pid)
+    process.suspend()
+    timer = threading.Timer(3 * SOON, process.resume)
+    timer.start()
+    assert rendered(renderer, HELLO) == "hi"
+    timer.join()
+    renderer.close()
+
+
 def test_what_a_large_chat_took_is_given_back(renderer: Renderer) -> None:
     content = "ä😀\ud800" * (jinja.LARGE // 4)
     text = renderer.render(HELLO, {"messages": [{"content": content}]}, lambda: False)

@@ -8,11 +8,11 @@ from contextlib import closing
 
 import pytest
 
-from engine.costs.cost_model import CostTable, Timings
+from engine.costs.cost_model import CostModel, Timings
 from engine.engine import Engine
 from engine.protocol import Load
 from engine.runtime.ik.model import IkModel
-from engine.speculative.policy import Chooser
+from engine.speculative.policy import DraftPolicy
 from models.default import default_model
 from tests.engine.asking import QUESTION, ask, assert_same_but_for_near_ties
 
@@ -33,8 +33,8 @@ def test_a_draft_model_changes_no_answer(pair, monkeypatch, mode):
     chat = pair._loaded()
     assert isinstance(chat.draft_weights, IkModel)
     free = Timings({0: dict.fromkeys((1, 8, 24), 1.0)}, 0.0, 31, 2.0)
-    monkeypatch.setattr(chat.judge, "table", CostTable(free))
-    monkeypatch.setattr(chat.judge, "chooser", Chooser())
+    monkeypatch.setattr(chat.judge, "table", CostModel(free))
+    monkeypatch.setattr(chat.judge, "chooser", DraftPolicy())
     monkeypatch.setattr(type(chat.judge), "observe", lambda *_: None)
     _, plain = ask(pair, QUESTION, max_tokens=24, draft="off")
     _, drafted = ask(pair, QUESTION, max_tokens=24, draft=mode)
