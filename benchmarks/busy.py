@@ -16,6 +16,7 @@ from pathlib import Path
 
 from benchmarks.decode import prompt, speed
 from benchmarks.peers import LlamaServer, OurEngine
+from engine.environment import set_environment
 from engine.machine import default_threads
 from models.default import default_model
 
@@ -57,4 +58,5 @@ def measure(name: str, start: Callable[[], OurEngine | LlamaServer], loops: int,
 
 
 if __name__ == "__main__":
+    set_environment()
     main()

@@ -23,6 +23,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from benchmarks.peers import LlamaServer, OurEngine, Run
+from engine.environment import set_environment
 from engine.loading.libraries import NAMES
 from engine.machine import default_threads
 from engine.protocol import BackendName, Message
@@ -140,4 +141,5 @@ def report(options: argparse.Namespace, threads: int, runs: dict[str, list[Run]]
 
 
 if __name__ == "__main__":
+    set_environment()
     main()

@@ -31,6 +31,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.peers import LlamaServer, OurEngine, Run, environment
 from benchmarks.prompts import Prompt, asked_in, prompts
+from engine.environment import set_environment
 from engine.loading.libraries import BESIDE, NAMES
 from engine.machine import default_threads
 from engine.protocol import BackendName, DraftMode, Lookup
@@ -252,4 +253,5 @@ def equal_answers(answers: list[Answer]) -> dict[str, tuple[int, int]]:
 
 
 if __name__ == "__main__":
+    set_environment()
     main()

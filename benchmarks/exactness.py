@@ -20,6 +20,7 @@ from benchmarks.drafting import selected
 from benchmarks.prompts import Prompt, prompts
 from engine.commands.notes import notes_to_stderr
 from engine.costs.cost_model import CostModel, Timings
+from engine.environment import set_environment
 from engine.generation.decode import decode
 from engine.kv.policy import Always, PartialFixed
 from engine.kv.session import Session
@@ -116,4 +117,5 @@ def summary(found: list[Comparison]) -> str:
 
 
 if __name__ == "__main__":
+    set_environment()
     main()

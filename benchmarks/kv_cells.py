@@ -20,7 +20,7 @@ from typing import Any, get_args
 import numpy as np
 
 from engine.commands.notes import notes_to_stderr
-from engine.huge_pages import start_with_huge_pages
+from engine.environment import start_with_environment
 from engine.loading.libraries import Backend, backend
 from engine.machine import resident_bytes
 from engine.protocol import KVModeName
@@ -169,7 +169,7 @@ def decode_speed(target: Target, count: int = 24) -> float:
 
 if __name__ == "__main__":
     try:
-        start_with_huge_pages()
+        start_with_environment()
         main()
     except Failure as failure:
         raise SystemExit(str(failure)) from failure

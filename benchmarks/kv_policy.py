@@ -17,6 +17,7 @@ from typing import Any
 
 from benchmarks.decode import prompt
 from engine.engine import Engine
+from engine.environment import set_environment
 from engine.protocol import Finished, Generate, KVPolicy, Load, Message, Prepare, Sampling, Statistics
 from models.default import default_model
 
@@ -86,4 +87,5 @@ def answer(engine: Engine, chat: tuple[Message, ...], policy: KVPolicy, tokens: 
 
 
 if __name__ == "__main__":
+    set_environment()
     main()

@@ -19,6 +19,7 @@ import psutil
 
 from benchmarks.peers import GREEDY, OurEngine
 from engine.costs.profile import machine_profile
+from engine.environment import set_environment
 from engine.loading.libraries import NAMES
 from engine.protocol import BackendName, Generate, Message
 from engine.runtime.ladder import ANSWER_ROOM, SMALLEST, size_class
@@ -110,4 +111,5 @@ def row(peak: Peak) -> str:
 
 
 if __name__ == "__main__":
+    set_environment()
     main()

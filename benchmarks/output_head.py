@@ -22,7 +22,7 @@ from statistics import median
 import numpy as np
 
 from engine.commands.notes import notes_to_stderr
-from engine.huge_pages import start_with_huge_pages
+from engine.environment import start_with_environment
 from engine.machine import default_threads
 from engine.protocol import Sampling
 from engine.runtime.capi.context import ContextOptions
@@ -150,5 +150,5 @@ def compared(target: IkTarget, head: OutputHead, text: list[int]) -> tuple[float
 
 if __name__ == "__main__":
     with suppress(KeyboardInterrupt):
-        start_with_huge_pages()
+        start_with_environment()
         main()

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from engine.commands.notes import notes_to_stderr
-from engine.huge_pages import start_with_huge_pages
+from engine.environment import start_with_environment
 from engine.loading.libraries import backend
 from engine.machine import default_threads
 from engine.protocol import BackendName
@@ -132,5 +132,5 @@ def longest_stop(target: Target, stop: StopFlag, seconds: float) -> float:
 
 if __name__ == "__main__":
     with suppress(KeyboardInterrupt):
-        start_with_huge_pages()
+        start_with_environment()
         main()

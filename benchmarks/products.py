@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import median
 
 from engine.commands.notes import notes_to_stderr
-from engine.huge_pages import start_with_huge_pages
+from engine.environment import start_with_environment
 from engine.loading.libraries import backend
 from engine.machine import default_threads
 from engine.runtime.capi.context import ContextOptions
@@ -99,5 +99,5 @@ def timed(target: Target, tokens: int) -> float:
 
 if __name__ == "__main__":
     with suppress(KeyboardInterrupt):
-        start_with_huge_pages()
+        start_with_environment()
         main()

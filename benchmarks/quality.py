@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.commands.notes import notes_to_stderr
+from engine.environment import set_environment
 from engine.loading.libraries import backend
 from engine.machine import default_threads
 from engine.protocol import BackendName
@@ -141,4 +142,5 @@ def table(verdicts: list[Verdict]) -> str:
 
 
 if __name__ == "__main__":
+    set_environment()
     main()

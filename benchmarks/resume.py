@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.peers import GREEDY, OurEngine
+from engine.environment import set_environment
 from engine.protocol import Generate, Message, Prepare, Prepared, Text
 from models.default import default_model
 
@@ -122,4 +123,5 @@ def wait_for_save(folder: Path) -> int:
 
 
 if __name__ == "__main__":
+    set_environment()
     main()

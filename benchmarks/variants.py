@@ -14,6 +14,7 @@ from pathlib import Path
 
 from benchmarks.decode import prompt, ratios, speed
 from benchmarks.peers import OurEngine, Run
+from engine.environment import set_environment
 from engine.machine import default_threads
 from models.default import default_model
 
@@ -68,4 +69,5 @@ def report(options: argparse.Namespace, runs: dict[str, list[Run]], kernels: dic
 
 
 if __name__ == "__main__":
+    set_environment()
     main()

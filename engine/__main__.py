@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from engine.huge_pages import start_with_huge_pages
+from engine.environment import start_with_environment
 from engine.rights import confine_engine
 
 
@@ -31,8 +31,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def start() -> int:
-    """This process's command, with huge pages and without the rights that it does not need."""
-    start_with_huge_pages()
+    """This process's command, with its environment and without the rights that it does not need."""
+    start_with_environment()
     confine_engine(sys.argv[1:])
     from models.terminal import run_command
 

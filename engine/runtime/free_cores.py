@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import cache
 
 import psutil
 
@@ -47,4 +48,7 @@ class FreeCores:
         return most if self._free >= most else max(1, min(most, int(self._free + 1 - ENOUGH)))
 
 
-FREE_CORES = FreeCores()  # of this process
+@cache
+def free_cores() -> FreeCores:
+    """This process's; it looks for the first time when it is first asked for."""
+    return FreeCores()

@@ -9,7 +9,7 @@ from engine.protocol import FlashAttention
 from engine.runtime.capi.batch import SEQUENCE, Batch
 from engine.runtime.capi.library import CLibrary, LibraryLog
 from engine.runtime.capi.model import CModel
-from engine.runtime.free_cores import FREE_CORES
+from engine.runtime.free_cores import free_cores
 from engine.runtime.kv_mode import EXACT, KVMode
 from engine.runtime.sizes import KVType
 from engine.stop import StopFlag, Stopped
@@ -72,7 +72,7 @@ class CContext:
         if self.stop.is_set():
             raise Stopped
         if self.options.gives_way:
-            self._use_threads(FREE_CORES.threads(self.options.threads))
+            self._use_threads(free_cores().threads(self.options.threads))
         result = self.lib.llama_decode(self.pointer, batch.raw)
         if result == ABORTED:
             raise Stopped

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.runtime.capi.library import AbortCallback
-from engine.runtime.free_cores import FREE_CORES
+from engine.runtime.free_cores import free_cores
 from engine.runtime.graph.dimensions import Dimensions
 from engine.runtime.graph.forward import Forward
 from engine.runtime.graph.ggml import ABORTED, I32, INT, SUCCESS, Graph, plain_memory, rows_of
@@ -45,7 +45,7 @@ class Processor:
     def run(self, graph: Any) -> None:
         if self.stop.is_set():
             raise Stopped
-        self._use(FREE_CORES.threads(self._threads) if self._gives_way else self._threads)
+        self._use(free_cores().threads(self._threads) if self._gives_way else self._threads)
         status = self._compute(self.pointer, graph)
         if status == ABORTED:
             raise Stopped
