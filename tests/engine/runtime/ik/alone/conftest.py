@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from engine.engine import Engine
 from engine.protocol import Load, Message
+from engine.runtime.ik import native
 from engine.runtime.capi.context import ContextOptions
 from engine.runtime.ik.model import IkModel
 from engine.runtime.ik.target import IkTarget
 from engine.stop import StopFlag
 from engine.tokenization.template import ChatTemplate
 from models.default import default_model
+
+
+if "CHICKADEE_CHECKED" in os.environ:  # our native code with the compiler's checks: see packaging/check_native.py
+    native.FILE = Path(os.environ["CHICKADEE_CHECKED"])
 
 
 @pytest.fixture(scope="session")
