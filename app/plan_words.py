@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Literal
 
 from app.words import mark, told, tr
-from models.byte_sizes import show_bytes
-from models.verdict import Verdict
+from common.byte_sizes import show_bytes
+from common.planning import Verdict
 
 Tone = Literal["", "fits", "tight", "no"]
 PARTS = {

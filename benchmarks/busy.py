@@ -3,7 +3,7 @@
     python -m benchmarks.busy [--model M] [--server PATH] [--backend llama] [--loops 0 1 2 4] [--runs 3]
 
 `fixed` uses as many threads as there are physical cores whatever else runs, as llama-server does; `gives way` is what
-the engine does by default (`engine.runtime.free_cores`). One after the other for each number of loops.
+the engine does by default (`engine.runtime.capi.context`). One after the other for each number of loops.
 """
 
 from __future__ import annotations

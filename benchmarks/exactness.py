@@ -18,16 +18,17 @@ from statistics import median
 
 from benchmarks.drafting import selected
 from benchmarks.prompts import Prompt, prompts
-from engine.commands.notes import notes_to_stderr
+from engine.commands.terminal import notes_to_stderr
 from engine.costs.cost_model import CostModel, Timings
 from engine.environment import set_environment
 from engine.generation.decode import decode
+from engine.generation.sampling import Sampler
 from engine.kv.policy import Always, PartialFixed
 from engine.kv.session import Session
 from engine.loading.libraries import NAMES, backend
 from engine.machine import default_threads
 from engine.protocol import Sampling
-from engine.runtime.capi.context import ContextOptions
+from engine.runtime.options import ContextOptions
 from engine.speculative.drafting import Auto, Drafting, Off
 from engine.speculative.policy import DraftPolicy
 from engine.speculative.prompt_lookup import PromptLookup
@@ -83,7 +84,8 @@ def compared(session: Session, template: ChatTemplate, prompt: Prompt, most: int
     gap = None
     if same < min(len(plain), len(other)):
         answer(session, tokens, same + 1, Off())
-        logits = session.target.logits(0)
+        assert session.logits
+        logits = session.logits.row()
         gap = float((logits[plain[same]] - logits[other[same]]) / (logits.max() - logits.min()))
     return Comparison(prompt.category, len(plain), drafted, accepted, gap)
 
@@ -92,16 +94,14 @@ def answer(session: Session, prompt: list[int], most: int, drafting: Drafting) -
     """The answer's tokens, and how many were drafted and accepted."""
     for _ in session.read(prompt):
         pass
-    target = session.target
-    sampler = target.sampler(GREEDY, prompt)
+    sampler = Sampler(GREEDY, prompt)
     tokens: list[int] = []
     drafted = accepted = 0
-    with closing(sampler):
-        for step in decode(session, sampler, PartialFixed(Always(), target.most_inputs), most, drafting):
-            tokens.extend(step.tokens)
-            if step.source:
-                drafted += step.source.drafted
-                accepted += step.source.accepted
+    for step in decode(session, sampler, PartialFixed(Always(), session.runtime.max_batch), most, drafting):
+        tokens.extend(step.tokens)
+        if step.source:
+            drafted += step.source.drafted
+            accepted += step.source.accepted
     return tokens, drafted, accepted
 
 

@@ -19,17 +19,16 @@ from typing import Any, get_args
 
 import numpy as np
 
-from engine.commands.notes import notes_to_stderr
+from engine.commands.terminal import notes_to_stderr
 from engine.environment import start_with_environment
 from engine.loading.libraries import Backend, backend
 from engine.machine import resident_bytes
 from engine.protocol import KVModeName
-from engine.runtime.capi.context import ContextOptions
 from engine.runtime.capi.model import CModel
 from engine.runtime.graph.model import GraphModel
-from engine.runtime.graph.target import GraphTarget
-from engine.runtime.interface import Target
-from engine.runtime.kv_mode import EXACT, KVMode, mode_of
+from engine.runtime.graph.runtime import GraphRuntime
+from engine.runtime.interface import Row, Runtime, prefill
+from engine.runtime.options import EXACT, ContextOptions, KVMode, mode_of
 from engine.stop import StopFlag
 from models.failures import Failure
 
@@ -41,7 +40,7 @@ COMPUTED = 512  # tokens of a deep cache: as many as a prompt's pass takes at mo
 Q8 = "q8_0"
 
 
-class FilledTarget(GraphTarget):
+class FilledRuntime(GraphRuntime):
     """For speed and memory alone: these do not depend on what the keys and values of a text are."""
 
     def fill(self, tokens: Sequence[int]) -> None:
@@ -102,19 +101,18 @@ def probe(library: Backend, model: CModel, way: str, threads: int, _what: str, n
         return {"loss": float(np.mean(losses(target, text, PASSAGE + FILLER + UNANNOUNCED)))}
 
 
-def losses(target: Target, tokens: list[int], first: int) -> list[float]:
+def losses(target: Runtime, tokens: list[int], first: int) -> list[float]:
     """Of the tokens from index `first` on, read in passes as a prompt would be."""
     found = []
     for begin in range(0, len(tokens) - 1, PASS):
         part = tokens[begin : min(begin + PASS, len(tokens) - 1)]
         wanted = [i for i in range(begin + 1, begin + 1 + len(part)) if i >= first]
-        target.run(part, rows=max(1, len(wanted)))
-        found += [loss_of(target, i - begin - 1, tokens[i]) for i in wanted]
+        logits = target.forward(part, max(1, len(wanted)))
+        found += [loss_of(logits.row(row), tokens[i]) for row, i in enumerate(wanted)]
     return found
 
 
-def loss_of(target: Target, row: int, token: int) -> float:
-    logits = target.logits(row)
+def loss_of(logits: Row, token: int) -> float:
     top = float(logits.max())
     return top + float(np.log(np.exp(logits - top).sum(dtype=np.float64))) - float(logits[token])
 
@@ -140,29 +138,28 @@ def speed(library: Backend, model: CModel, way: str, threads: int, _what: str, d
     text = (window(model, "prose", 0) * (1 + depth // WINDOW))[:depth]
     options, stop = options_for(way, depth + 256, threads), StopFlag()
     if isinstance(model, GraphModel):
-        filled = FilledTarget(model, options, stop)
+        filled = FilledRuntime(model, options, stop)
         filled.fill(text[:-COMPUTED])
-        target: Target = filled
+        target: Runtime = filled
     else:
         target = library.target(model, options, stop)
     with closing(target):
-        list(target.prefill(text[target.size :]))
+        list(prefill(target, text[target.size :]))
         found = {"speed": decode_speed(target)}
         return found | {"kv": kv_bytes(target), "rss": resident_bytes()}
 
 
-def kv_bytes(target: Target) -> int:
+def kv_bytes(target: Runtime) -> int:
     """Of the entries that are held, without the room for more."""
     groups = target.head_groups
     return sum(group.bytes * group.entries // group.capacity for group in groups) or target.state_bytes
 
 
-def decode_speed(target: Target, count: int = 24) -> float:
+def decode_speed(target: Runtime, count: int = 24) -> float:
     best = float("inf")
     for _ in range(count):
         started = time.perf_counter()
-        target.run([300])
-        float(target.logits(-1)[0])
+        float(target.forward([300]).row()[0])
         best = min(best, time.perf_counter() - started)
     return 1 / best
 

@@ -31,7 +31,7 @@ from common.folders import cache_folder
 from engine.machine import default_threads
 from engine.runtime.graph import ranking
 from engine.runtime.graph.dry import VERSION
-from engine.runtime.kv_mode import EXACT
+from engine.runtime.options import EXACT
 from models.default import default_model
 from models.failures import Failure
 from models.header import read_header

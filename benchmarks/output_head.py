@@ -21,21 +21,22 @@ from statistics import median
 
 import numpy as np
 
-from engine.commands.notes import notes_to_stderr
+from engine.commands.terminal import notes_to_stderr
 from engine.environment import start_with_environment
+from engine.generation.sampling import SPARE
 from engine.machine import default_threads
 from engine.protocol import Sampling
-from engine.runtime.capi.context import ContextOptions
-from engine.runtime.capi.target import CTarget
 from engine.runtime.ik.model import IkModel
 from engine.runtime.ik.native import GROUP, OutputHead
-from engine.runtime.ik.target import IkTarget
+from engine.runtime.ik.runtime import IkRuntime
+from engine.runtime.interface import prefill
+from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
 
 TEXT = Path(__file__).parent / "held_out" / "prose.txt"
 DEPTH = 64  # tokens before each pass that is timed
 USUAL = Sampling()
-COUNTS = {"greedy": (1, 0), "usual settings": (USUAL.top_k, USUAL.repeat_last_n)}  # of logits, and penalised tokens
+COUNTS = {"greedy": 1, "usual settings": USUAL.top_k + SPARE}  # of logits that are asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +74,12 @@ def main() -> None:
     options = parse()
     notes_to_stderr()
     context = ContextOptions(n_ctx=DEPTH + options.rows + 8, threads=options.threads)
-    with closing(IkModel(options.model)) as model, closing(IkTarget(model, context, StopFlag())) as target:
+    with closing(IkModel(options.model)) as model, closing(IkRuntime(model, context, StopFlag())) as target:
         if model.head is None:
             sys.exit("This model's output head is not of the type Q6_K, or this computer has none of our products.")
         text = model.vocabulary.tokenize(TEXT.read_text("utf-8"), special=False)[: DEPTH + options.rows]
-        list(target.prefill(text[:DEPTH]))
-        passes = [timed(target, model.head, text[DEPTH : DEPTH + tokens], options.runs) for tokens in options.tokens]
+        list(prefill(target, text[:DEPTH]))
+        passes = [timed(target, text[DEPTH : DEPTH + tokens], options.runs) for tokens in options.tokens]
         worst, mean, mended = compared(target, model.head, text)
     if options.json:
         print(
@@ -104,42 +105,36 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def timed(target: IkTarget, head: OutputHead, tokens: list[int], runs: int) -> Passes:
+def timed(target: IkRuntime, tokens: list[int], runs: int) -> Passes:
     """Of passes whose tokens are forgotten."""
     row = Passes(len(tokens), [], [])
     for _ in range(runs):
-        for may_be_rough, seconds in ((False, row.whole), (True, row.rough)):
-            head.may_be_rough(may_be_rough)
+        for whole, seconds in ((True, row.whole), (False, row.rough)):
             started = time.perf_counter()
-            target.run(tokens, len(tokens))
+            target.forward(tokens, len(tokens), whole_rows=whole)
             seconds.append(time.perf_counter() - started)
-            target.drop_after(DEPTH)
+            target.truncate(DEPTH)
     return row
 
 
-def compared(target: IkTarget, head: OutputHead, text: list[int]) -> tuple[float, float, list[Mended]]:
+def compared(target: IkRuntime, head: OutputHead, text: list[int]) -> tuple[float, float, list[Mended]]:
     """Of the tokens behind the first: the worst error, the mean standard deviation, and what it takes to mend it."""
     worst, deviations = 0.0, []
     mended = [Mended(name, [], [], 0) for name in COUNTS]
     different = dict.fromkeys(COUNTS, 0)
-    for done, token in enumerate(text[DEPTH:], DEPTH):
-        head.may_be_rough(False)
-        target.run([token])
-        exact = target.logits(-1).copy()
-        head.may_be_rough(True)
-        for row, (count, last) in zip(mended, COUNTS.values(), strict=True):
-            apart = text[done - last : done]
-            target.drop_after(target.size - 1)
-            target.run([token])
-            logits = CTarget.logits(target, -1)
+    for token in text[DEPTH:]:
+        exact = target.forward([token], whole_rows=True).row().copy()
+        for row, count in zip(mended, COUNTS.values(), strict=True):
+            target.truncate(target.size - 1)
+            logits = target.forward([token]).as_computed(-1)
             if count == 1:
                 expected = np.repeat(head.deviations(0), GROUP)
                 deviations.append(float(expected.mean()))
                 worst = max(worst, float((np.abs(logits - exact) / expected).max()))
             started = time.perf_counter()
-            row.rows.append(head.finish(0, logits.ctypes.data, count, apart))
+            row.rows.append(head.finish(0, logits.ctypes.data, count))
             row.seconds.append(time.perf_counter() - started)
-            bound = np.sort(np.delete(exact, apart))[-count]
+            bound = np.sort(exact)[-count]
             best = exact >= bound
             different[row.sampler] += not (
                 np.array_equal(best, logits >= bound) and np.array_equal(logits[best], exact[best])

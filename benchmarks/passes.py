@@ -19,13 +19,13 @@ from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from engine.commands.notes import notes_to_stderr
+from engine.commands.terminal import notes_to_stderr
 from engine.environment import start_with_environment
 from engine.loading.libraries import backend
 from engine.machine import default_threads
 from engine.protocol import BackendName
-from engine.runtime.capi.context import ContextOptions
-from engine.runtime.interface import Target
+from engine.runtime.interface import Runtime, prefill
+from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag, Stopped
 from models.default import default_model
 
@@ -82,7 +82,7 @@ def compare(path: Path, options: argparse.Namespace) -> list[Row]:
         with closing(first), closing(second):
             for depth in options.depths:
                 for target in (first, second):
-                    list(target.prefill(tokens(depth)[target.size :]))
+                    list(prefill(target, tokens(depth)[target.size :]))
                 for kind, (n, wanted) in KINDS.items():
                     runs = options.runs if n > 64 else options.runs * SLOWER
                     times = [timed(target, n, wanted, clock) for _ in range(runs) for target in (first, second)]
@@ -98,18 +98,17 @@ def tokens(count: int) -> list[int]:
     return [300 + i * 37 % 5000 for i in range(count)]
 
 
-def timed(target: Target, n: int, rows: int, clock: Callable[[], float]) -> float:
+def timed(target: Runtime, n: int, rows: int, clock: Callable[[], float]) -> float:
     """Seconds of a pass, whose tokens are forgotten."""
     size, drafted = target.size, tokens(n)
     started = clock()
-    target.run(drafted, rows)
-    float(target.logits(-1)[0])
+    float(target.forward(drafted, rows).row()[0])
     elapsed = clock() - started
-    target.drop_after(size)
+    target.truncate(size)
     return elapsed
 
 
-def longest_stop(target: Target, stop: StopFlag, seconds: float) -> float:
+def longest_stop(target: Runtime, stop: StopFlag, seconds: float) -> float:
     """From the wish to the end of a pass that takes so many `seconds`."""
     size, longest = target.size, 0.0
     for moment in MOMENTS:
@@ -122,11 +121,11 @@ def longest_stop(target: Target, stop: StopFlag, seconds: float) -> float:
         timer = threading.Timer(moment * seconds, wish)
         timer.start()
         with suppress(Stopped):
-            target.run(tokens(KINDS[PROMPT][0]))
+            target.forward(tokens(KINDS[PROMPT][0]))
         longest = max(longest, time.perf_counter() - wished[0] if wished else 0.0)
         timer.join()
         stop.clear()
-        target.drop_after(size)
+        target.truncate(size)
     return longest
 
 

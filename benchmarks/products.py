@@ -18,13 +18,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
-from engine.commands.notes import notes_to_stderr
+from engine.commands.terminal import notes_to_stderr
 from engine.environment import start_with_environment
 from engine.loading.libraries import backend
 from engine.machine import default_threads
-from engine.runtime.capi.context import ContextOptions
 from engine.runtime.ik.library import native
-from engine.runtime.interface import Target
+from engine.runtime.interface import Runtime, prefill
+from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
 
 DEPTH = 16  # tokens before each pass
@@ -58,7 +58,7 @@ def main() -> None:
     context = ContextOptions(n_ctx=DEPTH + max(options.tokens), n_batch=max(options.tokens), threads=options.threads)
     model = library.load(options.model, rough=False)  # theirs could not read it otherwise
     with closing(model), closing(library.target(model, context, StopFlag())) as target:
-        list(target.prefill(list(range(300, 300 + DEPTH))))
+        list(prefill(target, list(range(300, 300 + DEPTH))))
         rows = [compared(target, own.code, tokens, options.runs) for tokens in options.tokens]
     if options.json:
         print(json.dumps([asdict(row) for row in rows]))
@@ -78,7 +78,7 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def compared(target: Target, products: CDLL, tokens: int, runs: int) -> Row:
+def compared(target: Runtime, products: CDLL, tokens: int, runs: int) -> Row:
     row = Row(tokens, [], [])
     for _ in range(runs):
         for ours, seconds in ((False, row.theirs), (True, row.ours)):
@@ -87,13 +87,12 @@ def compared(target: Target, products: CDLL, tokens: int, runs: int) -> Row:
     return row
 
 
-def timed(target: Target, tokens: int) -> float:
+def timed(target: Runtime, tokens: int) -> float:
     """Seconds of a pass, whose tokens are forgotten."""
     started = time.perf_counter()
-    target.run(list(range(1000, 1000 + tokens)), tokens if tokens <= MOST_WITH_LOGITS else 1)
-    float(target.logits(-1)[0])
+    float(target.forward(list(range(1000, 1000 + tokens)), tokens if tokens <= MOST_WITH_LOGITS else 1).row()[0])
     elapsed = time.perf_counter() - started
-    target.drop_after(DEPTH)
+    target.truncate(DEPTH)
     return elapsed
 
 

@@ -21,13 +21,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.commands.notes import notes_to_stderr
+from engine.commands.terminal import notes_to_stderr
 from engine.environment import set_environment
 from engine.loading.libraries import backend
 from engine.machine import default_threads
 from engine.protocol import BackendName
-from engine.runtime.capi.context import ContextOptions
-from engine.runtime.interface import Target
+from engine.runtime.interface import Runtime
+from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
 from models.default import default_model
 
@@ -100,7 +100,7 @@ def read_apart(name: BackendName, model: Path, tokens: int, threads: int) -> Rea
 def read(name: BackendName, path: Path, count: int, threads: int) -> Reading:
     library = backend(name)
     with closing(library.load(path)) as model:
-        options = ContextOptions(n_ctx=WINDOW, threads=threads, max_rows=ROWS)
+        options = ContextOptions(n_ctx=WINDOW, threads=threads, max_logits=ROWS)
         with closing(library.target(model, options, StopFlag())) as target:
             text = "\n\n".join(file.read_text() for file in sorted(TEXTS.glob("*.txt")))
             tokens = model.vocabulary.tokenize(text, special=False)[:count]
@@ -111,16 +111,16 @@ def read(name: BackendName, path: Path, count: int, threads: int) -> Reading:
     return Reading(np.array(loss), np.array(best), np.array(margin))
 
 
-def window(target: Target, tokens: list[int]) -> list[tuple[float, int, float]]:
+def window(target: Runtime, tokens: list[int]) -> list[tuple[float, int, float]]:
     """What the target says after each token but the last."""
-    target.drop_after(0)
+    target.truncate(0)
     found = []
-    size = min(ROWS, target.most_drafted + 1, target.most_inputs)
+    size = min(ROWS, target.max_logits, target.max_batch)
     for begin in range(0, len(tokens) - 1, size):
         part = tokens[begin : begin + size]
-        target.run(part, rows=len(part))
+        logits = target.forward(part, len(part))
         following = tokens[begin + 1 : begin + size + 1]
-        found += [measures(target.logits(i), token) for i, token in enumerate(following)]
+        found += [measures(logits.row(i), token) for i, token in enumerate(following)]
     return found
 
 

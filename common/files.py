@@ -34,7 +34,7 @@ def open_file(path: Path) -> BinaryIO:
 
     Raises OSError: NotAFile, IsADirectoryError, and for a name that no file can have FileNotFoundError."""
     try:
-        _check_kind(path, os.stat(path))  # first: to open some devices is to use them
+        _check_kind(path, path.stat())  # first: to open some devices is to use them
         file = open(path, "rb", buffering=0, opener=never_waiting)  # noqa: SIM115
     except ValueError as error:  # a zero byte, or letters that the file system cannot say
         raise FileNotFoundError(errno.ENOENT, "No file can have such a name", str(path)) from error
@@ -91,11 +91,11 @@ def replacing(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, mode)
-        os.replace(temporary, path)
+        Path(temporary).chmod(mode)
+        Path(temporary).replace(path)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(temporary)
+            Path(temporary).unlink()
         raise
     sync_folder(path.parent)
 

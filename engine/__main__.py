@@ -10,16 +10,17 @@ from engine.rights import confine_engine
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """The exit code of the command that the arguments name."""
     # Only now: what this brings along starts threads, and takes half a second.
     from engine import serve
-    from engine.commands import cache, calibrate, chat, look, phrases, plan, plans, profile, rank_heads
+    from engine.commands import cache, calibrate, chat, look, phrases, plan, profile, rank_heads
     from engine.commands.terminal import complain
     from models.failures import Failure
 
     program = "chickadee-engine" if getattr(sys, "frozen", False) else "python -m engine"
     top = argparse.ArgumentParser(prog=program, description="Chickadee's engine.")
     commands = top.add_subparsers(dest="command", required=True)
-    for command in (serve, chat, profile, calibrate, phrases, plan, plans, look, rank_heads, cache):
+    for command in (serve, chat, profile, calibrate, phrases, plan, look, rank_heads, cache):
         command.add(commands)
     options = top.parse_args(arguments)
     try:

@@ -1,6 +1,6 @@
 """The engine: one loaded model and its session, driven by protocol requests.
 
-Runs in its own process behind `engine.serve`, and in the terminal's process behind `engine.commands.chat_loop`. Which
+Runs in its own process behind `engine.serve`, and in the terminal's process behind `engine.commands.chat`. Which
 library that process holds is decided by the first load.
 """
 
@@ -10,23 +10,20 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import Literal
 
 from common.confinement import limits
 from common.folders import cache_folder
-from engine.generation.answer import Answer
+from engine.generation.answer import Answer, AnswerOptions
 from engine.generation.pulse import Pulses
+from engine.generation.sampling import Sampler
 from engine.kv.policy import PartialFixed
 from engine.kv.saved import SavedChats
 from engine.loading.crash_mark import CrashWatch
-from engine.loading.first_look import meanwhile
-from engine.loading.libraries import PACKAGES, Backend, OtherLibrary, backend, takes_new_process
-from engine.loading.library_choice import Choice, choose, wish_for
-from engine.loading.loader import LoadedModel, Loader, kv_mode_of
-from engine.loading.memory_plan import Plan, Wish
-from engine.loading.planner import plan_for
-from engine.machine import default_threads, library_version, resident_bytes
+from engine.loading.libraries import PACKAGES
+from engine.loading.load import LoadedModel, load
+from engine.loading.options import LoadOptions
+from engine.loading.resolve import Surroundings, resolve
+from engine.machine import library_version, resident_bytes
 from engine.protocol import (
     Count,
     Counted,
@@ -40,20 +37,14 @@ from engine.protocol import (
     Prepare,
     Prepared,
     Pulse,
-    Remedy,
     StatusReport,
     Welcome,
 )
-from engine.runtime.kv_mode import EXACT
-from engine.runtime.ladder import ANSWER_ROOM, size_class
 from engine.stop import StopFlag, Stopped
-from engine.tokenization.continuing import continued_prompt
-from engine.tokenization.counter import counted
-from engine.tokenization.reasoning import opened_thought, with_opening
-from engine.tokenization.turns import TooLong, turns_to_forget, without_oldest
+from engine.tokenization.template import continued_prompt, opened_reasoning
+from engine.tokenization.tokens import counted
+from engine.tokenization.turns import TooLong, most_counted, too_long, without_oldest
 from models.failures import Failure
-from models.paths import path_of
-from models.validation import checked_header
 
 VERSION = "0.1.0"
 
@@ -72,6 +63,7 @@ class Engine:
         self._last_tokens: list[int] = []  # of the last prompt and its answer, should that be continued
 
     def welcome(self, id: int, pid: int) -> Welcome:
+        """Who this is, for the window that started it."""
         installed = ", ".join(f"{package} {library_version(package)}" for package in PACKAGES.values())
         return Welcome(id, engine=f"chickadee {VERSION}", backend=installed, pid=pid, limits=limits())
 
@@ -81,44 +73,21 @@ class Engine:
         Raises Failure, Stopped when stopped meanwhile, and OtherLibrary when it takes a new process."""
         started = time.perf_counter()
         self._saved.limit(request.saved_chats_bytes)
-        header = checked_header(path_of(request.path))
-        wish = wish_for(request.backend, kv_mode_of(request))
-        choice = choose(wish, header, request.threads or default_threads(), request.kv_type or "f16")
-        if kv_mode_of(request) != EXACT and choice.name != "graph":
-            raise Failure("not_supported", choice.note)
+        freed = self._chat.anonymous_bytes if self._chat else 0
+        around = Surroundings(freed, self.stop.is_set, self._crashes)
         try:
-            files = (path_of(request.path), path_of(request.draft_model) if request.draft_model else None)
-            library = meanwhile(lambda: self._library(choice), files, choice.name, self.stop.is_set)
-            plan = self._plan(request, library)
-            if plan.verdict == "no":
-                raise Failure("out_of_memory", " ".join(plan.reasons), str(plan.parts))
+            plan = resolve(LoadOptions.of(request), around)
+            if plan.memory.verdict == "no":
+                raise Failure("out_of_memory", " ".join(plan.memory.reasons), str(plan.memory.parts))
             self._drop()
-            self._chat = Loader(library, choice, plan, request, self._saved, self.stop).load(progress)
+            self._chat = load(plan, self._saved, self.stop, progress)
         except BaseException:
-            self._crashes.watch(self._chat.choice.mark if self._chat else None)
+            self._crashes.watch(self._chat.plan.choice.mark if self._chat else None)
             raise
         return Loaded(request.id, self._chat.info, time.perf_counter() - started)
 
-    def _library(self, choice: Choice) -> Backend:
-        """Imports it; one that this processor cannot run dies of that already."""
-        if takes_new_process(choice.name):
-            raise OtherLibrary(choice.name)
-        if choice.mark:
-            choice.mark.clear()
-        self._crashes.watch(choice.mark)
-        return backend(choice.name)
-
-    def _plan(self, request: Load, library: Backend) -> Plan:
-        """How to load the request's model in place of the loaded one, which stays as it is."""
-        wish = Wish(request.threads or default_threads(), request.n_ctx, request.kv_type)
-        freed = self._chat.anonymous_bytes if self._chat else 0
-        draft = path_of(request.draft_model) if request.draft_model else None
-        return plan_for(
-            path_of(request.path), wish, library, request.memory_bytes, freed, draft, kv_mode_of(request),
-            request.flash_attention,
-        )  # fmt: skip
-
     def unload(self) -> None:
+        """Free the loaded model, if there is one."""
         self._drop()
         self._crashes.watch(None)
 
@@ -136,32 +105,29 @@ class Engine:
         chat = self._loaded()
         if not request.messages or not request.messages[-1].content.strip():
             raise Failure("empty_prompt", "There is nothing to answer: the message is empty.")
-        if request.draft.startswith("model") and not chat.request.draft_model:
+        if request.draft.startswith("model") and chat.plan.draft is None:
             raise Failure("no_draft_model", "No draft model is loaded. Choose one, or draft without.")
         messages = without_oldest(request.messages, request.forget_turns)
         prompt = self._prompt(request, messages)
         if len(prompt) >= chat.info.n_ctx:
             raise self._too_long(messages, len(prompt))
-        sampler = chat.target.sampler(request.sampling, prompt)
-        try:
-            kv = PartialFixed(chat.judge.policy(request.kv_policy, chat.target), chat.target.most_inputs)
-            drafting = chat.judge.drafting(request, chat.target, chat.drafters(request))
-            chat.memory.open(request.chat, prompt)
-            stops = (*chat.template.stops, *request.stop)
-            answer = Answer(chat.session, sampler, kv, stops, chat.judge.observe, drafting)
-            self.pulses.follow(answer)
-            opening = "" if request.continue_last else opened_thought(prompt, chat.template.vocabulary.text)
-            events = answer.events(request.id, prompt, request.max_tokens, request.trace)
-            for event in with_opening(opening, events):
-                if self.pulses.due(last=isinstance(event, Finished)):
-                    pulse = self.pulses.of(chat)
-                    if self.pulses.on:
-                        yield pulse
-                yield event
-            self._last_tokens = prompt + answer.counts.tokens
-            chat.memory.has_read(len(prompt) - answer.counts.reused, answer.counts.prompt_seconds)
-        finally:
-            sampler.close()
+        kv = PartialFixed(chat.judge.policy(request.kv_policy, chat.target), chat.target.max_batch)
+        drafting = chat.judge.drafting(request, chat.target, chat.drafters(request))
+        chat.memory.open(request.chat, prompt)
+        stops = (*chat.template.stops, *request.stop)
+        opening = "" if request.continue_last else opened_reasoning(prompt, chat.template.vocabulary.text)
+        options = AnswerOptions(stops, request.max_tokens, request.trace, opening)
+        sampler = Sampler(request.sampling, prompt)
+        answer = Answer(chat.session, sampler, kv, options, drafting, chat.judge.observe)
+        self.pulses.follow(answer)
+        for event in answer.events(request.id, prompt):
+            if self.pulses.due(last=isinstance(event, Finished)):
+                pulse = self.pulses.of(chat)
+                if self.pulses.on:
+                    yield pulse
+            yield event
+        self._last_tokens = prompt + answer.counts.tokens
+        chat.memory.has_read(len(prompt) - answer.counts.reused, answer.counts.prompt_seconds)
 
     def _prompt(self, request: Generate, messages: Sequence[Message]) -> list[int]:
         template = self._loaded().template
@@ -169,54 +135,19 @@ class Engine:
             return continued_prompt(template, messages, self._last_tokens, self._most, self.stop.is_set)
         return template.tokens(messages, False, self._most, self.stop.is_set)
 
+    def _too_long(self, messages: Sequence[Message], tokens: int) -> TooLong:
+        chat, stopped = self._loaded(), self.stop.is_set
+
+        def count(some: Sequence[Message]) -> int:
+            return len(chat.template.tokens(some, most=chat.info.n_ctx, stopped=stopped))
+
+        return too_long(messages, tokens, chat.info, count, chat.larger_context(tokens))
+
     @property
     def _most(self) -> int:
         """Tokens of a chat that are counted; more would fit no context of this model."""
         info = self._loaded().info
-        return max(info.n_ctx, info.n_ctx_train)
-
-    def _too_long(self, messages: Sequence[Message], tokens: int) -> TooLong:
-        """What to say and to offer when `messages` need more tokens than the context holds."""
-        info = self._loaded().info
-        needed = f"more than {self._most:,}" if tokens > self._most else f"{tokens:,}"
-        sentence = f"This chat needs {needed} tokens, the context holds {info.n_ctx:,}."
-        remedies = []
-        template, stopped = self._loaded().template, self.stop.is_set
-        turns = turns_to_forget(
-            messages, info.n_ctx, lambda some: len(template.tokens(some, most=info.n_ctx, stopped=stopped))
-        )
-        if turns:
-            remedies.append(Remedy("forget_turns", turns=turns))
-            sentence += f" Forget the oldest {turns} turns," if turns > 1 else " Forget the oldest turn,"
-        else:
-            sentence += " Shorten the message,"
-        larger = self._larger(tokens)
-        if larger:
-            remedies.append(larger)
-            how = " and keys and values in 8 bits" if larger.kind == "smaller_kv" else ""
-            sentence += f" start a new chat, or load the model with a context of {larger.n_ctx:,} tokens{how}."
-        elif info.n_ctx < info.n_ctx_train:
-            sentence += " or start a new chat; a context that holds it would not fit into memory."
-        else:
-            sentence += " or start a new chat; the model was not trained for a larger context."
-        return TooLong(sentence, tuple(remedies))
-
-    def _larger(self, tokens: int) -> Remedy | None:
-        """How to load the model again so that its context holds `tokens` and an answer, if memory allows it."""
-        chat = self._loaded()
-        trained = chat.info.n_ctx_train
-        if tokens >= trained:
-            return None
-        wish = replace(chat.request, n_ctx=size_class(tokens + ANSWER_ROOM, trained))
-        plan = self._plan(wish, chat.library)
-        if plan.verdict == "no" and wish.kv_type:  # the type that was asked for does not fit: another one may
-            plan = self._plan(replace(wish, kv_type=None), chat.library)
-        if plan.verdict == "no":
-            return None
-        kind: Literal["larger_context", "smaller_kv"] = (
-            "larger_context" if plan.kv_type == chat.plan.kv_type else "smaller_kv"
-        )
-        return Remedy(kind, n_ctx=plan.n_ctx, kv_type=plan.kv_type)
+        return most_counted(info)
 
     def prepare(self, request: Prepare) -> Iterator[Event]:
         """Read what is certain of the next prompt; the last event is Prepared, also when it was stopped."""
@@ -243,6 +174,7 @@ class Engine:
         raise no_model()
 
     def status(self, id: int) -> StatusReport:
+        """What is loaded and how much of a chat is cached. May be called from any thread."""
         chat = self._chat
         cached = len(chat.session.tokens) if chat else 0
         return StatusReport(id, chat.info if chat else None, cached, resident_bytes())
@@ -260,16 +192,7 @@ class Engine:
         """Do what is useful while nobody waits; False when nothing is left, also not later. Raises Failure, Stopped."""
         chat = self._chat
         if chat and chat.session.tokens:  # the first answer comes before everything
-            chat.memory.save(chat.judge.disk_bytes_per_s)
-            for _ in chat.judge.measure(chat.target):
-                if self.stop.is_set():
-                    raise Stopped
-            if chat.draft and chat.judge.table:
-                chat.draft.read_ahead(chat.session.tokens, chat.judge.table)
-            for _ in chat.phrases.count(chat.judge.table):
-                if self.stop.is_set():
-                    raise Stopped
-            for _ in chat.rival.measure() if chat.rival else ():
+            for _ in chat.idle_work():
                 if self.stop.is_set():
                     raise Stopped
         return bool(chat and chat.session.tokens and chat.judge.awaits_quiet)
@@ -308,6 +231,7 @@ class Engine:
             self._chat.session.forget()
 
     def close(self) -> None:
+        """Free everything."""
         self.unload()
 
     def _loaded(self) -> LoadedModel:
@@ -317,4 +241,5 @@ class Engine:
 
 
 def no_model() -> Failure:
+    """What is raised where a loaded model is needed."""
     return Failure("no_model", "No model is loaded. Choose a model first.")

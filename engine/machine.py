@@ -47,12 +47,14 @@ class Fingerprint:
 
 
 def fingerprint() -> Fingerprint:
+    """This machine's."""
     ram = round(memory().total / STEP) * STEP
     build = ", ".join(f"{name} {library_version(name)}" for name in ("numpy", "llama-cpp-python"))
     return Fingerprint(cpu_model(), physical_cores(), logical_cores(), usable_cores(), ram, build)
 
 
 def library_version(name: str) -> str:
+    """Of an installed package; "packaged" where the app carries it without saying which."""
     try:
         return version(name)
     except PackageNotFoundError:  # a packaged app may carry the library without its description
@@ -65,10 +67,12 @@ def default_threads() -> int:
 
 
 def physical_cores() -> int:
+    """Cores of all processors, at least 1."""
     return psutil.cpu_count(logical=False) or os.cpu_count() or 1
 
 
 def logical_cores() -> int:
+    """Hardware threads of all processors, at least 1."""
     return os.cpu_count() or 1
 
 
@@ -96,6 +100,7 @@ def parse_cpu_list(text: str) -> set[int]:
 
 
 def cpu_model() -> str:
+    """The processor's name as its maker gives it, or what the system knows instead."""
     if CPU_INFO.exists():
         found = re.search(r"^model name\s*:\s*(.+)$", CPU_INFO.read_text(errors="replace"), re.MULTILINE)
         if found:
@@ -134,6 +139,7 @@ def last_level_cache() -> int:
 
 
 def memory() -> Memory:
+    """The system's, or less where a cgroup allows this process less."""
     system = psutil.virtual_memory()
     total, available = int(system.total), int(system.available)
     for limit, used in cgroup_limits():

@@ -10,11 +10,12 @@ import argparse
 import contextlib
 import logging
 import os
+import queue
 import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
 import psutil
@@ -52,7 +53,6 @@ from engine.protocol import (
 )
 from engine.rights import add_read, out_of_reach
 from engine.stop import StopFlag, Stopped
-from engine.tokenization.counter import Counter
 from engine.tokenization.turns import TooLong
 from models.failures import Failure
 from models.paths import path_of
@@ -75,6 +75,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def serve() -> int:
+    """Speak the protocol until the input ends; returns the exit code."""
     output = claim_stdout()
     let_the_window_go_first()
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(name)s %(levelname)s %(message)s")
@@ -179,6 +180,7 @@ class Server:
                 log.exception("the engine cannot %s", mend.__name__)
 
     def send(self, event: Event) -> None:
+        """Write an event; may be called from any thread. Raises BrokenPipeError when the window is gone."""
         if isinstance(event, ENDS):
             self.jobs.finish(event.id)
         with self._writing:
@@ -293,6 +295,7 @@ class Progress:
         self.shown = -1
 
     def __call__(self, fraction: float) -> None:
+        """`fraction` of the model is loaded."""
         percent = int(fraction * 100)
         if percent > self.shown:
             self.shown = percent
@@ -350,6 +353,7 @@ class Jobs:
             return self._cancel(id)
 
     def cancel_all(self) -> None:
+        """Stop the running request and all that wait."""
         with self._changed:
             for job in (self._running, *self._waiting):
                 if job:
@@ -363,3 +367,27 @@ class Jobs:
             self._cancelled.add(id)
             return True
         return False
+
+
+class Counter:
+    """Calls `work` with one request after the other until `close`, in a thread of its own: neither an answer nor Cancel
+    and Status wait for it."""
+
+    def __init__(self, work: Callable[[Count], None]) -> None:
+        self._work = work
+        self._waiting: queue.SimpleQueue[Count | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="counter")
+        self._thread.start()
+
+    def put(self, request: Count) -> None:
+        """Queue a request."""
+        self._waiting.put(request)
+
+    def close(self) -> None:
+        """Returns when what was asked for before is counted."""
+        self._waiting.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (request := self._waiting.get()) is not None:
+            self._work(request)

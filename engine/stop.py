@@ -14,10 +14,13 @@ class StopFlag:
         self.text = bytearray(2)  # a C string: empty = go on, one character = stop
 
     def set(self) -> None:
+        """Ask for the work to stop."""
         self.text[0] = 1
 
     def clear(self) -> None:
+        """Let the next work run."""
         self.text[0] = 0
 
     def is_set(self) -> bool:
+        """Is the work to stop?"""
         return self.text[0] != 0

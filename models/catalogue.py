@@ -10,8 +10,8 @@ from functools import cache
 
 import msgspec
 
+from common.planning import Estimate
 from models.assets import asset
-from models.estimate import Estimate
 from models.failures import Failure
 
 

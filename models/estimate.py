@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import math
 
-import msgspec
+from common.planning import Estimate
 
 BITS = {"F32": 32.0, "F16": 16.0, "BF16": 16.0, "Q8_0": 8.5, "Q6_K": 6.6, "Q5_K_M": 5.7, "Q4_K_M": 4.85, "Q4_0": 4.6}
 USUAL_BITS = 4.85
@@ -14,23 +14,6 @@ USUAL_VOCABULARY = 152_000
 # Layers and embedding length that models of so many parameters usually have.
 USUAL = ((0.2e9, 30, 576), (0.45e9, 32, 960), (0.8e9, 24, 896), (2e9, 28, 1536), (3.5e9, 36, 2048), (6e9, 36, 2560),
          (9e9, 36, 4096), (20e9, 48, 5120), (40e9, 64, 5120), (math.inf, 80, 8192))  # fmt: skip
-
-
-class Estimate(msgspec.Struct, frozen=True, kw_only=True):
-    """`size`: bytes of the file. `kv_width`: numbers in one token's keys and values of one layer; `attention`: in its
-    queries, 0 for as many as in `embedding`. `guessed`: the shapes are those that such models usually have."""
-
-    name: str
-    size: int
-    layers: int
-    kv_width: int
-    embedding: int
-    feed_forward: int
-    vocabulary: int
-    n_ctx_train: int = 0
-    attention: int = 0
-    quantisation: str = ""
-    guessed: bool = False
 
 
 def guess(name: str, size: int, quantisation: str = "", parameters: int = 0, n_ctx_train: int = 0) -> Estimate:

@@ -55,7 +55,7 @@ class Facts:
         return self.kind in ("chat", "base")
 
     def can_draft_for(self, target: Facts) -> bool:
-        """Is it a smaller model with the same tokens? (`engine.loading.same_vocabulary` has the last word.)"""
+        """Is it a smaller model with the same tokens? (`models.same_vocabulary` has the last word.)"""
         same = bool(self.vocabulary) and self.vocabulary == target.vocabulary
         agree = all(a == b or -1 in (a, b) for a, b in zip(self.special, target.special, strict=True))
         return same and agree and self.can_answer and self.parameters < target.parameters

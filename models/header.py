@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from common.byte_sizes import show_bytes
 from common.files import NotAFile, open_file, read_up_to
-from models.byte_sizes import show_bytes
 from models.failures import Failure
 from models.paths import shown
 from models.tensors import MOST_WEIGHTS, Misplaced, TensorInfo, data_end

@@ -17,8 +17,8 @@ from typing import BinaryIO
 
 import msgspec
 
+from common.byte_sizes import show_bytes
 from common.files import make_private_folder, never_waiting, open_file, read_small, sync_folder, write_atomically
-from models.byte_sizes import show_bytes
 from models.failures import Failure
 
 SPARE = 256 << 20  # bytes that stay free on the disk: a full one hurts all programs

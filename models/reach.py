@@ -1,7 +1,7 @@
 """What a program that is confined may read of models: the folders where they lie, and files that it is told of by name.
 
 The engine and its planner begin with the rights that they will have to the end (`engine.rights`). Whoever starts them
-names the files that lie elsewhere: `--read PATH`.
+names the files that lie elsewhere.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from pathlib import Path
 
 from common.confinement.program import holds_home
 from common.folders import data_folder
+from common.planning import READ
 from models.added import Added
 from models.paths import path_of, path_text
 from models.places import places
 from models.split import part_names
 
-READ = "--read"
 Inode = tuple[int, int]  # device and number: a file that took another's place under its name is another file
 
 

@@ -47,6 +47,16 @@ def other_parts(header: Header) -> list[Header]:
     return read_parts(header.path.with_name(name) for name in others)
 
 
+def model_headers(file: Path | tuple[Header, ...]) -> tuple[Header, ...]:
+    """The headers of all files of the model whose first is `file`; `file` itself where they were read already.
+
+    Raises Failure for what `read_header` and `other_parts` refuse."""
+    if isinstance(file, tuple):
+        return file
+    header = read_header(file)
+    return (header, *other_parts(header))
+
+
 def read_parts(files: Iterable[Path]) -> list[Header]:
     """The headers of one model's files, of all but the first without metadata.
 

@@ -26,9 +26,9 @@ TERMINAL = (
 )  # fmt: skip
 # Functions whose sentences are put together from pieces: there every text with a space counts.
 PIECED = {
-    ("engine/engine.py", "_too_long"),
+    ("engine/tokenization/turns.py", "too_long"),
     ("engine/loading/memory_plan.py", "_finish"), ("engine/loading/memory_plan.py", "_refuse"),
-    ("engine/loading/memory_reasons.py", "usable"), ("engine/loading/memory_reasons.py", "more_context"),
+    ("engine/loading/memory_plan.py", "usable"), ("engine/loading/memory_plan.py", "more_context"),
 }  # fmt: skip
 # The window's own sentences that are kept with a message, or said before there is a window: made in English.
 STORED = (

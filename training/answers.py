@@ -11,14 +11,15 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from engine.generation.sampling import Sampler
 from engine.protocol import Message, Sampling
-from engine.runtime.capi.batch import Batch
-from engine.runtime.capi.context import ContextOptions
+from engine.runtime.capi.context import Batch
+from engine.runtime.capi.runtime import CLogits
 from engine.runtime.capi.sequences import TO_END
 from engine.runtime.capi.vocabulary import CVocabulary
-from engine.runtime.llama.context import Context
 from engine.runtime.llama.model import Model
-from engine.runtime.llama.sampler import LlamaSampler
+from engine.runtime.llama.runtime import Context
+from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
 from engine.tokenization.chat_lines import Chat, read_chats
 from engine.tokenization.template import ChatTemplate
@@ -34,7 +35,7 @@ class Answer:
     """One being written. `pending`: tokens that are not computed yet, behind `size` that are."""
 
     question: str
-    sampler: LlamaSampler
+    sampler: Sampler
     size: int = 0
     tokens: list[int] = field(default_factory=list)
     pending: Sequence[int] = ()
@@ -99,20 +100,18 @@ def _answers(
         template, words = ChatTemplate(loaded.template, loaded.vocabulary), loaded.vocabulary
         prompts = deque((question, template.tokens((Message("user", question),)), seed) for question, seed in wanted)
         room = max(len(prompt) for _question, prompt, _seed in prompts) + ANSWER
-        options = ContextOptions(AT_ONCE * room, threads, PASS, AT_ONCE, sequences=AT_ONCE, apart=True)
-        context = stack.enter_context(closing(Context(loaded, options, StopFlag())))
+        options = ContextOptions(AT_ONCE * room, threads, PASS, AT_ONCE, sequences=AT_ONCE)
+        context = stack.enter_context(closing(Context(loaded, options, StopFlag(), unified=False)))
         batch = stack.enter_context(closing(Batch(context.lib, PASS)))
         writing: dict[int, Answer] = {}
         while writing or prompts:
             for sequence in [i for i in range(AT_ONCE) if i not in writing][: len(prompts)]:
                 question, prompt, chosen = prompts.popleft()
                 sampling = Sampling(temperature, repeat_penalty=1, seed=chosen)
-                sampler = LlamaSampler(lambda: context, words.n_tokens, sampling, prompt)
-                writing[sequence] = Answer(question, sampler, pending=prompt)
+                writing[sequence] = Answer(question, Sampler(sampling, prompt), pending=prompt)
             _go_on(context, batch, writing, words)
             for sequence in [i for i, answer in writing.items() if not answer.goes_on]:
                 answer = writing.pop(sequence)
-                answer.sampler.close()
                 context.lib.llama_memory_seq_rm(context.memory, sequence, 0, TO_END)
                 yield answer, b"".join(map(words.piece, answer.told)).decode(errors="replace")
 
@@ -123,12 +122,17 @@ def _go_on(context: Context, batch: Batch, writing: dict[int, Answer], words: CV
     for part in writing.items():
         if sum(len(answer.pending) for _sequence, answer in (*parts, part)) <= PASS:
             parts.append(part)
-    batch.fill_chats([(sequence, answer.pending, answer.size) for sequence, answer in parts])
+    batch.begin(sum(len(answer.pending) for _sequence, answer in parts))
+    at = 0
+    for sequence, answer in parts:
+        for i, token in enumerate(answer.pending):
+            batch.put(at + i, token, answer.size + i, (sequence,), i == len(answer.pending) - 1)
+        at += len(answer.pending)
     context.decode(batch)
-    row = -1
+    logits, row = CLogits(context, words.n_tokens, batch.raw.n_tokens, batch.raw.n_tokens), -1
     for _sequence, answer in parts:
         row += len(answer.pending)
-        token = answer.sampler.sample(row)
+        token = answer.sampler.sample(logits, row)
         answer.size += len(answer.pending)
         answer.pending = [token]
         answer.ended = words.is_end(token)

@@ -232,7 +232,7 @@ def described(seen: object, steps: int) -> str:
 
 def finish(trained: object, weights: object, given: argparse.Namespace, options: Options, file_type: int) -> None:
     """Write the model; `file_type`: llama.cpp's number for how it is quantised."""
-    from engine.runtime.llama.quantise import quantise
+    from engine.runtime.llama.model import quantise
     from training.weights import replace, write_weights
 
     assert isinstance(trained, dict)

@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, Signal
 from app.assistant.planner import Planner
 from app.plan_words import choices_words, context_words, speed_words
 from app.settings.schema import choice_words
-from models.verdict import Ask, Verdict
+from common.planning import Ask, Verdict
 
 # The settings whose every choice is planned, in the order in which they are asked. A library of another process takes
 # a second, so it comes last.

@@ -16,6 +16,7 @@ from app.assistant.engine_end import EngineEnd
 from app.line_buffer import LineBuffer
 from app.processes import end_process, new_process
 from app.slices import slices
+from common.planning import engine_command
 from engine import protocol
 from models.reach import reach
 
@@ -37,14 +38,6 @@ class Line(msgspec.Struct):
     type: str
 
 
-def engine_command() -> list[str]:
-    """Program and arguments that start the engine: from the checkout, or the executable beside a packaged app."""
-    if getattr(sys, "frozen", False):
-        suffix = ".exe" if sys.platform == "win32" else ""
-        return [str(Path(sys.executable).with_name(f"chickadee-engine{suffix}")), "serve"]
-    return [sys.executable, "-m", "engine", "serve"]
-
-
 class EngineClient(QObject):
     """Implements `app.assistant.link.Link`. `received` carries an `engine.protocol.Event`, `ended` an `EngineEnd`."""
 
@@ -53,7 +46,7 @@ class EngineClient(QObject):
 
     def __init__(self, command: Sequence[str] | None = None, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._command = list(command or engine_command())
+        self._command = list(command or engine_command("serve"))
         self._process: QProcess | None = None
         self._killed = False
         self._unread: deque[bytes] = deque()

@@ -11,10 +11,10 @@ from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
 from app.line_buffer import LineBuffer
 from app.processes import end_process, new_process
+from common.planning import Ask, Verdict, engine_command
 from engine.protocol import Load
 from models.paths import path_text
 from models.reach import reach
-from models.verdict import Ask, Verdict, planner_command
 
 log = logging.getLogger(__name__)
 IDLE_MS = 30_000
@@ -48,7 +48,7 @@ class Planner(QObject):
 
     def __init__(self, parent: QObject, command: Sequence[str] | None = None) -> None:
         super().__init__(parent)
-        self._command = list(command or planner_command())
+        self._command = list(command or engine_command("plans"))
         self._waiting: dict[Hashable, Ask] = {}
         self._asked: Hashable | None = None
         self._process: QProcess | None = None

@@ -22,13 +22,13 @@ from app.model_library.models_dialog import ModelsDialog
 from app.settings.options import Options
 from app.settings_view.one_dialog import OneDialog
 from app.words import Saying, told, tr
+from common.planning import Ask, Verdict
 from models.added import Added
 from models.catalogue import catalogue
 from models.collection import LocalModel, scan
 from models.failures import Failure
 from models.paths import path_of, path_text
 from models.places import own_folder
-from models.verdict import Ask, Verdict
 
 log = logging.getLogger(__name__)
 SHOWN_EVERY_MS = 100

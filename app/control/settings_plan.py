@@ -12,8 +12,8 @@ from app.assistant.planner import Planner
 from app.assistant.standing import Standing
 from app.control.preferences import Preferences
 from app.settings_view.settings_dialog import SettingsDialog
+from common.planning import Ask
 from models.titles import title_of
-from models.verdict import Ask
 
 SECTION = "engine."
 

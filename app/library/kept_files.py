@@ -14,6 +14,13 @@ from app.words import mark
 log = logging.getLogger(__name__)
 
 
+# Folders of `common.store.Store`, and what versions before it kept.
+MEASURED = (
+    "calibration", "crashes", "drafts", "exits", "looked-at", "model-facts", "phrases", "profile", "rankings",
+    "model-facts.json", "profile.json", ".chickadee-*",
+)  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """Files that belong together: `patterns` in `folder`. Those of which only the program knows how to delete them
@@ -64,7 +71,7 @@ def kinds(folders: Folders, cache: Path) -> tuple[Kind, ...]:
             mark("Measurements"),
             mark("How fast this computer is, what was learned of models, facts about files."),
             cache,
-            ("calibration", "drafts", "phrases", "rankings", "exits", "crashes", "*.json"),
+            MEASURED,
             mark("Delete them? They are made anew in idle time."),
         ),
         Kind(

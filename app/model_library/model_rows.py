@@ -8,14 +8,14 @@ from typing import Literal
 
 from app.plan_words import Tone, tone_of, verdict_words
 from app.words import mark, told, tr, tr_n
-from models.byte_sizes import show_bytes
+from common.byte_sizes import show_bytes
+from common.planning import Verdict
 from models.catalogue import Entry
 from models.collection import LocalModel
 from models.downloads import Job
 from models.hub import RemoteModel, RepoResult
 from models.places import Kind
 from models.titles import title_of
-from models.verdict import Verdict
 
 Action = Literal[
     "load", "unload", "options", "remove", "forget", "download", "files", "pause", "resume", "cancel", "hide"

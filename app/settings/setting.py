@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.words import mark, tr
-from models.byte_sizes import exact_bytes, parse_bytes
+from common.byte_sizes import exact_bytes, parse_bytes
 
 AUTO = "auto"
 WITHIN = mark("a number from {low} to {high}")

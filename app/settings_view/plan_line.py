@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from app.look.theme import SIZES
 from app.plan_words import parts_words, tone_of, verdict_words
 from app.settings_view.page import label
-from models.verdict import Verdict
+from common.planning import Verdict
 
 
 class PlanLine(QWidget):

@@ -10,28 +10,25 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, get_args
 
-from engine.commands.notes import notes_to_stderr
+from engine.commands import calibrate_midlayer
+from engine.commands.terminal import notes_to_stderr
 from engine.costs.calibrated import Key, keep, kept
 from engine.costs.calibration import DEPTHS, Calibration
 from engine.costs.cost_model import CostModel, Timings, nt, roofline_seconds
 from engine.costs.profile import Profile, machine_profile
 from engine.loading.crash_mark import CrashWatch
-from engine.loading.first_look import looked_at
-from engine.loading.libraries import NAMES, Backend, backend
-from engine.loading.library_choice import Choice, choose
-from engine.loading.memory_plan import Wish
-from engine.loading.planner import plan_for
-from engine.machine import default_threads, fingerprint
-from engine.protocol import BackendName
-from engine.runtime.capi.context import ContextOptions
-from engine.runtime.sizes import KVType
+from engine.loading.libraries import NAMES
+from engine.loading.load import identity_of
+from engine.loading.options import LoadOptions
+from engine.loading.resolve import LoadPlan, Surroundings, resolve
+from engine.machine import fingerprint
+from engine.protocol import KVType
+from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag, Stopped
 from models.default import default_model
 from models.failures import Failure
-from models.identity import file_identity
 from models.paths import path_of, shown
 from models.shapes import Shapes, shapes_of
-from models.validation import checked_header
 
 TOKENS = 768  # of the model's own answers; from so many on another layer is hardly ever found best
 
@@ -70,76 +67,62 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(options: argparse.Namespace) -> int:
     notes_to_stderr()
     if options.midlayer:
-        return layers(options)
+        return calibrate_midlayer.run(options, measure)
     if options.chats:
         raise ValueError("--chats goes with --midlayer")
-    threads = default_threads() if options.threads is None else options.threads
-    if threads < 1:
-        raise ValueError("--threads must be at least 1")
-    path = options.model or default_model()
-    header = checked_header(path)
-    shapes, profile = shapes_of(header), machine_profile()
-    wish: BackendName = options.backend or "llama"
-    choice = choose(wish, header, threads, options.kv_type)
-    if choice.name != wish:
-        raise Failure("no_backend", choice.note)
+    watch = CrashWatch()
+    plan = resolve(options_of(options), Surroundings(crashes=watch))
+    shapes, profile = shapes_of(plan.header), machine_profile()
     try:
-        timings = measure(path, threads, options.kv_type, choice, options.spare)
+        timings = measure(plan, options.spare)
     except Stopped:
         print("chickadee: Stopped.", file=sys.stderr)
         return 2
+    finally:
+        watch.watch(None)
     if timings.disturbed:
         print("chickadee: Another program was busy, the times are too long. Run this again later.", file=sys.stderr)
     result = report(timings, profile, shapes)
     if options.json:
         print(json.dumps(result))
     else:
-        print(f"{shown(path)}, {threads} threads\n\n{table(result, timings, shapes)}")
+        print(f"{shown(plan.options.path)}, {plan.memory.threads} threads\n\n{table(result, timings, shapes)}")
     return int(options.spare and timings.disturbed)
 
 
-def layers(options: argparse.Namespace) -> int:
-    from engine.commands import calibrate_midlayer
+def options_of(options: argparse.Namespace) -> LoadOptions:
+    return LoadOptions(
+        options.model or default_model(),
+        backend=options.backend or "llama",
+        no_other=True,
+        n_ctx=DEPTHS[0] + 64,
+        kv_type=options.kv_type,
+        threads=options.threads,
+    )
 
-    if options.backend not in (None, "graph"):
-        raise ValueError(f"a layer can draft only where our own graph computes, not {options.backend}")
-    if options.kv_type != "f16" or options.spare:
-        raise ValueError("--midlayer goes with keys and values in f16, and not with --spare")
-    return calibrate_midlayer.run(options)
 
+def measure(plan: LoadPlan, spare: bool = False) -> Timings:
+    """Load the model as it is loaded best, time its passes and keep the result. Raises Failure, and Stopped on Ctrl-C.
 
-def measure(path: Path, threads: int, kv_type: KVType, choice: Choice, spare: bool) -> Timings:
-    """Load the model, time its passes and keep the result. Raises Failure, and Stopped on Ctrl-C."""
-    watch, stop = CrashWatch(), StopFlag()
-    header = checked_header(path)
-    looked_at((path,), choice.name)
-    watch.watch(choice.mark)
-    library = backend(choice.name)
-    key = Key(file_identity(path, header.data_offset), threads, kv_type, library.build, fingerprint())
+    `spare`: only if it is not known yet, and there is room for the model."""
+    stop, library, memory = StopFlag(), plan.library, plan.memory
+    key = Key(identity_of(plan.header), memory.threads, memory.kv_type, library.build, fingerprint())
+    known = kept(key) if spare else None
+    if known:
+        return known.timings
+    if spare and memory.verdict != "fits":
+        raise Failure("out_of_memory", memory.reasons[0])
     before = signal.signal(signal.SIGINT, lambda _signal, _frame: stop.set())
     try:
-        known = kept(key) if spare else None
-        if known:
-            return known.timings
-        n_ctx = min(DEPTHS[0] + 64, header.n_ctx_train or DEPTHS[0])
-        if spare:
-            check_room(path, Wish(threads, n_ctx, kv_type), library)
-        with closing(library.load(path, lambda _fraction: not stop.is_set())) as model:
-            options = ContextOptions(n_ctx=n_ctx, threads=threads, kv_type=kv_type)
-            with closing(library.target(model, options, stop)) as target:
-                timings = next(event for event in Calibration(target, threads).run() if isinstance(event, Timings))
-        keep(key, timings)
-        return timings
+        with closing(library.load(plan.headers, lambda _fraction: not stop.is_set())) as model:
+            context = ContextOptions(n_ctx=memory.n_ctx, threads=memory.threads, kv_type=memory.kv_type)
+            with closing(library.target(model, context, stop)) as target:
+                events = Calibration(target, memory.threads).run()
+                timings = next(event for event in events if isinstance(event, Timings))
     finally:
         signal.signal(signal.SIGINT, before)
-        watch.watch(None)
-
-
-def check_room(path: Path, wish: Wish, library: Backend) -> None:
-    """Raises Failure where the model cannot be loaded once more as it is loaded best."""
-    plan = plan_for(path, wish, library)
-    if plan.verdict != "fits":
-        raise Failure("out_of_memory", plan.reasons[0])
+    keep(key, timings)
+    return timings
 
 
 def report(timings: Timings, profile: Profile, shapes: Shapes) -> dict[str, Any]:

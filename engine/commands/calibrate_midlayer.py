@@ -6,17 +6,20 @@ import argparse
 import json
 import signal
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
 import msgspec
 
-from engine.commands import calibrate
 from engine.costs.calibrated import Key, kept
 from engine.costs.cost_model import CostModel, Timings
-from engine.loading.library_choice import choose
-from engine.machine import default_threads, fingerprint
-from engine.runtime.capi.context import ContextOptions
+from engine.loading.load import identity_of
+from engine.loading.options import LoadOptions
+from engine.loading.resolve import LoadPlan, resolve
+from engine.machine import fingerprint
+from engine.protocol import Message
+from engine.runtime.options import ContextOptions
 from engine.speculative import exits
 from engine.speculative.exits import ExitFound, Exits
 from engine.speculative.middle_layer import exit_of
@@ -24,75 +27,80 @@ from engine.stop import StopFlag, Stopped
 from engine.tokenization.chat_lines import read_chats
 from models.default import default_model
 from models.failures import Failure
-from models.identity import file_identity
 from models.paths import shown
 from models.shapes import shapes_of
-from models.validation import checked_header
 
 N_CTX = 2048  # what was asked, an answer, and room to time passes
+Timed = Callable[[LoadPlan], Timings]  # times the passes of a model, as `calibrate` does
 
 
-def run(options: argparse.Namespace) -> int:
-    path = options.model or default_model()
-    threads = default_threads() if options.threads is None else options.threads
+def run(options: argparse.Namespace, timed: Timed) -> int:
+    if options.backend not in (None, "graph"):
+        raise ValueError(f"a layer can draft only where our own graph computes, not {options.backend}")
+    if options.kv_type != "f16" or options.spare:
+        raise ValueError("--midlayer goes with keys and values in f16, and not with --spare")
     if options.tokens < 64:
         raise ValueError("fewer than 64 tokens tell nothing")
-    choice = choose("graph", checked_header(path), threads, "f16")
-    if choice.name != "graph":
-        raise Failure("not_supported", choice.note)
+    path = options.model or default_model()
+    plan = resolve(LoadOptions(path, backend="graph", no_other=True, kv_type="f16", threads=options.threads))
     stop = StopFlag()
     before = signal.signal(signal.SIGINT, lambda _signal, _frame: stop.set())
     try:
-        found = measure(path, threads, options.tokens, stop, options.chats)
+        asked = asked_in(options.chats) if options.chats else []
+        found = measure(plan, timings(plan, timed), asked, options.tokens, stop)
     except Stopped:
         print("\nchickadee: Stopped.", file=sys.stderr)
         return 2
     finally:
         signal.signal(signal.SIGINT, before)
     exits.keep(found)
+    threads = plan.memory.threads
     print(json.dumps(report(found)) if options.json else f"{shown(path)}, {threads} threads, {table(found)}")
     return 0
 
 
-def measure(path: Path, threads: int, tokens: int, stop: StopFlag, chats: Path | None = None) -> Exits:
-    """Over answers to what was asked in `chats`, or to our questions. Raises Failure, and Stopped."""
-    from engine.runtime.graph.dry import build
-    from engine.runtime.graph.model import GraphModel
-    from engine.runtime.graph.target import GraphTarget
-    from engine.speculative.best_exit import BestExit
-
-    asked = [chat.asked for chat in read_chats(chats)] if chats else []
-    header = checked_header(path)
-    key = Key(file_identity(path, header.data_offset), threads, "f16", build(), fingerprint())
-    costs = CostModel(timings(path, key))
-    shapes, layers = shapes_of(header), len(shapes_of(header).layers)
-    if layers < 2:
-        raise Failure("no_early_exit", f"{shown(path)} has a single layer: none in its middle could draft.")
-    tried = sorted({*exits.candidates(layers), *exits.trained(header)})
-    with ExitStack() as stack:
-        model = stack.enter_context(closing(GraphModel(path, lambda _fraction: not stop.is_set())))
-        target = stack.enter_context(closing(GraphTarget(model, ContextOptions(N_CTX, threads), stop)))
-        best = BestExit(model, target, [exit_of(shapes, each, layers) for each in tried], costs.c, asked)
-        for event in best.measure(key, tokens):
-            if isinstance(event, Exits):
-                print(file=sys.stderr)
-                return event
-            print(f"\r{event:4.0%} of the layers of {shown(path)}", end="", file=sys.stderr)
-    raise AssertionError("a measurement ends with what was found")
+def asked_in(chats: Path) -> list[Sequence[Message]]:
+    """What is asked in a file of chats. Raises Failure."""
+    return [chat.asked for chat in read_chats(chats)]
 
 
-def timings(path: Path, key: Key) -> Timings:
+def timings(plan: LoadPlan, timed: Timed) -> Timings:
     """What this model's passes take here; measured now if it is not known."""
-    if known := kept(key):
+    if known := kept(key_of(plan)):
         return known.timings
-    found = calibrate.measure(
-        path, key.threads, "f16", choose("graph", checked_header(path), key.threads, "f16"), False
-    )
+    found = timed(plan)
     if found.disturbed:
         raise Failure(
             "disturbed", "Another program was busy: how long this model's passes take is not known. Run this again."
         )
     return found
+
+
+def key_of(plan: LoadPlan) -> Key:
+    return Key(identity_of(plan.header), plan.memory.threads, "f16", plan.library.build, fingerprint())
+
+
+def measure(plan: LoadPlan, timings: Timings, asked: Sequence[Sequence[Message]], tokens: int, stop: StopFlag) -> Exits:
+    """Over the model's answers to what was `asked`, or to our questions, `tokens` of them. Raises Failure, Stopped."""
+    from engine.runtime.graph.model import GraphModel
+    from engine.runtime.graph.runtime import GraphRuntime
+    from engine.speculative.best_exit import BestExit
+
+    shapes, layers = shapes_of(plan.header), len(shapes_of(plan.header).layers)
+    name, threads = shown(plan.options.path), plan.memory.threads
+    if layers < 2:
+        raise Failure("no_early_exit", f"{name} has a single layer: none in its middle could draft.")
+    tried = sorted({*exits.candidates(layers), *exits.trained(plan.header)})
+    with ExitStack() as stack:
+        model = stack.enter_context(closing(GraphModel(plan.headers, lambda _fraction: not stop.is_set())))
+        target = stack.enter_context(closing(GraphRuntime(model, ContextOptions(N_CTX, threads), stop)))
+        layers_tried = [exit_of(shapes, each, layers) for each in tried]
+        for event in BestExit(model, target, layers_tried, CostModel(timings).c, asked).measure(key_of(plan), tokens):
+            if isinstance(event, Exits):
+                print(file=sys.stderr)
+                return event
+            print(f"\r{event:4.0%} of the layers of {name}", end="", file=sys.stderr)
+    raise AssertionError("a measurement ends with what was found")
 
 
 def report(found: Exits) -> dict[str, object]:

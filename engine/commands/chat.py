@@ -1,13 +1,41 @@
-"""`python -m engine chat`: its options; the chat itself is `engine.commands.chat_loop`."""
+"""`python -m engine chat`: one question with `--prompt`, or an interactive chat. The engine runs in this process."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import get_args
+from typing import IO, TYPE_CHECKING, get_args
 
-from engine.protocol import BackendWish, DraftMode, FlashAttention, KVModeName
-from models.paths import path_of
+import msgspec
+
+from common.byte_sizes import parse_bytes
+from engine.commands.terminal import Conversation, Output, complain, ctrl_c_stops, report
+from engine.protocol import (
+    BackendWish,
+    DraftMode,
+    FlashAttention,
+    Generate,
+    KVModeName,
+    Load,
+    Lookup,
+    Message,
+    Sampling,
+)
+from engine.stop import Stopped
+from models.default import default_model
+from models.failures import Failure
+from models.paths import path_of, path_text
+
+if TYPE_CHECKING:
+    from engine.engine import Engine
+
+NEED_COSTS = ("auto", "history", "phrases", "model", "midlayer")  # drafters that verify only what pays
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -93,6 +121,159 @@ def add_drafting(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from engine.commands.chat_loop import chat
+    """Raises Failure and ValueError, whose texts are sentences for the user."""
+    logging.basicConfig(level=logging.CRITICAL)
+    try:
+        return chat(options)
+    except (Stopped, KeyboardInterrupt):
+        return complain("Stopped.")
 
-    return chat(options)
+
+def chat(options: argparse.Namespace) -> int:
+    sampling = sampling_of(options)
+    messages = once(options)
+    limit = None if options.memory is None else parse_bytes(options.memory)
+    model = path_text(options.model or default_model())
+    request = Load(
+        0, model, options.ctx, options.threads, limit, options.kv_type,
+        draft_model=draft_model_of(options), backend=backend_of(options), kv_mode=options.kv or "exact",
+        kv_share=options.kv_share, flash_attention=options.flash_attention,
+    )  # fmt: skip
+    # Made before the model is loaded, so that a bad option is refused at once.
+    template = Generate(
+        0,
+        (),
+        sampling,
+        options.max_tokens,
+        kv_policy=options.kv_policy,
+        draft=options.draft or "auto",
+        lookup=lookup_of(options),
+        exit_layers=exit_layers_of(options),
+        trace=bool(options.trace),
+    )
+    from engine.engine import Engine
+
+    engine = Engine()
+    try:
+        with ctrl_c_stops(engine):
+            info = engine.load(request).model
+            if options.draft in NEED_COSTS and not engine.calibrated:
+                calibrate(engine)
+            if options.draft == "phrases" and not engine.has_phrases:
+                count_phrases(engine)
+            with open_trace(options.trace) as trace:
+                output = Output(show=not options.json, trace=trace)
+                if messages is None:
+                    return Conversation(engine, info, template, output).run()
+                answered = output.stream(engine, replace(template, messages=messages))
+                if options.json:
+                    print(json.dumps(report(answered, info), ensure_ascii=False))
+                return 0
+    finally:
+        engine.close()
+
+
+def calibrate(engine: Engine) -> None:
+    """A drafter that was asked for must not do nothing without a word because no pass was timed yet."""
+    print("chickadee: Timing this model's passes first (7 seconds), to know which drafts pay.", file=sys.stderr)
+    try:
+        engine.calibrate()
+    except Failure as failure:
+        print(f"chickadee: {failure} Nothing is drafted.", file=sys.stderr)
+
+
+def count_phrases(engine: Engine) -> None:
+    print("chickadee: Counting usual phrases in this model's tokens first (10 seconds).", file=sys.stderr)
+    engine.count_phrases()
+    if not engine.has_phrases:
+        print("chickadee: They could not be counted. Nothing is drafted.", file=sys.stderr)
+
+
+@contextmanager
+def open_trace(path: Path | None) -> Iterator[IO[str] | None]:
+    if path is None:
+        yield None
+        return
+    try:
+        with path.open("w", encoding="utf-8") as file:
+            yield file
+    except BrokenPipeError:  # who reads the answer is gone
+        raise
+    except OSError as error:
+        raise Failure("unwritable", f"The trace cannot be written to {path}: {error.strerror}.") from error
+
+
+def sampling_of(options: argparse.Namespace) -> Sampling:
+    if options.greedy and options.temp:
+        raise ValueError("--greedy and --temp contradict each other: give one of them")
+    if options.greedy:
+        return Sampling(temperature=0.0, repeat_penalty=1.0, seed=options.seed)
+    temperature = Sampling().temperature if options.temp is None else options.temp
+    return Sampling(temperature=temperature, seed=options.seed)
+
+
+def lookup_of(options: argparse.Namespace) -> Lookup:
+    names = ("match", "m", "n", "select")
+    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    if given and options.draft != "history-published":
+        raise ValueError(f"--{next(iter(given))} belongs to --draft history-published")
+    return Lookup(**given)
+
+
+def exit_layers_of(options: argparse.Namespace) -> int | None:
+    layers: int | None = options.layer
+    if layers is not None and not by_layer(options):
+        raise ValueError("--layer belongs to --draft midlayer or midlayer-published")
+    return layers
+
+
+def backend_of(options: argparse.Namespace) -> BackendWish | None:
+    """Our own graph where a layer of the model is to draft and no library is named: no other can stop at a layer."""
+    wish: BackendWish | None = options.backend
+    return "graph" if by_layer(options) and wish in (None, "auto") else wish
+
+
+def by_layer(options: argparse.Namespace) -> bool:
+    return options.draft is not None and options.draft.startswith("midlayer")
+
+
+def draft_model_of(options: argparse.Namespace) -> str | None:
+    by_model = options.draft in ("model", "model-published")  # None, not given, is auto
+    if options.draft_model is None:
+        if by_model:
+            raise ValueError(f"--draft {options.draft} needs a --draft-model")
+        return None
+    if not by_model and options.draft not in ("auto", None):
+        raise ValueError("--draft-model belongs to --draft model, model-published or auto")
+    return path_text(options.draft_model)
+
+
+def once(options: argparse.Namespace) -> tuple[Message, ...] | None:
+    """The messages given on the command line, or None for an interactive chat."""
+    if options.messages is not None:
+        return parse_messages(read_text(options.messages), options.messages)
+    prompt = read_text(options.prompt_file) if options.prompt_file is not None else options.prompt
+    if prompt is None:
+        if options.json:
+            raise ValueError("--json needs --prompt, --prompt-file or --messages")
+        return None
+    if not prompt.strip():
+        raise Failure("empty_prompt", "The prompt is empty: there is nothing to answer.")
+    return (Message("user", prompt),)
+
+
+def read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise Failure("unreadable", f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise Failure("unreadable", f"{path} is not UTF-8 text.") from error
+
+
+def parse_messages(text: str, path: Path) -> tuple[Message, ...]:
+    try:
+        return msgspec.json.decode(text, type=tuple[Message, ...])
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        sentence = f"{path} is not a JSON list of messages with role and content: {error}."
+        raise Failure("bad_messages", sentence) from error

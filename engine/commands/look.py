@@ -15,7 +15,7 @@ from engine.loading.first_look import REFUSED, SAID, Refusal
 from engine.loading.libraries import backend
 from engine.loading.library_choice import crash_mark
 from engine.protocol import BackendName, claim_stdout
-from engine.runtime.capi.dry import CDryModel
+from engine.runtime.capi.model import CDryModel
 from engine.runtime.capi.vocabulary import CVocabulary
 from engine.runtime.sizes import DrySizes, KVType
 from engine.tokenization.template import ChatTemplate

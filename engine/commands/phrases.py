@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from engine.commands.notes import notes_to_stderr
+from engine.commands.terminal import notes_to_stderr
 from engine.loading.libraries import PACKAGES, vocabulary
 from engine.speculative.ngram_book import made
 from models.default import default_model

@@ -1,30 +1,41 @@
-"""`python -m engine plan`: would a model fit into memory, and how would it be loaded?"""
+"""`python -m engine plan`: would a model fit into memory, and how would it be loaded?
+
+`python -m engine plans` answers such questions of other programs, a line of JSON each, until its input ends: who shows
+many models, or one whose options are being chosen, cannot wait a second for a process each.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+import subprocess
+import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
+import msgspec
+
+from common.byte_sizes import parse_bytes, show_bytes
+from common.planning import Ask, Estimate, Verdict, engine_command
 from engine.commands.chat import add_flash_attention, add_kv_mode
-from engine.commands.notes import notes_to_stderr
-from engine.loading.first_look import meanwhile
-from engine.loading.libraries import SHOWN, backend
-from engine.loading.library_choice import choose, wish_for
-from engine.loading.memory_parts import DRAFT
-from engine.loading.memory_plan import Plan, Wish
-from engine.loading.planner import plan_for
-from engine.machine import default_threads
-from engine.protocol import BackendName, BackendWish
-from engine.runtime.kv_mode import EXACT, mode_of
-from engine.runtime.sizes import KVType
-from models.byte_sizes import parse_bytes, show_bytes
+from engine.commands.terminal import notes_to_stderr
+from engine.costs.calibrated import timings_with
+from engine.loading.libraries import PACKAGES, SHOWN, OtherLibrary
+from engine.loading.library_choice import ones_and_eights
+from engine.loading.memory_plan import MemoryPlan
+from engine.loading.options import LoadOptions
+from engine.loading.resolve import LoadPlan, Surroundings, planned_estimate, resolve
+from engine.loading.sizes import DRAFT
+from engine.protocol import BackendName, BackendWish, KVModeName, KVType, claim_stdout
+from engine.rights import add_read
+from engine.runtime.options import KVMode, mode_of
 from models.default import default_model
 from models.failures import Failure
+from models.identity import file_identity
 from models.paths import path_of, shown
-from models.validation import checked_header
 
+MAX_LINE = 1 << 20  # bytes of a question
 NAMES = {
     "weights_mapped": "weights, mapped file",
     "weights_read": "weights, read",
@@ -61,27 +72,33 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     add_flash_attention(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     parser.set_defaults(run=run)
+    many = commands.add_parser("plans", help="memory plans for other programs: JSON lines in, JSON lines out")
+    add_read(many)
+    many.set_defaults(run=answer_all)
 
 
 def run(options: argparse.Namespace) -> int:
     """0 also when the model does not fit: that is an answer."""
     notes_to_stderr()
-    limit = None if options.memory is None else parse_bytes(options.memory)
-    threads = default_threads() if options.threads is None else options.threads
-    wish = Wish(threads, options.ctx, options.kv_type)
-    path = options.model or default_model()
-    mode = mode_of(options.kv, options.kv_share)
-    choice = choose(wish_for(options.backend, mode), checked_header(path), threads, wish.kv_type or "f16")
-    if mode != EXACT and choice.name != "graph":
-        raise Failure("not_supported", choice.note)
-    library = meanwhile(lambda: backend(choice.name), (path, options.draft_model), choice.name)
-    flash = options.flash_attention
-    plan = plan_for(path, wish, library, limit, draft=options.draft_model, kv_mode=mode, flash_attention=flash)
-    print(json.dumps(plan.as_json(), ensure_ascii=False) if options.json else table(path, plan, choice.name))
+    plan = resolve(
+        LoadOptions(
+            options.model or default_model(),
+            options.draft_model,
+            backend=options.backend,
+            n_ctx=options.ctx,
+            kv_type=options.kv_type,
+            kv_mode=mode_of(options.kv, options.kv_share),
+            flash_attention=options.flash_attention,
+            threads=options.threads,
+            memory_bytes=None if options.memory is None else parse_bytes(options.memory),
+        )
+    )
+    path, memory, name = plan.options.path, plan.memory, plan.choice.name
+    print(json.dumps(memory.as_json(), ensure_ascii=False) if options.json else table(path, memory, name))
     return 0
 
 
-def table(path: Path, plan: Plan, library: BackendName) -> str:
+def table(path: Path, plan: MemoryPlan, library: BackendName) -> str:
     rows = [(shown_name(name), show_bytes(size)) for name, size in plan.parts.items() if size]
     rows += [("total", show_bytes(plan.total_bytes)), ("available", show_bytes(plan.available_bytes))]
     loading = [
@@ -102,3 +119,114 @@ def table(path: Path, plan: Plan, library: BackendName) -> str:
 
 def shown_name(part: str) -> str:
     return f"draft model: {NAMES[part.removeprefix(DRAFT)]}" if part.startswith(DRAFT) else NAMES[part]
+
+
+# --- plans, for other programs ---
+
+
+def answer_all(_options: argparse.Namespace) -> int:
+    output = claim_stdout()
+    try:
+        while line := sys.stdin.buffer.readline(MAX_LINE):
+            output.write(msgspec.json.encode(answer(line)) + b"\n")
+            output.flush()
+    except BrokenPipeError:  # who asked is gone
+        return 0
+    return 0
+
+
+def answer(line: bytes) -> Verdict:
+    """Never raises: what cannot be planned is a verdict with a problem."""
+    try:
+        ask = msgspec.json.decode(line, type=Ask)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        return Verdict(problem=f"The planner did not understand a question: {error}.")
+    try:
+        return _planned(ask)
+    except (Failure, ValueError) as error:
+        return Verdict(id=ask.id, problem=str(error))
+
+
+def _planned(ask: Ask) -> Verdict:
+    if ask.estimate:
+        return _estimated(ask, ask.estimate)
+    if ask.path is None:
+        return Verdict(id=ask.id, problem="A question names a file or an estimate.")
+    options = _options(ask, path_of(ask.path))
+    try:
+        plan = resolve(options, Surroundings(ask.freed_bytes))
+    except OtherLibrary as other:
+        return _apart(msgspec.structs.replace(ask, backend=other.wanted))
+    verdict = _verdict(ask, plan.memory, plan.choice.name)
+    return msgspec.structs.replace(verdict, exact=True, speed=_speed(plan))
+
+
+def _estimated(ask: Ask, model: Estimate) -> Verdict:
+    """Of what is asked only what a model that is not here can have."""
+    options = LoadOptions(
+        Path(model.name),
+        n_ctx=ask.n_ctx,
+        kv_type=ask.kv_type,
+        threads=ask.threads or None,
+        memory_bytes=ask.memory_bytes,
+    )
+    return _verdict(ask, planned_estimate(model, options, ask.freed_bytes), "llama")
+
+
+def _options(ask: Ask, path: Path) -> LoadOptions:
+    return LoadOptions(
+        path,
+        path_of(ask.draft) if ask.draft else None,
+        backend=_backend(ask.backend),
+        n_ctx=ask.n_ctx,
+        kv_type=ask.kv_type,
+        kv_mode=_kv_mode(ask.kv_mode, ask.kv_share),
+        flash_attention=ask.flash_attention,
+        threads=ask.threads or None,
+        memory_bytes=ask.memory_bytes,
+    )
+
+
+def _backend(name: str | None) -> BackendWish | None:
+    """Raises ValueError for a name that is no library's."""
+    backends: tuple[BackendWish, ...] = get_args(BackendWish)
+    if name not in (None, *backends):
+        raise ValueError(f"There is no library “{name}”; there are {', '.join(backends)}.")
+    return next((backend for backend in backends if backend == name), None)
+
+
+def _kv_mode(name: str | None, share: float | None) -> KVMode:
+    """Raises ValueError for a name that is no way to keep keys and values."""
+    names: tuple[KVModeName, ...] = get_args(KVModeName)
+    if name not in (None, *names):
+        raise ValueError(f"There is no way “{name}” to keep keys and values; there are {', '.join(names)}.")
+    return mode_of(next((known for known in names if known == name), None), share)
+
+
+def _speed(plan: LoadPlan) -> float:
+    """Of plain decoding in a short chat, if this very way to load was timed here."""
+    library, memory = plan.choice.name, plan.memory
+    if library not in PACKAGES or plan.options.flash_attention == "off":
+        return 0.0
+    identity = file_identity(plan.header.path, plan.header.data_offset)
+    timings = timings_with(PACKAGES[library], identity, memory.threads, memory.kv_type)
+    return 1 / ones_and_eights(timings)[0] if timings else 0.0
+
+
+def _apart(ask: Ask) -> Verdict:
+    """This process holds another library than the one that will load the model."""
+    done = subprocess.run(
+        engine_command("plans"),
+        input=msgspec.json.encode(ask) + b"\n",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        return msgspec.json.decode(done.stdout, type=Verdict)
+    except msgspec.MsgspecError:
+        return Verdict(id=ask.id, problem="Whether it fits could not be worked out: the planner ended early.")
+
+
+def _verdict(ask: Ask, plan: MemoryPlan, library: str) -> Verdict:
+    shared = {field.name for field in fields(MemoryPlan)} & set(Verdict.__struct_fields__)
+    return Verdict(id=ask.id, backend=library, **{name: getattr(plan, name) for name in shared})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from engine.commands.notes import notes_to_stderr
+from engine.commands.terminal import notes_to_stderr
 from engine.costs.profile import Profile, machine_profile
 from engine.loading.libraries import backend
 

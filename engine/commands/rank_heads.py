@@ -8,20 +8,17 @@ import signal
 import sys
 import time
 from contextlib import closing
-from pathlib import Path
 from typing import get_args
 
 import msgspec
 
-from engine.commands.notes import notes_to_stderr
-from engine.loading.library_choice import choose
-from engine.machine import default_threads
+from engine.commands.terminal import notes_to_stderr
+from engine.loading.options import LoadOptions
+from engine.loading.resolve import LoadPlan, resolve
 from engine.protocol import KVModeName
 from engine.stop import StopFlag, Stopped
 from models.default import default_model
-from models.failures import Failure
 from models.paths import path_of, shown
-from models.validation import checked_header
 
 MODES = tuple(name for name in get_args(KVModeName) if name != "exact")
 TOKENS = 8192  # of the calibration texts, half prose and half code; the prices are found on others
@@ -45,13 +42,11 @@ def run(options: argparse.Namespace) -> int:
     if options.tokens < 512:
         raise ValueError("fewer than 512 calibration tokens tell nothing")
     path = options.model or default_model()
-    choice = choose("graph", checked_header(path), 1, "f16")
-    if choice.name != "graph":
-        raise Failure("not_supported", choice.note)
+    plan = resolve(LoadOptions(path, backend="graph", no_other=True, threads=options.threads))
     stop = StopFlag()
     before = signal.signal(signal.SIGINT, lambda _signal, _frame: stop.set())
     try:
-        return rank(path, options, stop)
+        return rank(plan, options, stop)
     except Stopped:
         print("\nchickadee: Stopped.", file=sys.stderr)
         return 2
@@ -59,15 +54,16 @@ def run(options: argparse.Namespace) -> int:
         signal.signal(signal.SIGINT, before)
 
 
-def rank(path: Path, options: argparse.Namespace, stop: StopFlag) -> int:
+def rank(plan: LoadPlan, options: argparse.Namespace, stop: StopFlag) -> int:
     from engine.runtime.graph.calibration_text import tokens_of
     from engine.runtime.graph.model import GraphModel
     from engine.runtime.graph.rank import Ranker
     from engine.runtime.graph.ranking import Ranking, keep
 
-    with closing(GraphModel(path, lambda _fraction: not stop.is_set())) as model:
+    path = plan.options.path
+    with closing(GraphModel(plan.headers, lambda _fraction: not stop.is_set())) as model:
         gives_way = options.threads is None
-        ranker = Ranker(model, options.kv, options.threads or default_threads(), stop, gives_way)
+        ranker = Ranker(model, options.kv, plan.memory.threads, stop, gives_way)
         found, started = None, time.monotonic()
         for event in ranker.rank(*tokens_of(model.vocabulary, options.tokens)):
             if isinstance(event, Ranking):

@@ -1,21 +1,34 @@
-"""An answer on the terminal: streamed, traced, reported in numbers. Knows no command line."""
+"""An answer on the terminal: streamed, traced, reported in numbers; a chat of them; and notes on stderr."""
 
 from __future__ import annotations
 
 import json
+import logging
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 
-from engine.protocol import Finished, Generate, ModelInfo, PrefillProgress, Text, Trace
+from engine.loading.libraries import SHOWN
+from engine.protocol import Finished, Generate, Message, ModelInfo, PrefillProgress, Text, Trace
+from engine.stop import Stopped
+from engine.tokenization.turns import TooLong, without_oldest
+from models.failures import Failure
 
 if TYPE_CHECKING:
     from engine.engine import Engine
+
+HELP = """\
+/new           start a new chat
+/continue      let the last answer go on where it stopped
+/stats         numbers of the last answer
+/system TEXT   set the system prompt and start a new chat
+/help          this list
+/quit          leave (Ctrl-D too); Ctrl-C stops an answer"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +42,13 @@ class Answered:
 def complain(sentence: str) -> int:
     print(f"chickadee: {sentence}", file=sys.stderr)
     return 2
+
+
+def notes_to_stderr() -> None:
+    """Warnings of our own modules are sentences; llama.cpp's are not, and what matters of them becomes a Failure."""
+    logging.basicConfig(level=logging.WARNING, format="chickadee: %(message)s")
+    for name in ("engine.llama", "engine.ik", "engine.capi"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 class Output:
@@ -129,3 +149,105 @@ def describe(end: Finished) -> str:
 
 def rate(tokens: int, seconds: float) -> str:
     return f"{tokens / seconds:,.1f} tok/s" if seconds > 0 else "–"
+
+
+class Conversation:
+    """The interactive chat: lines in, streamed answers out, commands begin with a slash."""
+
+    def __init__(self, engine: Engine, info: ModelInfo, template: Generate, output: Output) -> None:
+        """`template` is a request without messages: the options of every answer."""
+        self.engine = engine
+        self.info = info
+        self.template = template
+        self.output = output
+        self.messages: list[Message] = []
+        self.last: Finished | None = None
+
+    def run(self) -> int:
+        info = self.info
+        computed = f"{SHOWN[info.backend]}, {info.threads} threads"
+        print(f"{info.name} · {computed} · context {info.n_ctx:,} tokens · /help for commands")
+        for note in self.info.notes:
+            print(note)
+        while (line := self._ask()) is not None:
+            if line.strip() == "/quit":
+                break
+            self._handle(line)
+        return 0
+
+    def _ask(self) -> str | None:
+        with default_interrupt():
+            try:
+                return input("\n> ")
+            except EOFError:
+                print()
+                return None
+            except KeyboardInterrupt:
+                print("\n/quit or Ctrl-D leaves")
+                return ""
+
+    def _handle(self, line: str) -> None:
+        command, _, rest = line.strip().partition(" ")
+        if not command:
+            return
+        if not command.startswith("/"):
+            self._answer(line)
+        elif command == "/new":
+            self.messages = [m for m in self.messages if m.role == "system"]
+            print("A new chat.")
+        elif command == "/system":
+            self.messages = [Message("system", rest)] if rest.strip() else []
+            print("A new chat with this system prompt." if rest.strip() else "A new chat without a system prompt.")
+        elif command == "/continue":
+            self._continue()
+        elif command == "/stats":
+            print(describe(self.last) if self.last else "There is no answer yet.")
+        else:
+            print(HELP if command == "/help" else f"There is no command {command}.\n{HELP}")
+
+    def _stream(self, request: Generate) -> Answered | None:
+        """The answer; where the chat is too long, the user is asked whether old turns may be forgotten."""
+        try:
+            return self.output.stream(self.engine, request)
+        except TooLong as failure:
+            turns = next((remedy.turns for remedy in failure.remedies if remedy.kind == "forget_turns"), 0)
+            if not turns:
+                raise
+            print(failure)
+        with default_interrupt():
+            if input(f"Forget the oldest {turns} of this chat's turns and answer? [y/N] ").strip().lower() != "y":
+                return None
+        kept = list(without_oldest(request.messages, turns))
+        self.messages = kept if request.continue_last else kept[:-1]
+        return self.output.stream(self.engine, replace(request, forget_turns=turns))
+
+    def _continue(self) -> None:
+        answered = bool(self.messages) and self.messages[-1].role == "assistant"
+        if not answered or not self.last or self.last.statistics.stop_reason in ("end", "stop"):
+            print("There is no answer that stopped before its end.")
+            return
+        self._run(replace(self.template, messages=tuple(self.messages), continue_last=True))
+
+    def _answer(self, question: str) -> None:
+        self._run(replace(self.template, messages=(*self.messages, Message("user", question))))
+
+    def _run(self, request: Generate) -> None:
+        self.engine.stop.clear()
+        try:
+            answered = self._stream(request)
+        except Failure as failure:
+            print(f"chickadee: {failure}", file=sys.stderr)
+            return
+        except Stopped:  # before there was an answer: while the template or the tokens of a long text were worked out
+            print("(stopped)")
+            return
+        if answered is None:
+            return
+        self.last = answered.end
+        before = self.messages.pop().content if request.continue_last else ""
+        asked = () if request.continue_last else request.messages[-1:]
+        self.messages = [*self.messages, *asked, Message("assistant", before + answered.text)]
+        if answered.end.statistics.stop_reason == "context":
+            print("(The context is full: the answer ends here. /new starts a new chat.)")
+        elif answered.end.statistics.stop_reason == "cancelled":
+            print("(stopped)")

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 import msgspec
 
-from common.files import write_atomically
-from common.folders import cache_folder
+from common.store import Store
 from engine.costs.cost_model import Timings
 from engine.machine import Fingerprint, fingerprint, library_version
 from models.shapes import KVType
 
 log = logging.getLogger("engine.calibrated")
-
-VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,29 +27,26 @@ class Key:
     machine: Fingerprint
 
     @property
-    def path(self) -> Path:
-        """Where they are kept: a file per model, settings and library, replaced when build or machine change."""
-        return path_of(self.model, self.threads, self.kv_type, self.build.partition(" ")[0])
-
-
-def path_of(model: str, threads: int, kv_type: KVType, package: str) -> Path:
-    """`package`: the library's, which is the first word of its build string."""
-    name = hashlib.sha256(f"{model} {threads} {kv_type} {package}".encode()).hexdigest()[:32]
-    return cache_folder() / "calibration" / f"{name}.json"
+    def address(self) -> tuple[str, int, KVType, str]:
+        """Under what they are kept: what another build or machine replaces is not part of it."""
+        return self.model, self.threads, self.kv_type, self.build.partition(" ")[0]
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """A calibration in its file."""
+    """A calibration as it is kept, with the moment of its end (ISO 8601, UTC)."""
 
-    version: int
     key: Key
     timings: Timings
     measured_at: str
 
 
+# A calibration for each model, settings and library, replaced when build or machine change.
+CALIBRATIONS = Store("calibration", 2, Kept)
+
+
 def kept(key: Key) -> Kept | None:
     """The calibration kept for exactly this key; None if there is none, or it is of no use here (noted in the log)."""
-    found = _read(key.path)
+    found = CALIBRATIONS.get(*key.address)
     if found and found.key != key:
         log.warning("The model's kept calibration is of another machine or library: it is measured again.")
         return None
@@ -63,24 +55,12 @@ def kept(key: Key) -> Kept | None:
 
 def timings_with(package: str, model: str, threads: int, kv_type: KVType) -> Timings | None:
     """What is kept for a library of this machine that need not be loaded; so its version is compared, not its build."""
-    found = _read(path_of(model, threads, kv_type, package))
+    found = CALIBRATIONS.get(model, threads, kv_type, package)
     if found is None or found.key.machine != fingerprint():
         return None
     version = library_version(package)
     words = found.key.build.replace(";", " ").split()
     return found.timings if version == "packaged" or words[1:2] == [version] else None
-
-
-def _read(path: Path) -> Kept | None:
-    try:
-        found = msgspec.json.decode(path.read_bytes(), type=Kept)
-    except FileNotFoundError:
-        return None
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-        log.warning("The model's kept calibration is damaged: it is measured again.")
-        log.info("%s: %s", path, error)
-        return None
-    return found if found.version == VERSION else None
 
 
 def keep(key: Key, timings: Timings) -> None:
@@ -91,9 +71,9 @@ def keep(key: Key, timings: Timings) -> None:
     if timings.disturbed:
         log.info("the calibration was disturbed and is not kept")
         return
-    record = Kept(VERSION, key, timings, datetime.now(UTC).isoformat(timespec="seconds"))
+    record = Kept(key, timings, datetime.now(UTC).isoformat(timespec="seconds"))
     try:
-        write_atomically(key.path, msgspec.json.encode(record))
+        CALIBRATIONS.put(record, *key.address)
     except OSError as error:
-        reason = f"{key.path.parent} ({error.strerror})"
+        reason = f"{CALIBRATIONS.folder} ({error.strerror})"
         log.warning("The model's calibration cannot be kept in %s: it will be measured again.", reason)

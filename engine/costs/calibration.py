@@ -1,7 +1,7 @@
 """Times real passes of a loaded target.
 
 What it needs: a target whose cache nobody else uses meanwhile (its content is dropped), with room for some 200 tokens
-or more; no other work on its threads. Knows the target only by its interface.
+or more; no other work on its threads. Knows it only as a `Runtime`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from statistics import median
 
 from engine.costs.cost_model import KS, Timings
 from engine.machine import usable_cores
-from engine.runtime.interface import Target
+from engine.runtime.interface import Runtime, prefill
 from models.failures import Failure
 
 BUDGET = 6.0  # seconds, not counting a pass that has begun
@@ -47,7 +47,7 @@ class Calibration:
 
     def __init__(
         self,
-        target: Target,
+        target: Runtime,
         threads: int,
         budget: float | None = None,
         clock: Callable[[], float] = time.perf_counter,
@@ -59,7 +59,7 @@ class Calibration:
         self.clock = clock
         self.processor_clock = processor_clock
         self.clean: set[tuple[int, int, int]] = set()  # keys of `best` with an undisturbed pass
-        self.ks = [k for k in KS if k <= target.most_inputs]
+        self.ks = [k for k in KS if k <= target.max_batch]
         self.best: dict[tuple[int, int, int], float] = {}  # (depth, k, rows) → seconds
         self.row_k = min(ROW_K, self.ks[-1])
         self.large = 0, 0.0
@@ -77,7 +77,7 @@ class Calibration:
                 yield Progress(self.clock() - self.started, self.budget)
             yield self.timings()
         finally:
-            self.target.drop_after(0)
+            self.target.truncate(0)
 
     def _passes(self) -> Iterator[None]:
         yield from self._go_to(LOW_DEPTH)
@@ -119,25 +119,25 @@ class Calibration:
         """One pass of k tokens at the present depth, kept if it is the fastest, and taken back."""
         target, tokens = self.target, self._tokens(k)
         if target.size + k > target.n_ctx:  # only where passes cannot be taken back
-            target.drop_after(0)
+            target.truncate(0)
         started, processor = self.clock(), self.processor_clock()
-        target.run(tokens, rows or k)
+        target.forward(tokens, rows or k)
         seconds = self.clock() - started
         key = self.depth, k, rows or k
         if self.processor_clock() - processor > UNDISTURBED * self.cores * seconds:
             self.clean.add(key)
         self.best[key] = min(seconds, self.best.get(key, seconds))
-        if target.can_drop:  # a recurrent model's pass costs the same at any depth: it just goes on
-            target.drop_after(self.depth)
+        if target.can_truncate:  # a recurrent model's pass costs the same at any depth: it just goes on
+            target.truncate(self.depth)
         yield
 
     def _tokens(self, count: int) -> list[int]:
         return list(islice(self.words, count))
 
     def _go_to(self, depth: int) -> Iterator[None]:
-        self.target.drop_after(depth)
+        self.target.truncate(depth)
         if self.target.size < depth:
-            for _ in self.target.prefill(self._tokens(depth - self.target.size)):
+            for _ in prefill(self.target, self._tokens(depth - self.target.size)):
                 yield
         self.depth = depth
 
@@ -151,10 +151,10 @@ class Calibration:
 
     def _go_deep(self, depth: int) -> Iterator[None]:
         """Fill the cache up to `depth`; of the passes as large as the first one the fastest counts."""
-        self.target.drop_after(LOW_DEPTH)
+        self.target.truncate(LOW_DEPTH)
         while self.target.size < depth:
             before, started = self.target.size, self.clock()
-            for _ in self.target.prefill(self._tokens(min(self.target.most_inputs, depth - before))):
+            for _ in prefill(self.target, self._tokens(min(self.target.max_batch, depth - before))):
                 yield
             passed = self.target.size - before, self.clock() - started
             if not self.large[0] or (passed[0] == self.large[0] and passed[1] < self.large[1]):

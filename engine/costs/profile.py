@@ -10,16 +10,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from common.files import make_private_folder, write_atomically
+from common.files import make_private_folder
 from common.folders import cache_folder
+from common.store import Store
 from engine import machine
 from engine.costs import quiet, speeds
 
 log = logging.getLogger("engine.costs.profile")
 
-VERSION = 2  # 1 did not say how quiet it was
 RAM_SECONDS, FLOPS_SECONDS, DISK_SECONDS = 0.8, 0.6, 0.8
 ROUNDS = 2  # spread out in time: another program's moment of work spoils one at most
 
@@ -60,17 +58,14 @@ class Profile:
         return asdict(self)
 
 
-class _Stored(msgspec.Struct):
-    version: int
-    fingerprint: machine.Fingerprint
-    profile: Profile
+# By the machine's fingerprint: a disk that moves between computers keeps a profile of each.
+PROFILES = Store("profile", 3, Profile, most_entries=16, former=("profile.json",))
 
 
 def machine_profile(fresh: bool = False) -> Profile:
     """The kept profile, or a new one (2 s) if there is none of this machine or `fresh` is wished; never fails.
 
     What was measured beside other programs never replaces what was measured in quiet."""
-    path = cache_folder() / "profile.json"
     kept = kept_profile()
     if kept and not fresh:
         return kept
@@ -81,33 +76,17 @@ def machine_profile(fresh: bool = False) -> Profile:
             return kept
         profile = best_of(kept, profile)
     try:
-        write_atomically(path, msgspec.json.encode(_Stored(VERSION, machine.fingerprint(), profile)))
+        PROFILES.put(profile, machine.fingerprint())
     except OSError as error:
-        log.warning(
-            "The machine's profile cannot be kept in %s (%s): it will be measured again.", path.parent, error.strerror
-        )
+        reason = f"{PROFILES.folder} ({error.strerror})"
+        log.warning("The machine's profile cannot be kept in %s: it will be measured again.", reason)
     return profile
 
 
 def kept_profile() -> Profile | None:
     """The kept profile of this machine with the memory available now, None if there is none."""
-    kept = _read(cache_folder() / "profile.json", machine.fingerprint())
+    kept = PROFILES.get(machine.fingerprint())
     return replace(kept, ram_available_bytes=machine.memory().available) if kept else None
-
-
-def _read(path: Path, own: machine.Fingerprint) -> Profile | None:
-    try:
-        stored = msgspec.json.decode(path.read_bytes(), type=_Stored)
-    except FileNotFoundError:
-        return None
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-        log.warning("The machine's kept profile is damaged: it is measured again.")
-        log.info("%s: %s", path, error)
-        return None
-    if stored.version != VERSION or stored.fingerprint != own:
-        log.warning("The machine's kept profile is of another machine or version: it is measured again.")
-        return None
-    return stored.profile
 
 
 def measure(folder: Path) -> Profile:

@@ -1,0 +1,1 @@
+"""The decode loop, and what an answer is."""

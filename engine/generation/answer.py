@@ -1,17 +1,17 @@
-"""One answer: prompt read, tokens decoded, text streamed, everything counted. Knows no messages and no template."""
+"""One answer: prompt read, tokens decoded, text streamed, everything counted."""
 
 from __future__ import annotations
 
+import codecs
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from engine.generation.decode import Pass, Step, decode
-from engine.generation.text import TextStream
+from engine.generation.sampling import Sampler
 from engine.kv.policy import PartialFixed
 from engine.kv.session import Session
 from engine.protocol import Event, Finished, PrefillProgress, Statistics, StopReason, Text, Trace
-from engine.runtime.interface import Sampler
 from engine.speculative.drafting import Drafting, Off
 from engine.speculative.tally import Tally
 from engine.stop import Stopped
@@ -32,6 +32,7 @@ class Counts:
     batch: int = 0  # tokens of the last pass
 
     def add(self, step: Step) -> None:
+        """Count a step and the pass that it came from."""
         self.tokens.extend(step.tokens)
         if step.source:
             self.passes += 1
@@ -41,28 +42,44 @@ class Counts:
             self.drafts.add(step.source.draft, step.source.accepted, step.source.seconds)
 
 
+@dataclass(frozen=True, slots=True)
+class AnswerOptions:
+    """`stops` end an answer, and so do `max_tokens`, if it is not None. `trace`: tell of every pass. `opening`: what
+    the prompt ended with that belongs to the answer, as a mark that opens the model's reasoning."""
+
+    stops: tuple[str, ...] = ()
+    max_tokens: int | None = None
+    trace: bool = False
+    opening: str = ""
+
+
 class Answer:
-    """Single use: `events` runs it, and what is counted meanwhile ends up in Finished."""
+    """Single use: `events` runs it, and what is counted meanwhile ends up in Finished.
+
+    `observe` is told of every pass whose time says what passes cost."""
 
     def __init__(
         self,
         session: Session,
         sampler: Sampler,
         kv: PartialFixed,
-        stops: Sequence[str],
-        observe: Callable[[Pass], None] = lambda _passed: None,
+        options: AnswerOptions,
         drafting: Drafting | None = None,
+        observe: Callable[[Pass], None] = lambda _passed: None,
     ) -> None:
         self.session = session
         self.sampler = sampler
         self.kv = kv
-        self.observe = observe  # told of every pass, to learn what passes cost
+        self.options = options
+        self.observe = observe
         self.drafting = drafting or Off()
-        self.text = TextStream(stops)
+        self.text = TextStream(options.stops)
         self.counts = Counts()
 
-    def events(self, id: int, prompt: Sequence[int], max_tokens: int | None, trace: bool = False) -> Iterator[Event]:
-        """PrefillProgress, Text and Trace events, and Finished as the last one, also when the answer was stopped."""
+    def events(self, id: int, prompt: Sequence[int]) -> Iterator[Event]:
+        """PrefillProgress, Text and Trace events, and Finished as the last one, also when the answer was stopped.
+
+        Raises Failure where the KV cache cannot hold the prompt."""
         reason: StopReason | None = None
         started = time.perf_counter()
         try:
@@ -73,30 +90,32 @@ class Answer:
             reason = "cancelled"
         self.counts.prompt_seconds = time.perf_counter() - started
         if reason is None:
-            reason = yield from self._decode(id, max_tokens, trace)
+            reason = yield from self._decode(id)
         yield Finished(id, self._statistics(len(prompt), reason), tuple(self.counts.tokens))
 
-    def _decode(self, id: int, max_tokens: int | None, trace: bool) -> Generator[Event, None, StopReason]:
-        piece = self.session.target.vocabulary.piece
+    def _decode(self, id: int) -> Generator[Event, None, StopReason]:
+        piece = self.session.runtime.vocabulary.piece
         started = time.perf_counter()
         reason: StopReason = "cancelled"
-        for step in decode(self.session, self.sampler, self.kv, max_tokens, self.drafting):
+        opening = self.options.opening
+        for step in decode(self.session, self.sampler, self.kv, self.options.max_tokens, self.drafting):
             self.counts.add(step)
             text = self.text.feed(b"".join(map(piece, step.tokens)))
             self.counts.decode_seconds = time.perf_counter() - started
             if text:
-                yield Text(id, text)
+                yield Text(id, opening + text)
+                opening = ""
             if step.source:
-                if not self.session.target.was_odd:  # what passes cost then says nothing of other times
+                if not step.source.timing_unreliable:
                     self.observe(step.source)
-                if trace:
+                if self.options.trace:
                     yield traced(id, self.counts.passes, step.source)
             if self.text.stopped:
                 reason = "stop"
                 break
             reason = step.end or reason
         if rest := self.text.finish():
-            yield Text(id, rest)
+            yield Text(id, opening + rest)
         return reason
 
     def _statistics(self, prompt_tokens: int, reason: StopReason) -> Statistics:
@@ -125,6 +144,7 @@ class Answer:
 
 
 def traced(id: int, step: int, source: Pass) -> Trace:
+    """What is told of a pass, the `step`-th of its answer."""
     decision, draft = source.decision, source.draft
     return Trace(
         id=id,
@@ -145,3 +165,44 @@ def traced(id: int, step: int, source: Pass) -> Trace:
         pass_seconds=draft.pass_seconds,
         drafting_seconds=draft.drafting_seconds,
     )
+
+
+class TextStream:
+    """From tokens' bytes to text that may be shown: whole characters only, nothing of a stop string.
+
+    Feed it bytes as they come; it gives back text as soon as that can no longer turn into something else."""
+
+    def __init__(self, stops: Sequence[str] = ()) -> None:
+        self.stops = tuple(stops)
+        self.stopped = False
+        self._held = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+
+    def feed(self, piece: bytes) -> str:
+        """Text that is certain now; after a stop string `stopped` is true and nothing more comes."""
+        if self.stopped:
+            return ""
+        text = self._held + self._decoder.decode(piece)
+        found = min((at for at in (text.find(stop) for stop in self.stops) if at >= 0), default=-1)
+        if found >= 0:
+            self.stopped, self._held = True, ""
+            return text[:found]
+        keep = longest_open_stop(text, self.stops)
+        self._held = text[len(text) - keep :]
+        return text[: len(text) - keep]
+
+    def finish(self) -> str:
+        """What was held back as a possible stop string; bytes of an unfinished character are dropped."""
+        held, self._held = self._held, ""
+        return held
+
+
+def longest_open_stop(text: str, stops: Sequence[str]) -> int:
+    """Length of the longest end of `text` that is the beginning of a stop string."""
+    best = 0
+    for stop in stops:
+        for length in range(min(len(stop) - 1, len(text)), best, -1):
+            if text.endswith(stop[:length]):
+                best = length
+                break
+    return best

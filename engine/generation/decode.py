@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from engine.generation.sampling import Sampler
 from engine.kv.policy import Decision, PartialFixed
 from engine.kv.session import Session
 from engine.protocol import StopReason
-from engine.runtime.interface import Sampler
-from engine.runtime.tree import ROOT, Tree
+from engine.runtime.interface import ROOT, Logits, Tree
 from engine.speculative import policy as chooser
 from engine.speculative.drafting import Drafting, Off
 from engine.stop import Stopped
@@ -25,7 +25,8 @@ class Pass:
     """One target pass after `depth` cached tokens: `inputs` tokens and `drafted` ones behind them.
 
     `recomputed` of the inputs ran not for the first time, `accepted` of the drafted ones became part of the answer.
-    `seconds` is the pass alone; `decision` is about keeping the inputs."""
+    `seconds` is the pass alone, which says nothing of other passes if `timing_unreliable`; `decision` is about keeping
+    the inputs."""
 
     inputs: int
     depth: int
@@ -34,6 +35,7 @@ class Pass:
     accepted: int
     seconds: float
     decision: Decision
+    timing_unreliable: bool = False
 
     @property
     def drafted(self) -> int:
@@ -61,11 +63,12 @@ def decode(
 
     The last token of an answer is not in the KV cache: nothing that follows it was asked for.
     """
-    is_end = session.target.vocabulary.is_end
+    is_end = session.runtime.vocabulary.is_end
     drafting = drafting or Off()
     drafting.begin(session.tokens)
     left = max_tokens or session.limit  # more than the context holds cannot come
-    came, source = [sampler.sample(-1)], None
+    assert session.logits, "nothing was read"
+    came, source = [sampler.sample(session.logits)], None
     while True:
         left -= len(came)
         inputs = kv.inputs(came[-1])
@@ -90,16 +93,16 @@ def step(
     session: Session, sampler: Sampler, kv: PartialFixed, drafting: Drafting, inputs: tuple[int, ...], most: int
 ) -> tuple[Pass, list[int]]:
     """One pass, with at most `most` drafted tokens, and the tokens that came of it. Raises Stopped, with no effect."""
-    target, depth = session.target, len(session.tokens)
-    room = min(session.limit, target.n_ctx) - depth - len(inputs)  # a draft is not worth a larger cache
-    most = min(most, room, target.most_inputs - len(inputs), target.most_drafted)
+    runtime, depth = session.runtime, len(session.tokens)
+    room = min(session.limit, runtime.n_ctx) - depth - len(inputs)  # a draft is not worth a larger cache
+    most = min(most, room, runtime.max_batch - len(inputs), runtime.max_logits - 1)
     draft = drafting.choose(inputs[-1:], len(inputs), depth, most)
     tree = Tree(draft.tokens, draft.parents) if draft.parents else Tree.line(draft.tokens)
     started = time.perf_counter()
-    session.verify(inputs, tree)
+    logits = session.verify(inputs, tree, whole_rows=sampler.reads_whole_rows)
     seconds = time.perf_counter() - started
     try:
-        came, path = agreed(sampler, len(inputs) - 1, tree, target.vocabulary.is_end)
+        came, path = agreed(sampler, logits, tree, runtime.vocabulary.is_end)
     except BaseException:
         session.reject()
         raise
@@ -109,17 +112,19 @@ def step(
     else:
         session.reject()
     drafting.learn(draft, came)
-    return Pass(len(inputs), depth, len(inputs) - 1, draft, len(path), seconds, decision), came
+    recomputed, unreliable = len(inputs) - 1, logits.timing_unreliable
+    return Pass(len(inputs), depth, recomputed, draft, len(path), seconds, decision, unreliable), came
 
 
-def agreed(sampler: Sampler, row: int, tree: Tree, is_end: Callable[[int], bool]) -> tuple[list[int], list[int]]:
-    """What the target says from row `row` on: as much as the tree foretold, whose path is the second result, and one
-    token more. Each token is sampled once and in order, as without a draft, so that nothing changes but the speed."""
+def agreed(sampler: Sampler, logits: Logits, tree: Tree, is_end: Callable[[int], bool]) -> tuple[list[int], list[int]]:
+    """What the target says, from the rows of the newest token and the tree's: as much as the tree foretold, whose path
+    is the second result, and one token more. Each token is sampled once and in order, as without a draft, so that
+    nothing changes but the speed."""
     came: list[int] = []
     path: list[int] = []
     while True:
         node = path[-1] if path else ROOT
-        token = sampler.sample(row + 1 + node)
+        token = sampler.sample(logits, 1 + node)
         came.append(token)
         child = tree.child(node, token)
         if child is None or is_end(token):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from engine.generation.answer import Answer
     from engine.kv.memory import ChatMemory
     from engine.kv.session import Session
-    from engine.runtime.interface import Target
+    from engine.runtime.interface import Runtime
     from engine.speculative.judge import Judge
 
 EVERY_SECONDS = 0.5  # one takes about 0.4 ms; the panel draws numbers every second
@@ -29,16 +29,20 @@ class Watched(Protocol):
     """The parts of a loaded model that are looked at."""
 
     @property
-    def target(self) -> Target: ...
+    def target(self) -> Runtime:
+        """The model with its KV cache."""
 
     @property
-    def session(self) -> Session: ...
+    def session(self) -> Session:
+        """The chat's tokens in that cache."""
 
     @property
-    def memory(self) -> ChatMemory: ...
+    def memory(self) -> ChatMemory:
+        """Its way to the disk."""
 
     @property
-    def judge(self) -> Judge: ...
+    def judge(self) -> Judge:
+        """What passes cost."""
 
 
 class Pulses:

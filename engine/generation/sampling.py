@@ -1,59 +1,115 @@
-"""Chooses tokens from rows of logits as llama.cpp's sampler chain does. Knows no target and no library.
+"""Chooses tokens from rows of logits: penalties, top-k, top-p, min-p, temperature, random choice, in this order.
 
-Penalties, top-k, top-p, min-p, temperature, random choice, in this order; a seed draws the same numbers as there.
-Only whole arrays are touched: a row has a number for each of up to 260,000 tokens.
+The definitions, and with a seed the choices, are those of llama.cpp's sampler chain (src/llama-sampler.cpp). Only the
+largest logits are looked at wherever they decide alone; a row has a number for each of up to 260,000 tokens.
 """
 
 from __future__ import annotations
 
 import secrets
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.protocol import Sampling
+from engine.runtime.interface import Logits, Row, Tokens, largest, top_of
 
-Logits = NDArray[np.float32]
-Tokens = NDArray[np.intp]
-BestLogits = Callable[[int, int, Sequence[int]], Logits]  # see `engine.runtime.interface.Target`
-
-IN_BLOCK = 64  # logits; see `most_likely`
+SPARE = 8  # penalised tokens that are expected among the largest: at most so many in nine of ten rows
 SORTED = (256, 8192)  # tokens that top-p sorts before it sorts all: they hold 95 % of nearly every row
 
 
-class RowSampler:
-    """Implements `engine.runtime.interface.Sampler` on a target's logits."""
+class Sampler:
+    """Chooses tokens one after the other and remembers what it chose, for penalties. `history`: the tokens before.
 
-    def __init__(self, best_logits: BestLogits, sampling: Sampling, history: Sequence[int]) -> None:
-        self.best_logits = best_logits
+    With the same seed the same rows give the same choices, on any runtime."""
+
+    def __init__(self, sampling: Sampling, history: Sequence[int] = ()) -> None:
         self.sampling = sampling
-        self.last = deque(history, maxlen=sampling.repeat_last_n) if penalised(sampling) else None
-        self.numbers = Numbers(seed_of(sampling))
+        penalised = sampling.repeat_penalty != 1.0 and sampling.repeat_last_n
+        self._last: deque[int] | None = deque(history, sampling.repeat_last_n) if penalised else None
+        self._penalty = np.float32(sampling.repeat_penalty)
+        self._count = sampling.top_k if sampling.temperature else 1  # of the largest logits decide; 0: all do
+        if sampling.repeat_penalty < 1 and penalised:
+            self._count = 0
+        self._numbers = Numbers(seed_of(sampling))
 
-    def sample(self, row: int) -> int:
-        logits = self.best_logits(row, self._looked_at(), self.last or ())
-        if self.last is not None:
-            logits = penalise(logits, self.last, self.sampling.repeat_penalty)
-        token = int(logits.argmax()) if self.sampling.temperature == 0 else self._choose(logits)
-        if self.last is not None:
-            self.last.append(token)
+    @property
+    def reads_whole_rows(self) -> bool:
+        """Does a choice depend on more than the largest logits?"""
+        return not self._count
+
+    def sample(self, logits: Logits, row: int = -1) -> int:
+        """The next token, from a row of a pass."""
+        token = self._sample(logits, row)
+        if self._last is not None:
+            self._last.append(token)
         return token
 
-    def _looked_at(self) -> int:
-        """How many of the largest logits decide, besides those of penalised tokens, which become smaller; 0: all do."""
-        if self.last is not None and self.sampling.repeat_penalty < 1:  # they become larger
-            return 0
-        return self.sampling.top_k if self.sampling.temperature else 1
-
-    def _choose(self, logits: Logits) -> int:
-        tokens, weights = candidates(logits, self.sampling)
+    def _sample(self, logits: Logits, row: int) -> int:
+        if not self.sampling.temperature:
+            return int(self._likeliest(logits, row)[0][0])
+        tokens, weights = self.candidates(logits, row)
         sums = weights.cumsum(dtype=np.float64)
-        return int(tokens[np.searchsorted(sums, sums[-1] * self.numbers.next())])
+        return int(tokens[np.searchsorted(sums, sums[-1] * self._numbers.next())])
 
-    def close(self) -> None:
-        """Nothing is held."""
+    def candidates(self, logits: Logits, row: int = -1) -> tuple[Tokens, Row]:
+        """The tokens that may be chosen and their weights, which are proportional to their probabilities."""
+        top_p, min_p = self.sampling.top_p, self.sampling.min_p
+        tokens, values = self._likeliest(logits, row)
+        if self.sampling.top_k and top_p < 1:
+            kept = enough(softmax(values), top_p)
+            tokens, values = tokens[:kept], values[:kept]
+        best = values.max()
+        if min_p > 0:
+            likely = values >= best + np.log(np.float32(min_p))
+            tokens, values = tokens[likely], values[likely]
+        temperature = np.float32(self.sampling.temperature)
+        return tokens, np.exp(values / temperature - best / temperature)
+
+    def _likeliest(self, logits: Logits, row: int) -> tuple[Tokens, Row]:
+        """After penalties the top-k tokens or, without top-k, those that top-p leaves; of greedy choices the one."""
+        if self._count:
+            return self._likeliest_of_largest(logits, row)
+        whole = self._penalised_row(logits.row(row))
+        if not self.sampling.temperature:
+            return top_of(whole, 1)
+        if self.sampling.top_k:
+            return top_of(whole, self.sampling.top_k)
+        return nucleus_of(whole, self.sampling.top_p)
+
+    def _likeliest_of_largest(self, logits: Logits, row: int) -> tuple[Tokens, Row]:
+        """The `count` likeliest tokens after penalties, which make tokens less likely here.
+
+        They are among the largest logits before penalties if these hold as many tokens without a penalty: whatever is
+        smaller has all of those before it."""
+        count = self._count
+        if not self._last:
+            return logits.top(count, row)
+        last = set(self._last)
+        for spare in (*((0,) if count == 1 else ()), min(SPARE, len(last)), len(last)):
+            tokens, values = logits.top(count + spare, row)
+            is_penalised = np.fromiter((token in last for token in tokens.tolist()), np.bool_, len(tokens))
+            if len(tokens) - np.count_nonzero(is_penalised) >= count or len(tokens) < count + spare:
+                break
+        if not is_penalised.any():
+            return tokens[:count], values[:count]
+        values = np.where(is_penalised, self._penalised(values), values)
+        order = np.argsort(-values, kind="stable")[:count]
+        return tokens[order], values[order]
+
+    def _penalised_row(self, row: Row) -> Row:
+        if not self._last:
+            return row
+        row, tokens = row.copy(), np.unique(np.array(self._last, np.intp))
+        row[tokens] = self._penalised(row[tokens])
+        return row
+
+    def _penalised(self, values: Row) -> Row:
+        """As if these tokens had come before (CTRL, https://arxiv.org/abs/1909.05858; where a logit is negative,
+        dividing would make its token likelier, so it is multiplied)."""
+        result: Row = np.where(values <= 0, values * self._penalty, values / self._penalty)
+        return result
 
 
 class Numbers:
@@ -63,11 +119,8 @@ class Numbers:
         self._state = np.random.RandomState(seed)
 
     def next(self) -> float:
+        """The next one."""
         return int.from_bytes(self._state.bytes(8), "little") / 2**64
-
-
-def penalised(sampling: Sampling) -> bool:
-    return sampling.repeat_penalty != 1.0 and bool(sampling.repeat_last_n)
 
 
 def seed_of(sampling: Sampling) -> int:
@@ -75,70 +128,27 @@ def seed_of(sampling: Sampling) -> int:
     return secrets.randbits(32) % (2**32 - 1) if sampling.seed is None else sampling.seed
 
 
-def penalise(logits: Logits, last: Sequence[int], penalty: float) -> Logits:
-    """A copy in which tokens of `last` are less likely (CTRL, https://arxiv.org/abs/1909.05858; where a logit is
-    negative, dividing would make its token likelier, so it is multiplied)."""
-    result = logits.copy()
-    tokens = np.unique(np.asarray(last, np.intp))
-    before = result[tokens]
-    factor = np.float32(penalty)
-    result[tokens] = np.where(before <= 0, before * factor, before / factor)
-    return result
-
-
-def candidates(logits: Logits, sampling: Sampling) -> tuple[Tokens, Logits]:
-    """Tokens that may be chosen and their weights, which are proportional to their probabilities."""
-    tokens: Tokens | None = None
-    if sampling.top_k:
-        tokens = most_likely(logits, sampling.top_k)
-    if sampling.top_p < 1:
-        tokens = nucleus(logits, tokens, sampling.top_p)
-    chosen = logits if tokens is None else logits[tokens]
-    best = chosen.max()
-    if sampling.min_p > 0:
-        kept = np.flatnonzero(chosen >= best + np.log(np.float32(sampling.min_p)))
-        tokens, chosen = kept if tokens is None else tokens[kept], chosen[kept]
-    if tokens is None:
-        tokens = np.arange(len(logits))
-    temperature = np.float32(sampling.temperature)
-    return tokens, np.exp(chosen / temperature - best / temperature)
-
-
-def most_likely(logits: Logits, count: int) -> Tokens:
-    """The `count` tokens with the largest logits, largest first.
-
-    The `count`-th largest of the blocks' maxima is no larger than the `count`-th largest logit. What is below it need
-    not be sorted, which spares nine tenths of the time of a partition of the whole row."""
-    count = min(count, len(logits))
-    blocks = len(logits) // IN_BLOCK
-    if count >= blocks:
-        return np.argsort(-logits, kind="stable")[:count]
-    maxima = logits[: IN_BLOCK * blocks].reshape(IN_BLOCK, blocks).max(axis=0)
-    bound = np.partition(maxima, blocks - count)[blocks - count]
-    above = np.flatnonzero(logits >= bound)
-    return above[np.argsort(-logits[above], kind="stable")[:count]]
-
-
-def nucleus(logits: Logits, tokens: Tokens | None, top_p: float) -> Tokens:
-    """Of `tokens` (largest first; None: of all) the first that hold `top_p` of their probability together."""
-    if tokens is not None:
-        return tokens[: enough(softmax(logits[tokens]), top_p)]
-    probabilities = softmax(logits)
-    for count in SORTED:
-        tokens = most_likely(logits, count)
+def nucleus_of(row: Row, top_p: float) -> tuple[Tokens, Row]:
+    """Of a whole row the likeliest tokens that hold `top_p` of the probability together, and their logits."""
+    if top_p >= 1:
+        return np.arange(len(row)), row
+    probabilities = softmax(row)
+    for count in (*SORTED, len(row)):
+        tokens = largest(row, count)
         needed = enough(probabilities[tokens], top_p)
         if needed < len(tokens):
-            return tokens[:needed]
-    tokens = most_likely(logits, len(logits))
-    return tokens[: enough(probabilities[tokens], top_p)]
+            break
+    tokens = tokens[:needed]
+    return tokens, row[tokens]
 
 
-def enough(probabilities: Logits, share: float) -> int:
+def enough(probabilities: Row, share: float) -> int:
     """How many of them make up `share`, at least one."""
     return int(np.searchsorted(probabilities.cumsum(), np.float32(share))) + 1
 
 
-def softmax(logits: Logits) -> Logits:
-    weights: Logits = np.exp(logits - logits.max())
+def softmax(logits: Row) -> Row:
+    """Probabilities, [n] of [n] logits."""
+    weights: Row = np.exp(logits - logits.max())
     weights /= weights.cumsum()[-1]  # one by one, as llama.cpp adds: over a whole row that errs by some 1e-5
     return weights

@@ -1,0 +1,1 @@
+"""Which tokens' keys and values are kept, where, and for how long."""

@@ -35,11 +35,11 @@ class ChatMemory:
         gain = common_prefix(record.tokens, prompt) - common_prefix(self.session.tokens, prompt)
         if gain < SHORTEST:
             return
-        target = self.session.target
+        runtime = self.session.runtime
         with ThreadPoolExecutor(1) as pool:
             whole = pool.submit(self.saved.is_whole, chat)  # while the cache is made large enough
             try:
-                self.session.restore(record.tokens, lambda: self.saved.load(chat, record, target, whole.result()))
+                self.session.restore(record.tokens, lambda: self.saved.load(chat, record, runtime, whole.result()))
                 self.saved_tokens = len(record.tokens)
             except Failure as failure:
                 log.warning("%s %s", failure, failure.detail)
@@ -57,11 +57,11 @@ class ChatMemory:
         if not self.chat or not self.prefill_rate or new < SHORTEST // 4:
             return False
         seconds = len(tokens) / self.prefill_rate
-        size = self.session.target.state_bytes
+        size = self.session.runtime.state_bytes
         # A chat above the quota is refused here without a word: the user chose the quota.
         if size > self.saved.quota or not worth_saving(len(tokens), size, seconds, disk_bytes_per_s):
             return False
-        self.saved.save(self.chat, self.guard, self.session.target, tokens, seconds)
+        self.saved.save(self.chat, self.guard, self.session.runtime, tokens, seconds)
         self.saved_tokens = len(tokens)
         return True
 

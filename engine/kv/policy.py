@@ -27,9 +27,11 @@ class Policy(Protocol):
     """`inputs`: input tokens of the coming step (pending and the newest); `fixed`: tokens whose KV is kept."""
 
     @property
-    def name(self) -> KVPolicy: ...
+    def name(self) -> KVPolicy:
+        """What the policy is asked for by."""
 
-    def decide(self, inputs: int, fixed: int, /) -> Decision: ...
+    def decide(self, inputs: int, fixed: int, /) -> Decision:
+        """Are the input tokens' keys and values worth keeping?"""
 
 
 class Always:
@@ -38,6 +40,7 @@ class Always:
     name: KVPolicy = "always"
 
     def decide(self, _inputs: int, _fixed: int, /) -> Decision:
+        """Yes."""
         return Decision(True, "always")
 
 
@@ -55,6 +58,7 @@ class Published:
     name: KVPolicy = "published"
 
     def decide(self, inputs: int, fixed: int, /) -> Decision:
+        """No for up to `nt` inputs, and as long as loading the fixed takes longer than running the inputs again."""
         if inputs <= self.nt:
             return Decision(False, f"{inputs} inputs ≤ nt {self.nt:.1f}")
         td, tl = self.td(inputs), self.tl(fixed)
@@ -81,6 +85,7 @@ class Measured:
         self._last: tuple[tuple[int, int], Decision] | None = None
 
     def decide(self, inputs: int, fixed: int, /) -> Decision:
+        """No where running the inputs again is cheaper by more than `margin`, as a share of the time."""
         case = (inputs, fixed // JUDGED_TOGETHER)
         if self._last is None or self._last[0] != case:
             self._last = (case, self._judge(inputs, fixed))
@@ -98,10 +103,10 @@ class Measured:
 class PartialFixed:
     """Which tokens of the answer are pending; the decode loop asks it what to run and what to keep."""
 
-    def __init__(self, policy: Policy, most_inputs: int) -> None:
-        """`most_inputs`: the largest pass that the target takes in one piece."""
+    def __init__(self, policy: Policy, max_batch: int) -> None:
+        """`max_batch`: tokens of the largest pass."""
         self.policy = policy
-        self.most_inputs = most_inputs
+        self.max_batch = max_batch
         self.pending: tuple[int, ...] = ()
 
     def inputs(self, newest: int) -> tuple[int, ...]:
@@ -113,7 +118,7 @@ class PartialFixed:
 
         `tokens` are these inputs and the accepted part of a draft behind them, which shares their fate."""
         decision = self.policy.decide(inputs, fixed)
-        if not decision.keep and len(tokens) >= self.most_inputs:
-            decision = Decision(True, f"a pass takes {self.most_inputs} tokens at most")
+        if not decision.keep and len(tokens) >= self.max_batch:
+            decision = Decision(True, f"a pass takes {self.max_batch} tokens at most")
         self.pending = () if decision.keep else tokens
         return decision

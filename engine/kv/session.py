@@ -6,9 +6,8 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from engine.runtime.interface import Target
-from engine.runtime.ladder import ANSWER_ROOM, size_class
-from engine.runtime.tree import Tree
+from engine.runtime.interface import Logits, Runtime, Tree, TreeRuntime, prefill
+from engine.runtime.sizes import ANSWER_ROOM, size_class
 from engine.tokenization.tokens import common_prefix
 from models.failures import Failure
 
@@ -24,13 +23,15 @@ class Progress:
 
 
 class Session:
-    """`tokens` is exactly what the target's KV cache holds, also after whatever was stopped or failed; it never holds
-    more than `limit`."""
+    """`tokens` is exactly what the runtime's KV cache holds, also after whatever was stopped or failed; it never holds
+    more than `limit`. `logits` are those of the last pass, until the next one."""
 
-    def __init__(self, target: Target, limit: int | None = None) -> None:
-        self.target = target
-        self.limit = limit or target.n_ctx
+    def __init__(self, runtime: Runtime, limit: int | None = None) -> None:
+        self.runtime = runtime
+        self.limit = limit or runtime.n_ctx
         self.tokens: list[int] = []
+        self.logits: Logits | None = None
+        self._branched = False  # did the pass that is to be judged run a tree?
 
     def read(self, prompt: Sequence[int]) -> Iterator[Progress]:
         """Make the cache hold `prompt`, re-using the common beginning; the first Progress comes before any work.
@@ -38,23 +39,24 @@ class Session:
         At least the last token is run, because its logits start the answer. Raises Stopped, and Failure when the cache
         cannot grow to hold it."""
         assert 0 < len(prompt) <= self.limit, len(prompt)
-        reused = self.target.drop_after(min(common_prefix(self.tokens, prompt), len(prompt) - 1))
+        reused = self.runtime.truncate(min(common_prefix(self.tokens, prompt), len(prompt) - 1))
         self.tokens = list(prompt[:reused])
         yield Progress(reused, reused)
         try:
             self._fit(len(prompt))
-            for done in self.target.prefill(prompt[reused:]):
-                self.tokens = list(prompt[: reused + done])
-                yield Progress(reused + done, reused)
+            for logits in prefill(self.runtime, prompt[reused:]):
+                self.logits = logits
+                self.tokens = list(prompt[: self.runtime.size])
+                yield Progress(len(self.tokens), reused)
         except BaseException:
-            self.tokens = list(prompt[: self.target.size])
+            self.tokens = list(prompt[: self.runtime.size])
             raise
 
     def _fit(self, needed: int) -> None:
         """Grow for a prompt of `needed` tokens; shrink when a new chat begins in a cache larger than it needs."""
         wanted = size_class(needed + ANSWER_ROOM, self.limit)
-        if needed > self.target.n_ctx or (not self.tokens and wanted < self.target.n_ctx):
-            self.target.grow(wanted)
+        if needed > self.runtime.n_ctx or (not self.tokens and wanted < self.runtime.n_ctx):
+            self.runtime.resize(wanted)
 
     def restore(self, tokens: Sequence[int], load: Callable[[], None]) -> None:
         """Make the cache large enough for `tokens` and let `load` fill it with them; raises what `load` raises."""
@@ -65,7 +67,7 @@ class Session:
         except BaseException:
             self.forget()
             raise
-        assert self.target.size == len(tokens), (self.target.size, len(tokens))
+        assert self.runtime.size == len(tokens), (self.runtime.size, len(tokens))
         self.tokens = list(tokens)
 
     def holds(self, prompt: Sequence[int]) -> bool:
@@ -75,47 +77,61 @@ class Session:
     def make_room(self, count: int) -> bool:
         """See that `count` more tokens fit, growing the cache if need be; False at its limit."""
         needed = len(self.tokens) + count
-        if needed <= min(self.limit, self.target.n_ctx):
+        if needed <= min(self.limit, self.runtime.n_ctx):
             return True
         if needed > self.limit:
             return False
         try:
-            self.target.grow(size_class(needed, self.limit))
+            self.runtime.resize(size_class(needed, self.limit))
         except (Failure, MemoryError) as failure:
-            log.warning("the KV cache stays at %d tokens: %s", self.target.n_ctx, failure)
-            self.limit = self.target.n_ctx
+            log.warning("the KV cache stays at %d tokens: %s", self.runtime.n_ctx, failure)
+            self.limit = self.runtime.n_ctx
             return False
         finally:
             self._agree()
         return True
 
-    def run(self, tokens: Sequence[int]) -> None:
+    def run(self, tokens: Sequence[int], *, whole_rows: bool = False) -> Logits:
         """Run tokens in one pass for the logits of the last; `keep` must follow, if not at once. Raises Stopped."""
         try:
-            self.target.run(tokens)
+            self.logits = self.runtime.forward(tokens, whole_rows=whole_rows)
         except BaseException:
             self._agree()
             raise
+        return self.logits
 
     def keep(self, tokens: Sequence[int], count: int) -> None:
         """Of the tokens that were run, keep the first `count` in the cache and forget the others."""
         if count < len(tokens):
-            self.target.drop_after(len(self.tokens) + count)
+            self.runtime.truncate(len(self.tokens) + count)
         self.tokens.extend(tokens[:count])
         self._agree()
 
-    def verify(self, inputs: Sequence[int], draft: Tree) -> None:
-        """Run inputs and a draft behind them in one pass (`Target.run_tree`); `accept` must follow. Raises Stopped."""
+    def verify(self, inputs: Sequence[int], draft: Tree, *, whole_rows: bool = False) -> Logits:
+        """Run inputs and a draft behind them in one pass; `accept` or `reject` must follow.
+
+        Rows of logits: that of the last input, then those of the draft's tokens. A draft with branches needs a
+        `TreeRuntime`. Raises Stopped."""
+        self._branched = not draft.is_line
         try:
-            self.target.run_tree(inputs, draft)
+            if not self._branched:  # no more than a longer pass
+                self.logits = self.runtime.forward([*inputs, *draft.tokens], 1 + draft.size, whole_rows=whole_rows)
+            else:
+                self.logits = self._trees.forward_tree(inputs, draft)
         except BaseException:
             self._agree()
             raise
+        return self.logits
+
+    @property
+    def _trees(self) -> TreeRuntime:
+        assert isinstance(self.runtime, TreeRuntime), self.runtime
+        return self.runtime
 
     def accept(self, inputs: Sequence[int], draft: Tree, path: Sequence[int]) -> None:
         """Keep the inputs that were just run and the draft's tokens on `path`, and forget all others."""
         try:
-            self.target.keep(len(inputs), path)
+            self._keep(len(inputs), path)
         except BaseException:
             self._agree()
             raise
@@ -124,13 +140,20 @@ class Session:
 
     def reject(self) -> None:
         """Forget all that was just run, the inputs too."""
-        self.target.keep(0)
+        self._keep(0)
         self._agree()
+
+    def _keep(self, inputs: int, path: Sequence[int] = ()) -> None:
+        if self._branched:
+            self._trees.keep(inputs, path)
+        else:
+            self.runtime.truncate(len(self.tokens) + inputs + len(path))
 
     def _agree(self) -> None:
         """What failed may have cost more than was new: a model that keeps one state for all tokens loses all."""
-        del self.tokens[self.target.size :]
+        del self.tokens[self.runtime.size :]
 
     def forget(self) -> None:
+        """Empty the cache."""
         self.tokens = []
-        self.target.drop_after(0)
+        self.runtime.truncate(0)

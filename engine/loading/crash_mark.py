@@ -8,7 +8,6 @@ power, leaves the file empty, and one that ended orderly none.
 from __future__ import annotations
 
 import faulthandler
-import hashlib
 import logging
 import os
 from dataclasses import dataclass
@@ -19,8 +18,11 @@ import psutil
 
 from common.files import make_private_folder
 from common.folders import cache_folder
+from common.store import digest, evict
 
 log = logging.getLogger("engine.crash_mark")
+
+MOST_KEPT, MOST_BYTES = 100, 4 << 20  # crashes; what Python says of one takes some 2 KB
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,8 @@ class CrashMark:
 
     @property
     def name(self) -> str:
-        return hashlib.sha256(f"{self.library} {self.model}".encode()).hexdigest()[:32]
+        """What the names of its files begin with, one for each process."""
+        return digest(self.library, self.model)
 
     def _set(self) -> list[Path]:
         return [path for path in folder().glob(f"{self.name}-*") if path.stat().st_size]
@@ -74,6 +77,7 @@ class CrashWatch:
 
 
 def folder() -> Path:
+    """Not a `Store`: what a dying process writes has no checksum. Its names and limits are a store's."""
     return cache_folder() / "crashes"
 
 
@@ -82,7 +86,7 @@ def open_file(mark: CrashMark) -> IO[bytes] | None:
     path = folder() / f"{mark.name}-{os.getpid()}"
     try:
         make_private_folder(path.parent)
-        delete_left()
+        evict(folder(), MOST_KEPT, MOST_BYTES, is_left)
         return path.open("wb", buffering=0)
     except OSError as error:
         log.warning("A crash of the engine's library would go unnoticed: %s cannot be written.", path.parent)
@@ -90,9 +94,7 @@ def open_file(mark: CrashMark) -> IO[bytes] | None:
         return None
 
 
-def delete_left() -> None:
-    """Delete the empty files of processes that were killed."""
-    for path in folder().glob("*-*"):
-        owner = path.name.rpartition("-")[2]
-        if owner.isdigit() and not psutil.pid_exists(int(owner)) and not path.stat().st_size:
-            path.unlink(missing_ok=True)
+def is_left(name: str, size: int) -> bool:
+    """Is it the empty file of a process that was killed, which tells nothing?"""
+    owner = name.rpartition("-")[2]
+    return not size and owner.isdigit() and not psutil.pid_exists(int(owner))

@@ -8,7 +8,6 @@ that comes with Chickadee, which is trusted as its code is.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import logging
 import os
 import signal
@@ -22,8 +21,7 @@ from typing import IO, TypeVar
 import msgspec
 import psutil
 
-from common.files import make_private_folder
-from common.folders import cache_folder
+from common.store import Store
 from engine.loading.libraries import BESIDE, PACKAGES, SHOWN
 from engine.machine import library_version, memory
 from engine.protocol import BackendName
@@ -31,24 +29,25 @@ from engine.run_subprocess import start_apart, until_it_ends
 from engine.stop import Stopped
 from models.default import default_model
 from models.failures import Failure
-from models.header import read_header
+from models.header import Header
 from models.identity import file_identity
-from models.split import part_names
 
 log = logging.getLogger("engine.first_look")
 
 T = TypeVar("T")
+Headers = tuple[Header, ...]  # of all files of a model, the first one first
 
-VERSION = 1  # of what is looked at
 MOST_SECONDS = 30.0  # of a processor; a usual file takes one
 MOST_WAITING = 300.0  # seconds on a clock; a busy computer takes long for one
 MOST_BYTES = 1 << 30  # resident, besides the file's own; a usual file takes 0.2 GB
 SAID = 4000  # bytes: the end of what it said last
-MOST_KEPT = 2000  # marks; the oldest go first
 KILLED = int(getattr(signal, "SIGKILL", 9))
 REFUSED = 2  # exit code: a Refusal was printed
 
-_passed: set[Path] = set()  # marks, also those that could not be written
+Look = tuple[str, ...]  # what a look depends on: the library, its version, the identities of the file and its parts
+PASSED = Store("looked-at", 2, bool, most_entries=2000)  # the version is also of what is looked at
+
+_passed: set[Look] = set()  # by this process, also what could not be kept
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -59,13 +58,13 @@ class Refusal(msgspec.Struct, frozen=True):
     detail: str
 
 
-def first_look(path: Path, backend: BackendName) -> Iterator[None]:
-    """Look at the file with the library of `backend`, unless that was done before; yields again and again meanwhile.
+def first_look(headers: Headers, backend: BackendName) -> Iterator[None]:
+    """Look at the model with the library of `backend`, unless that was done before; yields again and again meanwhile.
 
     The process has started at the first yield, and is killed when the iterator is closed. Raises Failure for a file
     that is no model, or brings the library down."""
-    mark = mark_of(path, backend)
-    if mark is None or mark in _passed or mark.exists():
+    path, look = headers[0].path, look_of(headers, backend)
+    if look is None or look in _passed or PASSED.get(*look):
         return
     with tempfile.TemporaryFile() as said:
         arguments = ("look", "--backend", BESIDE.get(backend, backend), "--", str(path.absolute()))
@@ -79,22 +78,19 @@ def first_look(path: Path, backend: BackendName) -> Iterator[None]:
             assert process.stdout
             if code:
                 raise _failure(path, backend, code, process.stdout.read(), _last_words(said))
-    _remember(mark)
-
-
-def looked_at(files: Iterable[Path | None], backend: BackendName) -> None:
-    """Returns when the files were looked at. Raises Failure as `first_look` does."""
-    for _ in _first_looks(files, backend):
-        pass
+    _remember(look)
 
 
 def meanwhile(
-    work: Callable[[], T], files: Iterable[Path | None], backend: BackendName, stop: Callable[[], bool] = lambda: False
+    work: Callable[[], T],
+    models: Iterable[Headers | None],
+    backend: BackendName,
+    stop: Callable[[], bool] = lambda: False,
 ) -> T:
-    """What `work` returns, which is done beside the first look at the files: to import a library takes as long.
+    """What `work` returns, which is done beside the first look at the models: to import a library takes as long.
 
     Raises what it raises, Failure as `first_look` does, and Stopped once `stop` says so."""
-    with contextlib.closing(_first_looks(files, backend)) as looks:
+    with contextlib.closing(_first_looks(models, backend)) as looks:
         next(looks, None)
         done = work()
         for _ in looks:
@@ -103,10 +99,10 @@ def meanwhile(
         return done
 
 
-def _first_looks(files: Iterable[Path | None], backend: BackendName) -> Generator[None, None, None]:
-    for file in files:
-        if file is not None:
-            yield from first_look(file, backend)
+def _first_looks(models: Iterable[Headers | None], backend: BackendName) -> Generator[None, None, None]:
+    for headers in models:
+        if headers is not None:
+            yield from first_look(headers, backend)
 
 
 def _watched(process: subprocess.Popen[bytes], path: Path, backend: BackendName) -> Generator[None, None, int]:
@@ -167,21 +163,12 @@ def _last_words(said: IO[bytes]) -> str:
 # --- what is remembered ---
 
 
-def mark_of(path: Path, backend: BackendName) -> Path | None:
-    """The empty file that stands for a look at these very bytes; None where none is needed. Raises Failure."""
-    if _is_built_in(path):
+def look_of(headers: Headers, backend: BackendName) -> Look | None:
+    """What stands for a look at these very bytes; None where none is needed. Raises Failure."""
+    if _is_built_in(headers[0].path):
         return None
     package = PACKAGES[BESIDE.get(backend, backend)]
-    headers = [read_header(path)]  # first: a name that no file can have ends here
-    others = (path.with_name(name) for name in part_names(path.name) if name != path.name)
-    headers += [read_header(part) for part in others if part.exists()]
-    identities = [file_identity(header.path, header.data_offset) for header in headers]
-    words = " ".join((str(VERSION), package, library_version(package), *identities))
-    return folder() / hashlib.sha256(words.encode()).hexdigest()[:32]
-
-
-def folder() -> Path:
-    return cache_folder() / "looked-at"
+    return package, library_version(package), *(file_identity(header.path, header.data_offset) for header in headers)
 
 
 def _is_built_in(path: Path) -> bool:
@@ -190,14 +177,10 @@ def _is_built_in(path: Path) -> bool:
     return False
 
 
-def _remember(mark: Path) -> None:
+def _remember(look: Look) -> None:
     """Where nothing can be written, this process remembers."""
-    _passed.add(mark)
+    _passed.add(look)
     try:
-        make_private_folder(mark.parent)
-        os.close(os.open(mark, os.O_CREAT | os.O_WRONLY, 0o600))
-        marks = sorted(mark.parent.iterdir(), key=lambda kept: kept.stat().st_mtime)
-        for old in marks[:-MOST_KEPT]:
-            old.unlink(missing_ok=True)
+        PASSED.put(True, *look)
     except OSError as error:
-        log.warning("Models will be looked at again: %s cannot be written (%s).", mark.parent, error.strerror)
+        log.warning("Models will be looked at again: %s cannot be written (%s).", PASSED.folder, error.strerror)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from engine.protocol import BackendName
 from engine.runtime.capi.model import CModel
-from engine.runtime.interface import Target
-from engine.runtime.kv_mode import KVMode
+from engine.runtime.interface import Runtime
+from engine.runtime.options import KVMode
 from engine.runtime.sizes import DrySizes
 from engine.tokenization.tokens import ModelVocabulary
 from models.failures import Failure
@@ -35,7 +35,7 @@ class Backend:
 
     name: BackendName
     load: Callable[..., CModel]
-    target: Callable[..., Target]
+    target: Callable[..., Runtime]
     dry: Callable[..., DrySizes]
     build: str
     kernels: str
@@ -68,27 +68,27 @@ def backend(name: BackendName) -> Backend:
         from engine.runtime.llama.dry import DryModel
         from engine.runtime.llama.library import build, kernels
         from engine.runtime.llama.model import Model
-        from engine.runtime.llama.target import LlamaTarget
+        from engine.runtime.llama.runtime import LlamaRuntime
 
-        return Backend(name, Model, LlamaTarget, DryModel, build(), kernels())
+        return Backend(name, Model, LlamaRuntime, DryModel, build(), kernels())
     if name == "graph":
         from engine.runtime.graph.dry import DryGraph
         from engine.runtime.graph.dry import build as graph_build
         from engine.runtime.graph.model import GraphModel
         from engine.runtime.graph.modes import lossy_note
-        from engine.runtime.graph.target import GraphTarget
+        from engine.runtime.graph.runtime import GraphRuntime
         from engine.runtime.llama.library import kernels
 
-        return Backend(name, GraphModel, GraphTarget, DryGraph, graph_build(), kernels(), lossy_note)
+        return Backend(name, GraphModel, GraphRuntime, DryGraph, graph_build(), kernels(), lossy_note)
     if find_spec("ik_llama_cpp") is None:
         raise Failure("no_backend", "ik_llama.cpp is not installed: there is no wheel of it for this computer.")
     from engine.runtime.ik.dry import IkDryModel
     from engine.runtime.ik.library import build as ik_build
     from engine.runtime.ik.library import kernels as ik_kernels
     from engine.runtime.ik.model import IkModel
-    from engine.runtime.ik.target import IkTarget
+    from engine.runtime.ik.runtime import IkRuntime
 
-    return Backend(name, IkModel, IkTarget, IkDryModel, ik_build(), ik_kernels())
+    return Backend(name, IkModel, IkRuntime, IkDryModel, ik_build(), ik_kernels())
 
 
 @contextmanager

@@ -1,8 +1,15 @@
-"""Which library computes a model: what was asked for, or what is known to be faster. Loads none of them."""
+"""Which library computes a model: what was asked for, or what is known to be faster, which is tried in idle time.
+
+Loads none of them."""
 
 from __future__ import annotations
 
+import logging
+import math
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from engine.costs.calibrated import timings_with
 from engine.costs.cost_model import Timings
@@ -10,15 +17,18 @@ from engine.loading.crash_mark import CrashMark
 from engine.loading.libraries import PACKAGES
 from engine.machine import library_version
 from engine.protocol import BackendName, BackendWish
+from engine.run_subprocess import run_apart
 from engine.runtime.graph import needs as graph_needs
 from engine.runtime.ik import needs
-from engine.runtime.kv_mode import EXACT, KVMode
-from models.failures import Failure
 from models.header import Header
 from models.identity import file_identity
 from models.shapes import KVType
 
+log = logging.getLogger("engine.library_choice")
+
 FASTER = 1.05  # so much faster ik_llama.cpp must be: less is within what two calibrations differ by
+RETRY_AFTER = 60.0  # seconds
+MOST_ATTEMPTS = 3  # of a trial, on a machine that is always busy, or has no room for the model twice
 NO_SLOWER = 0.9  # of each thing alone: calibrations of the same differ by as much on a busy machine
 
 CRASHED = "ik_llama.cpp crashed with this model, so llama.cpp computes it."
@@ -27,49 +37,43 @@ SLOWER = "llama.cpp computes this model: ik_llama.cpp is not faster here."
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """`note`: why it is not what was asked for, or ik_llama.cpp, as a sentence. `rival`: the other one, where its speed
-    would matter. `mark`: what a crash sets."""
+class LibraryChoice:
+    """`note`: why it is not what was asked for, or ik_llama.cpp, as a sentence. `trial`: the other
+    one, to be timed, where its speed would matter. `mark`: what a crash sets."""
 
     name: BackendName
     note: str = ""
-    rival: BackendName | None = None
+    trial: BackendName | None = None
     mark: CrashMark | None = None
 
 
-def choose(wish: BackendWish | None, header: Header, threads: int, kv_type: KVType) -> Choice:
+def choose(wish: BackendWish | None, header: Header, threads: int, kv_type: KVType) -> LibraryChoice:
     """ik_llama.cpp where it is asked for and possible, or, with auto and None, known to be faster; our own graph only
     where it is asked for and possible; else llama.cpp.
 
     A mark that it crashed with this model counts with auto only: who asks for it by name has it tried again."""
     if wish == "llama":
-        return Choice("llama")
+        return LibraryChoice("llama")
     if wish == "graph":
         refusal = graph_needs.refusal(header)
-        return Choice("llama", refusal) if refusal else Choice("graph")
+        return LibraryChoice("llama", refusal) if refusal else LibraryChoice("graph")
     refusal = needs.refusal(header)
     if refusal:
-        return Choice("llama", refusal)
+        return LibraryChoice("llama", refusal)
     mark = crash_mark(header)
     if wish == "ik":
-        return Choice("ik", mark=mark)
+        return LibraryChoice("ik", mark=mark)
     if mark.is_set:
-        return Choice("llama", CRASHED)
+        return LibraryChoice("llama", CRASHED)
     identity = mark.model
     llama, ik = (timings_with(PACKAGES[name], identity, threads, kv_type) for name in ("llama", "ik"))
     if llama is None or ik is None:
-        return Choice("llama", NOT_TIMED, rival="ik")
-    return Choice("ik", rival="llama", mark=mark) if is_faster(ik, llama) else Choice("llama", SLOWER, rival="ik")
-
-
-def wish_for(wish: BackendWish | None, mode: KVMode) -> BackendWish | None:
-    """Lossy keys and values need our own graph. Raises Failure where another library is asked for by name."""
-    if mode == EXACT:
-        return wish
-    if wish not in (None, "auto", "graph"):
-        sentence = f"Only Chickadee's own graph can keep keys and values by --kv {mode.name}, not {wish}."
-        raise Failure("bad_option", sentence)
-    return "graph"
+        return LibraryChoice("llama", NOT_TIMED, trial="ik")
+    return (
+        LibraryChoice("ik", trial="llama", mark=mark)
+        if is_faster(ik, llama)
+        else LibraryChoice("llama", SLOWER, trial="ik")
+    )
 
 
 def is_faster(ik: Timings, llama: Timings) -> bool:
@@ -97,3 +101,28 @@ def crash_mark(header: Header) -> CrashMark:
     """Of ik_llama.cpp, as it is installed, and a model."""
     version = library_version(PACKAGES["ik"])
     return CrashMark(f"{PACKAGES['ik']} {version}", file_identity(header.path, header.data_offset))
+
+
+class BackendTrial:
+    """The library that does not compute the loaded model, timed with it in idle time, for the next load to know the
+    faster one.
+
+    Of the model at `path` with `name`; whether it was timed before, its own process finds out."""
+
+    def __init__(self, path: Path, name: BackendName, threads: int, kv_type: KVType) -> None:
+        self._command = ["calibrate", "--spare", "--backend", name, "--model", str(path)]
+        self._command += ["--threads", str(threads), "--kv-type", kv_type]
+        self._attempts = MOST_ATTEMPTS
+        self._not_before = -math.inf
+
+    def measure(self) -> Iterator[None]:
+        """Time it now, in a process that ends with this iterator."""
+        if not self._attempts or time.monotonic() < self._not_before:
+            return
+        self._not_before = time.monotonic() + RETRY_AFTER
+        for code in run_apart(*self._command):
+            if code is None:
+                yield
+            else:
+                self._attempts = self._attempts - 1 if code else 0
+                log.info("the other library's calibration ended with code %d", code)

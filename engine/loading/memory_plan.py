@@ -2,7 +2,7 @@
 
 The plan's total is what the engine's process will hold at most (its peak resident memory), with the KV cache grown to
 n_ctx. The cache starts small and grows, so much of the total is only taken when a chat becomes long. Growing takes no
-more: the old cache is freed before the new one is made, and its content waits in a file (`engine.runtime.capi.move`).
+more: the old cache is freed before the new one is made, and its content waits in a file (`engine.runtime.capi.state`).
 
 Candidates are tried in order of preference and the first that fits is taken, so that more memory never gives a plan
 further down the list. In order of what is given up:
@@ -24,12 +24,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from engine.loading import memory_reasons as reasons
-from engine.loading.memory_budget import Budget
-from engine.loading.memory_parts import Choice, all_parts, draft_kv_type
-from engine.runtime.ladder import SMALLEST, STEP
-from engine.runtime.sizes import KVType, Sizes
-from models.byte_sizes import show_bytes
+from common.byte_sizes import show_bytes
+from engine.loading.options import Wish
+from engine.loading.sizes import Budget, Layout, all_parts, draft_kv_type
+from engine.runtime.sizes import SMALLEST, STEP, KVType, Sizes
 from models.failures import Failure
 
 Verdict = Literal["fits", "tight", "no"]
@@ -37,25 +35,7 @@ Verdict = Literal["fits", "tight", "no"]
 COMFORTABLE = 4096  # tokens: a chat of some turns or a few pages of text
 MOST_BY_DEFAULT = 32768  # tokens: reading more takes such a machine many minutes; whoever wants it asks for it
 BATCHES = (512, 128)
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """What is asked for; None leaves the choice to the plan.
-
-    `rows`: most logits rows of one pass, as calibrating and verifying drafts ask for them."""
-
-    threads: int
-    n_ctx: int | None = None
-    kv_type: KVType | None = None
-    rows: int = 48
-
-    def __post_init__(self) -> None:
-        if self.threads < 1:
-            raise ValueError(f"threads must be 1 or more, not {self.threads}")
-        if self.n_ctx is not None and self.n_ctx < 64:
-            raise ValueError(f"a context has 64 tokens or more, not {self.n_ctx}")
-        assert self.rows > 0, self
+GROWS = "The KV cache starts small and grows with the chat; the numbers are for a full context."
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +47,7 @@ class DraftFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class MemoryPlan:
     """How to load a model. `parts` are bytes by name and sum up to `total_bytes`; `notes` are those of the `reasons`
     that a user should see without asking. When the verdict is "no", the rest is the smallest way to load it, and
     `max_n_ctx` the largest context that would fit, 0 if none does. `draft_kv_type`: of the draft model, which is loaded
@@ -93,20 +73,20 @@ class Plan:
         return {name: getattr(self, name) for name in (*names, "threads")} | {"reasons": list(self.reasons)}
 
 
-def make_plan(name: str, sizes: Sizes, budget: Budget, wish: Wish, draft: DraftFile | None = None) -> Plan:
+def make_plan(name: str, sizes: Sizes, budget: Budget, wish: Wish, draft: DraftFile | None = None) -> MemoryPlan:
     """The best plan for the model called `name` within the budget; without its draft model if that is too much."""
     alone = _Search(name, sizes, budget, wish)
     if draft is None:
         return alone.plan()
     pair = _Search(name, sizes, budget, wish, draft)
     if pair.found is None:
-        return with_note(alone.plan(), reasons.without_draft(draft.name, *pair.least))
+        return with_note(alone.plan(), without_draft(draft.name, *pair.least))
     if draft.sizes.weights.file >= sizes.weights.file:
-        return with_note(pair.plan(), reasons.large_draft(draft.name))
+        return with_note(pair.plan(), large_draft(draft.name))
     return pair.plan()
 
 
-def with_note(plan: Plan, note: str) -> Plan:
+def with_note(plan: MemoryPlan, note: str) -> MemoryPlan:
     """Where nothing fits, what the draft model adds to it is no news."""
     return plan if plan.verdict == "no" else replace(plan, reasons=(*plan.reasons, note), notes=(*plan.notes, note))
 
@@ -120,25 +100,25 @@ class _Search:
         self.wish = wish
         self.trained = sizes.n_ctx_train or COMFORTABLE
 
-    def plan(self) -> Plan:
+    def plan(self) -> MemoryPlan:
         return self._finish(*self.found) if self.found else self._refuse()
 
     @cached_property
-    def found(self) -> tuple[Choice, int, dict[str, int]] | None:
+    def found(self) -> tuple[Layout, int, dict[str, int]] | None:
         """The first candidate that fits."""
-        for choice, n_ctx in self.candidates():
-            parts = self.parts(choice, n_ctx)
+        for layout, n_ctx in self.candidates():
+            parts = self.parts(layout, n_ctx)
             if parts and sum(parts.values()) <= self.budget.usable:
-                return choice, n_ctx, parts
+                return layout, n_ctx, parts
         return None
 
     # --- what is tried ---
 
     @cached_property
-    def choices(self) -> tuple[Choice, ...]:
+    def layouts(self) -> tuple[Layout, ...]:
         kv_types: tuple[KVType, ...] = (self.wish.kv_type,) if self.wish.kv_type else ("f16", "q8_0")
         return tuple(
-            Choice(kv_type, n_batch, repack, mmap)
+            Layout(kv_type, n_batch, repack, mmap)
             for kv_type in kv_types
             for n_batch in BATCHES
             for repack, mmap in self.sizes.weights.ways
@@ -153,52 +133,52 @@ class _Search:
     def comfortable(self) -> int:
         return min(COMFORTABLE, self.most)
 
-    def candidates(self) -> Iterator[tuple[Choice, int]]:
+    def candidates(self) -> Iterator[tuple[Layout, int]]:
         if self.wish.n_ctx:
-            yield from ((choice, self.most) for choice in self.choices)
+            yield from ((layout, self.most) for layout in self.layouts)
             return
         comfortable = self.comfortable
         classes = [self.most, *(size for size in _classes_down() if size < self.most)]
-        for choice in self.choices:
-            yield from ((choice, n_ctx) for n_ctx in classes if n_ctx >= comfortable)
+        for layout in self.layouts:
+            yield from ((layout, n_ctx) for n_ctx in classes if n_ctx >= comfortable)
         if self.draft:
             return
         for n_ctx in classes:
             if n_ctx < comfortable:
-                yield from ((choice, n_ctx) for choice in self.choices)
+                yield from ((layout, n_ctx) for layout in self.layouts)
 
     # --- what it takes ---
 
-    def parts(self, choice: Choice, n_ctx: int) -> dict[str, int] | None:
+    def parts(self, layout: Layout, n_ctx: int) -> dict[str, int] | None:
         """Bytes by name; None when the model cannot have this type of KV cache."""
-        return all_parts(self.sizes, self.draft.sizes if self.draft else None, choice, n_ctx, self.wish.rows)
+        return all_parts(self.sizes, self.draft.sizes if self.draft else None, layout, n_ctx, self.wish.rows)
 
     @property
     def least(self) -> tuple[int, int]:
         """Bytes that the smallest plan would need that is any good, and its context."""
         n_ctx = self.most if self.wish.n_ctx else self.comfortable
-        return self.smallest(n_ctx, self.choices)[0], n_ctx
+        return self.smallest(n_ctx, self.layouts)[0], n_ctx
 
-    def total(self, choice: Choice, n_ctx: int) -> int | None:
-        parts = self.parts(choice, n_ctx)
+    def total(self, layout: Layout, n_ctx: int) -> int | None:
+        parts = self.parts(layout, n_ctx)
         return sum(parts.values()) if parts else None
 
-    def smallest(self, n_ctx: int, choices: tuple[Choice, ...]) -> tuple[int, Choice]:
+    def smallest(self, n_ctx: int, layouts: tuple[Layout, ...]) -> tuple[int, Layout]:
         """Fewest bytes for a context of n_ctx tokens, and how. Raises Failure when none of them is possible."""
-        totals = ((self.total(choice, n_ctx), i) for i, choice in enumerate(choices))
+        totals = ((self.total(layout, n_ctx), i) for i, layout in enumerate(layouts))
         possible = [(total, i) for total, i in totals if total is not None]
         if not possible:
-            raise Failure("bad_option", f"{self.name} cannot store its keys and values as {choices[0].kv_type}.")
+            raise Failure("bad_option", f"{self.name} cannot store its keys and values as {layouts[0].kv_type}.")
         total, i = min(possible)
-        return total, choices[i]
+        return total, layouts[i]
 
     @cached_property
     def max_n_ctx(self) -> int:
         """The largest context that fits in the smallest way, 0 if none does: a search by halves."""
-        _, choice = self.smallest(min(SMALLEST, self.trained), self.choices)
+        _, layout = self.smallest(min(SMALLEST, self.trained), self.layouts)
 
         def fits(n_ctx: int) -> bool:
-            total = self.total(choice, n_ctx)
+            total = self.total(layout, n_ctx)
             return total is not None and total <= self.budget.usable
 
         if fits(self.trained):
@@ -211,72 +191,72 @@ class _Search:
 
     # --- what is said ---
 
-    def _finish(self, choice: Choice, n_ctx: int, parts: dict[str, int]) -> Plan:
+    def _finish(self, layout: Layout, n_ctx: int, parts: dict[str, int]) -> MemoryPlan:
         short = not self.wish.n_ctx and n_ctx < self.comfortable
-        given_up = reasons.given_up(self.choices[0], choice, n_ctx if short else None)
-        verdict: Verdict = "tight" if given_up else "fits"
-        notes = (*self._cut(), *given_up)
+        less = given_up(self.layouts[0], layout, n_ctx if short else None)
+        verdict: Verdict = "tight" if less else "fits"
+        notes = (*self._cut(), *less)
         total = show_bytes(sum(parts.values()))
         what = f"{self.name} with {self.draft.name} needs" if self.draft else f"{self.name} needs"
-        room = f"{what} up to {total} with a context of {n_ctx:,} tokens; {reasons.usable(self.budget)}."
-        return self._plan(verdict, choice, n_ctx, parts, (room, *notes, *self._explained(choice, n_ctx)), notes)
+        room = f"{what} up to {total} with a context of {n_ctx:,} tokens; {usable(self.budget)}."
+        return self._plan(verdict, layout, n_ctx, parts, (room, *notes, *self._explained(layout, n_ctx)), notes)
 
     def _cut(self) -> tuple[str, ...]:
-        return reasons.cut(self.trained) if self.wish.n_ctx and self.wish.n_ctx > self.trained else ()
+        return cut(self.trained) if self.wish.n_ctx and self.wish.n_ctx > self.trained else ()
 
-    def _explained(self, choice: Choice, n_ctx: int) -> Iterator[str]:
-        if choice.repack and choice.mmap:
-            yield reasons.held_twice(self.sizes.weights.repacked)
+    def _explained(self, layout: Layout, n_ctx: int) -> Iterator[str]:
+        if layout.repack and layout.mmap:
+            yield held_twice(self.sizes.weights.repacked)
         if not self.wish.n_ctx and n_ctx < self.trained:
-            yield reasons.more_context(self.trained, self.max_n_ctx if self.max_n_ctx > n_ctx else 0)
-        yield reasons.GROWS
+            yield more_context(self.trained, self.max_n_ctx if self.max_n_ctx > n_ctx else 0)
+        yield GROWS
 
-    def _refuse(self) -> Plan:
+    def _refuse(self) -> MemoryPlan:
         n_ctx = self.most if self.wish.n_ctx else min(SMALLEST, self.most)
-        total, choice = self.smallest(n_ctx, self.choices)
+        total, layout = self.smallest(n_ctx, self.layouts)
         missing = show_bytes(total - self.budget.usable)
         sentence = f"{self.name} needs {show_bytes(total)} with a context of {n_ctx:,} tokens, {missing} too much: "
-        said = (f"{sentence}{reasons.usable(self.budget)}.", *self._cut(), self._would_fit(n_ctx))
-        parts = self.parts(choice, n_ctx)
+        said = (f"{sentence}{usable(self.budget)}.", *self._cut(), self._would_fit(n_ctx))
+        parts = self.parts(layout, n_ctx)
         assert parts
-        return self._plan("no", choice, n_ctx, parts, said, said)
+        return self._plan("no", layout, n_ctx, parts, said, said)
 
     def _would_fit(self, n_ctx: int) -> str:
         quantised: KVType = "q8_0"
         if self.wish.kv_type == "f16":
-            others = tuple(Choice(quantised, c.n_batch, c.repack, c.mmap) for c in self.choices)
+            others = tuple(Layout(quantised, c.n_batch, c.repack, c.mmap) for c in self.layouts)
             if self.total(others[0], n_ctx) is not None and self.smallest(n_ctx, others)[0] <= self.budget.usable:
                 return f"It would fit with keys and values stored as {quantised}."
         if self.max_n_ctx:
-            _, choice = self.smallest(self.max_n_ctx, self.choices)
-            return f"A context of up to {self.max_n_ctx:,} tokens would fit (KV cache {choice.kv_type})."
-        total, _ = self.smallest(min(STEP, self.trained), self.choices)
+            _, layout = self.smallest(self.max_n_ctx, self.layouts)
+            return f"A context of up to {self.max_n_ctx:,} tokens would fit (KV cache {layout.kv_type})."
+        total, _ = self.smallest(min(STEP, self.trained), self.layouts)
         return f"No context would fit: even the smallest needs {show_bytes(total)}. Choose a smaller model."
 
     def _plan(
         self,
         verdict: Verdict,
-        choice: Choice,
+        layout: Layout,
         n_ctx: int,
         parts: dict[str, int],
         said: tuple[str, ...],
         notes: tuple[str, ...],
-    ) -> Plan:
-        return Plan(
+    ) -> MemoryPlan:
+        return MemoryPlan(
             verdict=verdict,
             total_bytes=sum(parts.values()),
             available_bytes=self.budget.usable,
             parts=parts,
             n_ctx=n_ctx,
             max_n_ctx=self.max_n_ctx,
-            kv_type=choice.kv_type,
-            repack=choice.repack,
-            mmap=choice.mmap,
-            n_batch=choice.n_batch,
+            kv_type=layout.kv_type,
+            repack=layout.repack,
+            mmap=layout.mmap,
+            n_batch=layout.n_batch,
             threads=self.wish.threads,
             reasons=said,
             notes=notes,
-            draft_kv_type=draft_kv_type(self.draft.sizes, choice.kv_type) if self.draft else None,
+            draft_kv_type=draft_kv_type(self.draft.sizes, layout.kv_type) if self.draft else None,
         )
 
 
@@ -286,3 +266,54 @@ def _classes_down() -> Iterator[int]:
     while size >= SMALLEST:
         yield size
         size //= 2
+
+
+# --- why it is as it is, for the user ---
+
+
+def usable(budget: Budget) -> str:
+    size = show_bytes(budget.usable)
+    if budget.limit is not None:
+        return f"{size} of the budget of {show_bytes(budget.limit)} can be used"
+    return f"{size} are available, {show_bytes(budget.reserve)} left for other programs"
+
+
+def given_up(first: Layout, layout: Layout, short_n_ctx: int | None) -> tuple[str, ...]:
+    """What `layout` does without that `first` has, because memory is short; empty when they are the same."""
+    said = []
+    if layout.mmap != first.mmap:
+        said.append("To save memory the weights are read into memory once instead of twice; loading takes longer.")
+    if layout.repack != first.repack:
+        said.append("To save memory the weights are not repacked for this processor: answers are 1.2× slower.")
+    if layout.n_batch != first.n_batch:
+        said.append(f"To save memory prompts are read {layout.n_batch} tokens at a time, a little slower.")
+    if layout.kv_type != first.kv_type:
+        said.append("To save memory keys and values are stored as q8_0, half the size of f16 and nearly as exact.")
+    if short_n_ctx:
+        said.append(f"Memory is short: the context is only {short_n_ctx:,} tokens.")
+    return tuple(said)
+
+
+def cut(trained: int) -> tuple[str, ...]:
+    return (f"The model was trained for {trained:,} tokens of context; more than that is not used.",)
+
+
+def held_twice(repacked: int) -> str:
+    size = show_bytes(repacked)
+    return f"{size} of the weights are held twice, as in the file and repacked for this processor: 1.2× faster."
+
+
+def more_context(trained: int, fitting: int) -> str:
+    """`fitting` is the largest context that would fit, 0 if it is the planned one."""
+    largest = f"up to {fitting:,} tokens would fit" if fitting else "no more fits"
+    return f"The model can use {trained:,} tokens of context; {largest}."
+
+
+def without_draft(name: str, together: int, n_ctx: int) -> str:
+    """`together`: bytes of the model and the draft model with a context of `n_ctx` tokens."""
+    size = show_bytes(together)
+    return f"The draft model {name} is left out: with it {size} would be needed for a context of {n_ctx:,} tokens."
+
+
+def large_draft(name: str) -> str:
+    return f"The draft model {name} is no smaller than the model it drafts for: it can hardly pay."

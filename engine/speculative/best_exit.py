@@ -13,8 +13,9 @@ from engine.costs.cost_model import LAPTOP, Curve
 from engine.protocol import Message
 from engine.runtime.graph.guesses import guesses
 from engine.runtime.graph.model import GraphModel
-from engine.runtime.graph.target import GraphTarget
-from engine.speculative.exits import VERSION, ExitFound, Exits, gain
+from engine.runtime.graph.runtime import GraphRuntime
+from engine.runtime.interface import prefill
+from engine.speculative.exits import ExitFound, Exits, gain
 from engine.speculative.mid_layer import Exit
 from engine.tokenization.template import ChatTemplate
 from models.assets import asset
@@ -36,7 +37,7 @@ class BestExit:
     def __init__(
         self,
         model: GraphModel,
-        target: GraphTarget,
+        target: GraphRuntime,
         exits: Sequence[Exit],
         c: Callable[[int], float],
         asked: Sequence[Sequence[Message]] = (),
@@ -75,7 +76,7 @@ class BestExit:
             )
             for exit, answers, look in zip(self.exits, agreed, looks, strict=True)
         )
-        yield Exits(VERSION, key, seen, found)
+        yield Exits(key, seen, found)
 
     def _agreed(self, prompt: Sequence[int], threads: int) -> list[list[bool]]:
         """Of each exit: which of the answer's tokens, from the second on, would it have said?"""
@@ -88,15 +89,14 @@ class BestExit:
         """As the model writes it by itself, greedily, without the token that ends it."""
         answer: list[int] = []
         target = self.target
-        target.drop_after(0)
-        for _ in target.prefill(prompt):
-            pass
+        target.truncate(0)
+        *_, logits = prefill(target, prompt)
         while len(answer) < ANSWER:
-            token = int(target.logits(-1).argmax())
+            token = int(logits.row().argmax())
             if answer and target.vocabulary.is_end(token):
                 break
             answer.append(token)
-            target.run([token])
+            logits = target.forward([token])
         return answer
 
     def _looks(self) -> list[float]:
@@ -105,8 +105,8 @@ class BestExit:
         size, plain, looks = target.size, float("inf"), [float("inf")] * len(self.exits)
         for _ in range(TIMED):
             # Another token than the one looked ahead at, whose lower layers would not run again.
-            plain = min(plain, _seconds(partial(target.run, [1])))
-            target.drop_after(size)
+            plain = min(plain, _seconds(partial(target.forward, [1])))
+            target.truncate(size)
             for i, exit in enumerate(self.exits):
                 looks[i] = min(looks[i], _seconds(partial(target.look_ahead, [0], exit.layers)))
         return [seconds / plain for seconds in looks]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from engine.costs.cost_model import CostModel
 from engine.protocol import DraftMode
-from engine.runtime.interface import Target
+from engine.runtime.interface import Runtime
 from engine.speculative.draft import Drafter
 from engine.speculative.follower import Follower
 from engine.speculative.model_drafter import ModelDrafter
@@ -21,7 +21,7 @@ class DraftModel:
 
     `share`: bytes of its weights, as a share of those of the model that it drafts for."""
 
-    def __init__(self, target: Target, n_ctx: int, n_vocab: int, share: float) -> None:
+    def __init__(self, target: Runtime, n_ctx: int, n_vocab: int, share: float) -> None:
         """Raises Stopped."""
         self.target = target
         self.n_ctx = n_ctx

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from engine.costs.cost_model import CostModel
-from engine.runtime.tree import Tree
+from engine.runtime.interface import Tree
 from engine.speculative.draft import Drafter
 from engine.speculative.lengths import Costs
 from engine.speculative.policy import Decision, DraftPolicy

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import msgspec
 
-from common.files import write_atomically
-from common.folders import cache_folder
+from common.store import Store
 from engine.costs.calibrated import Key
 from engine.speculative.mid_layer import Exit
 from models.failures import Failure
 from models.header import Header
 
-VERSION = 1
 KEY = "chickadee.exit_layer"  # metadata of a file whose model was trained to be left after so many layers
 MOST_AHEAD = 8  # tokens
 PAYS = 1.05  # a gain below is within the noise of the costs
@@ -44,7 +40,6 @@ class ExitFound(msgspec.Struct, frozen=True):
 class Exits(msgspec.Struct, frozen=True):
     """What was measured over so many `tokens` of the model's own answers."""
 
-    version: int
     key: Key
     tokens: int
     found: tuple[ExitFound, ...]
@@ -56,6 +51,9 @@ class Exits(msgspec.Struct, frozen=True):
     @property
     def pays(self) -> bool:
         return self.best.here.speedup >= PAYS
+
+
+EXITS = Store("exits", 2, Exits)
 
 
 def gain(agreed: Agreed, exit: Exit, c: Callable[[int], float], look: float) -> Gain:
@@ -92,27 +90,22 @@ def candidates(layers: int, most: int = 12) -> list[int]:
     return sorted({first + round(i * (last - first) / max(1, count - 1)) for i in range(count)} | {last})
 
 
-def path_of(key: Key) -> Path:
-    name = hashlib.sha256(f"{key.model} {key.threads} {key.build.partition(' ')[0]}".encode()).hexdigest()[:32]
-    return cache_folder() / "exits" / f"{name}.json"
-
-
 def keep(exits: Exits) -> None:
     """Raises Failure where it cannot be written."""
-    path = path_of(exits.key)
     try:
-        write_atomically(path, msgspec.json.encode(exits))
+        EXITS.put(exits, *_address(exits.key))
     except OSError as error:
-        raise Failure("unwritable", f"What was found cannot be kept in {path.parent}: {error.strerror}.") from error
+        raise Failure("unwritable", f"What was found cannot be kept in {EXITS.folder}: {error.strerror}.") from error
 
 
 def kept(key: Key) -> Exits | None:
     """What is kept for this model, machine and library; None if there is nothing usable."""
-    try:
-        found = msgspec.json.decode(path_of(key).read_bytes(), type=Exits)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
-        return None
-    return found if (found.version, found.key) == (VERSION, key) and found.found else None
+    found = EXITS.get(*_address(key))
+    return found if found and found.key == key and found.found else None
+
+
+def _address(key: Key) -> tuple[str, int, str]:
+    return key.model, key.threads, key.build.partition(" ")[0]
 
 
 def trained(header: Header) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """A small model that follows the chat: its cache is brought up to the newest token only when it has to write on.
 
-Owns a session on a target of its own, which runs in the caller's thread, so that it never competes with the target that
-answers. Knows no drafts and no other model; it knows the time of its own passes.
+Owns a session on a runtime of its own, which runs in the caller's thread, so that it never competes with the target
+that answers. Knows no drafts and no other model; it knows the time of its own passes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from itertools import islice
 import numpy as np
 
 from engine.kv.session import Session
-from engine.runtime.interface import Target
+from engine.runtime.interface import Runtime
 from engine.stop import Stopped
 from engine.tokenization.tokens import common_prefix
 from models.failures import Failure
@@ -35,9 +35,9 @@ class Follower:
 
     `n_vocab`: only tokens below are written and can be read; `limit`: the longest chat that is followed."""
 
-    def __init__(self, target: Target, n_vocab: int, limit: int | None = None) -> None:
-        assert target.can_drop, "a follower takes back what did not come true"
-        self.session = Session(target, limit)
+    def __init__(self, runtime: Runtime, n_vocab: int, limit: int | None = None) -> None:
+        assert runtime.can_truncate, "a follower takes back what did not come true"
+        self.session = Session(runtime, limit)
         self.n_vocab = n_vocab
         self.chat: list[int] = []
         self._right = 0  # of the session's tokens, so many are the chat's; the others are guesses
@@ -75,7 +75,7 @@ class Follower:
         seconds = math.inf
         for _ in range(WARM_UP):
             started = time.perf_counter()
-            self.session.run((0,))
+            self.session.run((0,), whole_rows=True)
             self._likeliest()
             seconds = min(seconds, time.perf_counter() - started)
             self.session.keep((0,), 0)
@@ -97,7 +97,7 @@ class Follower:
         while ran:
             token, probability = self._likeliest()
             self._time(ran, time.perf_counter() - started)
-            if self.session.target.vocabulary.is_end(token):
+            if self.session.runtime.vocabulary.is_end(token):
                 return
             yield token, probability
             started = time.perf_counter()
@@ -115,21 +115,22 @@ class Follower:
             self._right = len(self.session.tokens)
             raise
         except Failure as failure:
-            log.warning("the draft model follows chats of up to %d tokens: %s", self.session.target.n_ctx, failure)
-            self.session.limit = self.session.target.n_ctx
+            log.warning("the draft model follows chats of up to %d tokens: %s", self.session.runtime.n_ctx, failure)
+            self.session.limit = self.session.runtime.n_ctx
             return 0
         return unread
 
     def _guess(self, token: int) -> int:
         """Run a token that the chat does not have yet; returns 0 if there is no room left for it."""
-        if len(self.session.tokens) >= min(self.session.limit, self.session.target.n_ctx):
+        if len(self.session.tokens) >= min(self.session.limit, self.session.runtime.n_ctx):
             return 0
-        self.session.run((token,))
+        self.session.run((token,), whole_rows=True)
         self.session.keep((token,), 1)
         return 1
 
     def _likeliest(self) -> tuple[int, float]:
-        logits = self.session.target.best_logits(-1, 1)[: self.n_vocab]
+        assert self.session.logits, "nothing has run"
+        logits = self.session.logits.row()[: self.n_vocab]
         token = int(logits.argmax())
         return token, min(1.0, 1 / float(np.exp(logits - logits[token]).sum()))
 

@@ -18,7 +18,7 @@ from engine.generation.decode import Pass
 from engine.kv.policy import Always, Measured, Policy, Published
 from engine.protocol import DraftMode, Generate, KVPolicy
 from engine.run_subprocess import run_apart
-from engine.runtime.interface import Target
+from engine.runtime.interface import RollbackRuntime, Runtime
 from engine.speculative.draft import Drafter
 from engine.speculative.drafting import Auto, Drafting, Fixed, Off
 from engine.speculative.kept import keep_chances, kept_chances
@@ -60,10 +60,10 @@ class Judge:
         """How fast a saved chat comes from the disk."""
         return (self.profile and self.profile.disk_read_bytes_per_s) or SLOW_DISK
 
-    def policy(self, name: KVPolicy, target: Target) -> Policy:
+    def policy(self, name: KVPolicy, target: Runtime) -> Policy:
         """The KV policy of that name for this model and machine; `always` for a model that cannot do otherwise."""
         shapes = self.shapes
-        if name == "always" or not target.can_drop or (name == "published" and shapes is None):
+        if name == "always" or not target.can_truncate or (name == "published" and shapes is None):
             return Always()
         if name == "measured" or shapes is None:
             return Measured(self._pass_seconds)
@@ -82,12 +82,12 @@ class Judge:
             self.profile = machine_profile()
         return self.profile
 
-    def drafting(self, request: Generate, target: Target, others: tuple[Drafter, ...] = ()) -> Drafting:
+    def drafting(self, request: Generate, target: Runtime, others: tuple[Drafter, ...] = ()) -> Drafting:
         """What drafts for an answer. `others`: those of the request's mode that own a model or are part of one.
 
         As long as it is not known what passes cost, only published forms draft."""
         drafters = self._drafters(request, others)
-        if not drafters or not target.can_drop:
+        if not drafters or not target.can_truncate:
             return Off()
         if request.draft.endswith("-published"):
             return Fixed(drafters[0], self.table)
@@ -118,7 +118,7 @@ class Judge:
                 self._observed += 1
         self._passes.clear()
 
-    def measure(self, target: Target) -> Iterator[None]:
+    def measure(self, target: Runtime) -> Iterator[None]:
         """Measure what is not known yet, in idle time; the target's cache is as before afterwards. Raises Stopped.
 
         What other programs disturbed is measured again when they have been quiet for a minute."""
@@ -149,21 +149,22 @@ class Judge:
     def _may_calibrate(self, again: bool) -> bool:
         return self._attempts == 0 or (again and self._attempts < MOST_ATTEMPTS)
 
-    def calibrate(self, target: Target) -> None:
+    def calibrate(self, target: Runtime) -> None:
         """Time the model's passes now. Raises Failure where that cannot be done, and Stopped."""
         for _ in self._calibrate(target):
             pass
         if self.table is None:
             raise Failure("disturbed", "Another program was busy: how long this model's passes take is not known.")
 
-    def _calibrate(self, target: Target) -> Iterator[None]:
-        put_back = target.set_aside()
+    def _calibrate(self, target: Runtime) -> Iterator[None]:
+        assert isinstance(target, RollbackRuntime), target
+        put_back = target.snapshot()
         try:
             yield from self._time_passes(target)
         finally:
             put_back()
 
-    def _time_passes(self, target: Target) -> Iterator[None]:
+    def _time_passes(self, target: Runtime) -> Iterator[None]:
         for event in Calibration(target, self.key.threads).run():
             if isinstance(event, Timings) and event.disturbed:
                 self._attempts += 1

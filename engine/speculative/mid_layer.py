@@ -1,7 +1,7 @@
 """Mid-layer decoding: a lower layer of the target itself, with the target's own head behind it, drafts.
 
-Knows the target only as one that can exit early (`engine.runtime.interface.EarlyExit`). What the lower layers make of
-a draft is not computed again by the pass that verifies it, so a draft costs less than the time that it takes.
+Knows the target only as an `engine.runtime.interface.EarlyExitRuntime`. What the lower layers make of a draft is not
+computed again by the pass that verifies it, so a draft costs less than the time that it takes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.costs.cost_model import CostModel
-from engine.runtime.interface import EarlyExit
+from engine.runtime.interface import EarlyExitRuntime
 from engine.speculative.draft import Draft, bucket
 
 LATELY = 32  # looks ahead whose lower quartile is the time of one: other programs only ever make them slower
@@ -42,7 +42,7 @@ class MidLayer:
     below what one more costs in plain steps. Published form: always one token."""
 
     def __init__(
-        self, target: EarlyExit, exit: Exit, table: Callable[[], CostModel | None], published: bool = False
+        self, target: EarlyExitRuntime, exit: Exit, table: Callable[[], CostModel | None], published: bool = False
     ) -> None:
         assert exit.layers in target.exits, (exit, target.exits)
         self.name = "midlayer-published" if published else "midlayer"
@@ -118,7 +118,7 @@ class MidLayer:
         """The likeliest next token and its probability, the one after it, and so on: each a pass, when asked for."""
         while True:
             started = time.perf_counter()
-            logits = self.target.look_ahead(unread, self.exit.layers)
+            logits = self.target.look_ahead(unread, self.exit.layers).row()
             token = int(logits.argmax())
             probability = min(1.0, 1 / float(np.exp(logits - logits[token]).sum()))
             if len(unread) == 1:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from engine.costs.cost_model import CostModel
 from engine.protocol import DraftMode
-from engine.runtime.interface import EarlyExit, Target, can_exit
+from engine.runtime.interface import EarlyExitRuntime, Runtime
 from engine.speculative.mid_layer import Exit, MidLayer
 from models.failures import Failure
 from models.shapes import Shapes
@@ -25,7 +25,7 @@ class MiddleLayer:
 
     def __init__(
         self,
-        target: Target,
+        target: Runtime,
         shapes: Shapes | None,
         table: Callable[[], CostModel | None],
         why_not: str = "",
@@ -52,7 +52,12 @@ class MiddleLayer:
 
     def automatic(self) -> tuple[MidLayer, ...]:
         """Its drafter, if drafts of the best layer were measured to pay."""
-        if not self.pays or self.best is None or not can_exit(self.target) or self.best not in self.target.exits:
+        if (
+            not self.pays
+            or self.best is None
+            or not isinstance(self.target, EarlyExitRuntime)
+            or self.best not in self.target.exits
+        ):
             return ()
         return (self.drafter("midlayer", self.best),)
 
@@ -61,8 +66,8 @@ class MiddleLayer:
             return self.best
         return max(1, round(USUAL * (len(exits) + 1)))
 
-    def _can_exit(self) -> EarlyExit:
-        if not can_exit(self.target):
+    def _can_exit(self) -> EarlyExitRuntime:
+        if not isinstance(self.target, EarlyExitRuntime):
             how = self.why_not or "Choose our own graph (--backend graph), or another way to draft."
             raise Failure("no_early_exit", f"{ONLY_GRAPH} {how}")
         if not self.target.exits:

@@ -1,11 +1,13 @@
 """What usually comes next, for the loaded model: read from the cache, or counted in idle time by another process.
 
-Counting takes some 10 seconds and 230 MB, once for a model.
+It is counted in the sentences that come with Chickadee, in many languages, which takes some 10 seconds and 230 MB, once
+for a model.
 """
 
 from __future__ import annotations
 
 import logging
+import lzma
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -17,8 +19,8 @@ from engine.speculative.ngram import StaticNgram
 from engine.speculative.ngram_counts import counted
 from engine.speculative.ngram_file import keep_phrases, kept_phrases
 from engine.speculative.ngram_table import NgramTable
-from engine.tokenization.sentences import languages, texts
-from engine.tokenization.tokens import ModelVocabulary
+from engine.tokenization.tokens import ModelVocabulary, Vocabulary
+from models.assets import asset
 from models.failures import Failure
 from models.header import read_header
 from models.identity import file_identity
@@ -26,6 +28,7 @@ from models.identity import file_identity
 log = logging.getLogger("engine.phrases")
 
 CHEAP = 1.3  # plain steps: where a pass of two tokens costs more, one right guess in six to ten does not pay
+TOGETHER = 20  # sentences of a text, so that most words follow others
 
 
 class NgramBook:
@@ -79,3 +82,22 @@ def made(path: Path, vocabulary: AbstractContextManager[ModelVocabulary]) -> Ngr
 
 def can_pay(table: CostModel | None) -> bool:
     return table is not None and table.c(2) < CHEAP
+
+
+def languages() -> list[Path]:
+    """A file for each, in an order that does not change. Raises Failure when the installation lacks them."""
+    found = sorted(asset("phrases").glob("*.txt.xz"))
+    if not found:
+        raise Failure("no_such_file", "The usual phrases are missing from this installation. Install Chickadee again.")
+    return found
+
+
+def texts(file: Path, vocabulary: Vocabulary) -> Iterator[list[int]]:
+    """Tokens of one text after the other. Raises Failure when the file is damaged."""
+    try:
+        lines = lzma.decompress(file.read_bytes()).decode().splitlines()
+    except (OSError, ValueError, lzma.LZMAError) as error:
+        sentence = "The usual phrases of this installation are damaged. Install Chickadee again."
+        raise Failure("no_such_file", sentence, f"{file.name}: {error}") from error
+    for at in range(0, len(lines), TOGETHER):
+        yield vocabulary.tokenize(" ".join(lines[at : at + TOGETHER]), special=False)

@@ -24,8 +24,7 @@ class Decision:
     """The draft to verify (empty: none) and the numbers it rests on. `gain` is that of the best draft, taken or not.
 
     `pass_seconds` and `plain_seconds`: of this step as decided, and without a draft, from the cost table.
-    `drafting_seconds`: what all drafters took for this step. `parents`: those of a tree (`engine.runtime.tree`); empty
-    for a line."""
+    `drafting_seconds`: what all drafters took for this step. `parents`: those of a `Tree`; empty for a line."""
 
     tokens: tuple[int, ...] = ()
     drafter: str = ""

@@ -41,6 +41,7 @@ class GenerationTag(jinja2.ext.Extension):
     tags = {"generation"}  # noqa: RUF012  jinja2's own declaration
 
     def parse(self, parser: Parser) -> list[Node]:
+        """What stands between the tags."""
         next(parser.stream)
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
@@ -58,10 +59,12 @@ def compiled(source: str) -> jinja2.Template:
 
 
 def raise_exception(message: str) -> None:
+    """For templates: raises ValueError with their message."""
     raise ValueError(message)
 
 
 def strftime_now(form: str) -> str:
+    """For templates: the time here and now."""
     return datetime.now().strftime(form)
 
 
@@ -124,6 +127,7 @@ class Answerer:
 
 
 def reason(error: Exception) -> str:
+    """What the user reads of an error in a template."""
     plain = isinstance(error, jinja2.TemplateError | ValueError) and str(error)
     return (plain or f"{type(error).__name__}: {error}")[:LONGEST_REASON]
 

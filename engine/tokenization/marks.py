@@ -35,13 +35,14 @@ class Marks:
         self._special = re.compile("|".join([*map(re.escape, texts), f"[{re.escape(ENDS)}]"]))
 
     def mark(self, content: str) -> str:
+        """A message's content as the template gets it; as long as `content`."""
         return self._special.sub(lambda found: self._replaced(found[0]), content)
 
     def _replaced(self, text: str) -> str:
         return text if text in self._visible else text.translate(self._marks)
 
     def unmark(self, text: str) -> str:
-        """As long as `text`."""
+        """What the template made of marked messages, as it is meant; as long as `text`."""
         return self._marked.sub(lambda found: self._plain[found[0]], text)
 
 

@@ -130,6 +130,7 @@ class Exchange(threading.Thread):
         self.start()
 
     def run(self) -> None:
+        """In the thread: ask, and wait for the answer."""
         asked, answered = self._process.stdin, self._process.stdout
         assert asked
         assert answered

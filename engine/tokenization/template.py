@@ -15,19 +15,26 @@ from engine.stop import Stopped
 from engine.tokenization.jinja import compiled
 from engine.tokenization.marks import Marks, runs, tags
 from engine.tokenization.renderer import Renderer, Trouble
-from engine.tokenization.tokens import ModelVocabulary, common_prefix
+from engine.tokenization.tokens import ModelVocabulary, common_prefix, spelling
 from models.failures import Failure
 
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
+# What opens a model's reasoning. Some templates write it at the end of the prompt: the answer begins inside it then.
+OPENINGS = (
+    "<think>", "<thinking>", "<thought>", "<reasoning>", "<seed:think>", "[THINK]", "◁think▷", "<|START_THINKING|>",
+    "<|channel|>analysis<|message|>", "<|channel>thought",
+)  # fmt: skip
+LAST_TOKENS = 16  # of a prompt, among which an opening is looked for
 CHATML_STOPS = ("<|im_end|>", "<|im_start|>")
 ENDLESS = "it takes too much time or memory"
 MOST_TAGS = 200  # what a hostile template would have more of
 
 
 def never() -> bool:
+    """Whether to stop, for who never does."""
     return False
 
 
@@ -170,3 +177,40 @@ def alternating(messages: Sequence[Message]) -> list[Message]:
         else:
             joined.append(Message(role, message.content))
     return joined
+
+
+def opened_reasoning(prompt: Sequence[int], text: Callable[[int], str]) -> str:
+    """The mark at the prompt's end that opens the model's reasoning, with the blanks behind it; "" if there is none."""
+    end = "".join(map(text, prompt[-LAST_TOKENS:]))
+    stripped = end.rstrip()
+    opening = next((mark for mark in OPENINGS if stripped.endswith(mark)), "")
+    return opening + end[len(stripped) :] if opening else ""
+
+
+def continued_prompt(
+    template: ChatTemplate,
+    messages: Sequence[Message],
+    known: Sequence[int],
+    most: int | None = None,
+    stopped: Callable[[], bool] = never,
+) -> list[int]:
+    """Tokens of `messages` with the last one, an answer, left open, so that it goes on as if it had not stopped.
+
+    A text has many spellings in tokens, and a model answers differently to another spelling of its own words. So where
+    the tokens that are `known`, of the last prompt and its answer, spell the text to continue, they are what it is
+    continued from, and all of their keys and values are still cached. Elsewhere (another model, after a restart) the
+    text is tokenized anew. `most` and `stopped` as for `ChatTemplate.tokens`.
+
+    Raises Failure if the last message is no answer, and what `tokens` raises."""
+    if len(messages) < 2 or messages[-1].role != "assistant":
+        raise Failure("nothing_to_continue", "There is no answer to continue: send a message first.")
+    asked = template.tokens(messages[:-1], False, most, stopped)
+    opening = opened_reasoning(asked, template.vocabulary.text)
+    text = messages[-1].content.removeprefix(opening)
+    if list(known[: len(asked)]) == asked:
+        spelled = spelling(known[len(asked) :], text.encode(), template.vocabulary.piece)
+        if spelled:
+            return asked + spelled
+    if opening:  # the template would take the reasoning out again, or open it twice
+        return asked + template.vocabulary.tokenize(text, special=False)
+    return template.tokens(messages, True, most, stopped)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
+
+from engine.stop import Stopped
 
 # Control tokens around a model's reasoning: no text to other models, shown all the same, so that it can be told apart
 # from the answer. Not <|start|> and <|end|>: elsewhere these end an answer.
@@ -78,3 +80,13 @@ def spelling(tokens: Sequence[int], text: bytes, piece: Callable[[int], bytes]) 
         if not text.startswith(written):
             return None
     return None
+
+
+def counted(pieces: Iterable[int], stopped: Callable[[], bool]) -> int:
+    """The sum of what pieces of a text come to. Raises Stopped between two of them when `stopped` says so."""
+    total = 0
+    for tokens in pieces:
+        if stopped():
+            raise Stopped
+        total += tokens
+    return total

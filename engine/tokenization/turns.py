@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from engine.protocol import Message, Remedy
+from engine.protocol import Message, ModelInfo, Remedy
 from models.failures import Failure
 
 
@@ -51,3 +51,38 @@ def turns_to_forget(messages: Sequence[Message], n_ctx: int, count: Callable[[Se
         else:
             low = middle + 1
     return low
+
+
+def most_counted(info: ModelInfo) -> int:
+    """Tokens of a chat that are counted; more would fit no context of this model."""
+    return max(info.n_ctx, info.n_ctx_train)
+
+
+def too_long(
+    messages: Sequence[Message],
+    tokens: int,
+    info: ModelInfo,
+    count: Callable[[Sequence[Message]], int],
+    larger: Remedy | None,
+) -> TooLong:
+    """What to say and to offer when `messages` need more tokens than the context holds.
+
+    `count` as for `turns_to_forget`; `larger`: how to load the model with a context that holds them, if that can be."""
+    needed = f"more than {most_counted(info):,}" if tokens > most_counted(info) else f"{tokens:,}"
+    sentence = f"This chat needs {needed} tokens, the context holds {info.n_ctx:,}."
+    remedies = []
+    turns = turns_to_forget(messages, info.n_ctx, count)
+    if turns:
+        remedies.append(Remedy("forget_turns", turns=turns))
+        sentence += f" Forget the oldest {turns} turns," if turns > 1 else " Forget the oldest turn,"
+    else:
+        sentence += " Shorten the message,"
+    if larger:
+        remedies.append(larger)
+        how = " and keys and values in 8 bits" if larger.kind == "smaller_kv" else ""
+        sentence += f" start a new chat, or load the model with a context of {larger.n_ctx:,} tokens{how}."
+    elif info.n_ctx < info.n_ctx_train:
+        sentence += " or start a new chat; a context that holds it would not fit into memory."
+    else:
+        sentence += " or start a new chat; the model was not trained for a larger context."
+    return TooLong(sentence, tuple(remedies))

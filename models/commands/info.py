@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 
+from common.byte_sizes import show_bytes
+from common.planning import Ask, Verdict
 from models.added import Added
-from models.byte_sizes import show_bytes
 from models.collection import LocalModel, scan
 from models.commands import shown
 from models.commands.find import find
 from models.paths import path_text, printable
-from models.verdict import Ask, Verdict, verdicts
+from models.verdict import verdicts
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 
+from common.byte_sizes import show_bytes
+from common.planning import Ask
 from models.added import Added
-from models.byte_sizes import show_bytes
 from models.catalogue import catalogue
 from models.collection import scan
 from models.commands import shown
 from models.paths import path_text
-from models.verdict import Ask, verdicts
+from models.verdict import verdicts
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

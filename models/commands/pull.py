@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 
-from models.byte_sizes import show_bytes
+from common.byte_sizes import show_bytes
 from models.catalogue import entry_called
 from models.collection import describe
 from models.commands import shown

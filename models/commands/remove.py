@@ -6,8 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from common.byte_sizes import show_bytes
 from models.added import Added
-from models.byte_sizes import show_bytes
 from models.commands import shown
 from models.commands.find import find
 from models.failures import Failure

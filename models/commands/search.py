@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from models.byte_sizes import show_bytes
+from common.byte_sizes import show_bytes
 from models.commands import shown
 from models.hub import REPO, Hub
 

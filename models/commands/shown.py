@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from models.byte_sizes import show_bytes
+from common.byte_sizes import show_bytes
+from common.planning import Verdict
 from models.catalogue import Entry
 from models.collection import LocalModel
 from models.hub import RemoteModel, RepoResult
 from models.paths import path_text, shown
 from models.places import NAMES
 from models.terminal import json_text
-from models.verdict import Verdict
 
 WIDEST = 48
 

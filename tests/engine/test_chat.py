@@ -13,8 +13,7 @@ import time
 import pytest
 
 from engine.__main__ import main
-from engine.commands.chat_loop import Conversation
-from engine.commands.terminal import Output
+from engine.commands.terminal import Conversation, Output
 from engine.costs import calibration
 from engine.protocol import Generate
 

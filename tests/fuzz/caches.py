@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import zlib
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,7 +21,9 @@ from tests.fuzz.worker import Worker
 LIMITS = Limits(seconds=40, memory=1 << 30)
 CHAT = "a" * 32
 WINDOW_FILES = ("settings.toml", "window.ini", "model-facts.json", "model-folders.json", "parts")
-ENGINE_FILES = ("profile.json", "calibration", "exits", "rankings", "drafts", "phrases", "chats", "crashes", "kv")
+ENGINE_FILES = (
+    "profile", "calibration", "exits", "rankings", "drafts", "phrases", "chats", "crashes", "looked-at", "kv",
+)  # fmt: skip
 DEEP = ("[" * 200_000, '{"a":' * 100_000, "a." * 100_000 + "b = 1", "a = " + "[" * 50_000, "[a" + ".a" * 50_000 + "]",
     "a = 1" * 300_000,
         "[[" * 50_000, "x = " + "9" * 100_000, "x = 1e999999999", "\0" * 100_000, "\xff\xfe", '"' * 50_000,
@@ -99,9 +102,15 @@ def _damage(path: Path, kind: str, what: Any) -> None:
 
 
 def _other_json(raw: bytes, seed: int) -> bytes:
-    """One place of it is another value; where it is no JSON, one of its bytes."""
+    """One place of it is another value, and of a store's file (`common.store`) the checksum is right again; where it is
+    no JSON, one of its bytes."""
     dice = Random(seed)
+    checksum, _, rest = raw.partition(b"\n")
+    head, _, payload = rest.partition(b"\n")
     try:
+        if checksum == b"%08x" % zlib.crc32(rest):
+            rest = head + b"\n" + json.dumps(changed_json(dice, json.loads(payload))).encode()
+            return b"%08x\n" % zlib.crc32(rest) + rest
         return json.dumps(changed_json(dice, json.loads(raw))).encode()
     except ValueError:
         return edited(raw, [["flip", dice.random(), 1, 1 + dice.randrange(255)]])
@@ -176,14 +185,15 @@ def _written(state: Any) -> None:
 
 def _facts(folder: Path, kind: str, what: Any) -> str:
     from models.collection import describe
-    from models.fact_cache import FactCache
+    from models.fact_cache import FILES, FactCache
 
-    model, path = folder / "tiny.gguf", folder / "model-facts.json"
+    model = folder / "tiny.gguf"
     model.write_bytes(tiny().raw())
-    described = describe(model, FactCache(path))
+    shutil.rmtree(FILES.folder, ignore_errors=True)
+    described = describe(model, FactCache())
     assert described.usable, described.problem
-    damaged(path, kind, what)
-    again = describe(model, FactCache(path))
+    damaged(FILES.path(), kind, what)
+    again = describe(model, FactCache())
     return again.problem
 
 
@@ -257,7 +267,7 @@ def _make_engine_files(folder: Path) -> str:
         key, Timings({0: {1: 0.001, 2: 0.0012, 8: 0.003}, 256: {1: 0.0011, 2: 0.0013, 8: 0.0031}}, 1e-5, 100, 0.02)
     )
     gain = exits.Gain(1.2, 2)
-    exits.keep(exits.Exits(exits.VERSION, key, 100, (exits.ExitFound(1, 0.5, 0.5, gain, gain),)))
+    exits.keep(exits.Exits(key, 100, (exits.ExitFound(1, 0.5, 0.5, gain, gain),)))
     keep_chances(key.model, loaded.judge.chooser.state())
     ids = np.arange(40)
     keep_phrases(key.model, NgramTable(Entries(ids.astype(np.int64), ids.astype(np.uint32), np.full(40, 200,

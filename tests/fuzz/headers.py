@@ -14,8 +14,8 @@ from typing import Any
 import gguf
 import msgspec
 
+from common.planning import Ask, Verdict
 from engine.protocol import Failed, Loaded
-from models.verdict import Ask, Verdict
 from tests.fuzz.harness import Broken, Child, Limits, Recipe, made, run
 from tests.fuzz.real_engine import RealEngine
 from tests.fuzz.tiny_model import SCALARS, Entry, Model, array, scalar, text, tiny
@@ -245,10 +245,10 @@ def do(recipe: Recipe, folder: Path) -> str:
 
     path = folder / str(recipe["name"])
     found = list(gguf_files(folder))
-    cache = FactCache(folder.parent / "facts.json")
+    cache = FactCache()
     for file in found:
         describe(file, cache)
-    FactCache(folder.parent / "facts.json")
+    FactCache()
     try:
         return str(facts_of([read_header(path)]).kind)
     except Failure as failure:

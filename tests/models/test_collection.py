@@ -14,7 +14,7 @@ from models import collection
 from models.added import Added
 from models.collection import LocalModel, describe, scan
 from models.downloads import unfinished
-from models.fact_cache import FactCache
+from models.fact_cache import FILES
 from models.failures import Failure
 from models.part_file import PartFile
 from models.places import own_folder, places
@@ -216,11 +216,22 @@ def test_known_files_are_not_read_again(monkeypatch):
     assert changed.facts.name == "Another bird"
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"version": 1}', '{"version": 1, "files": {"a": 1}}', "[" * 100_000])
-def test_a_damaged_cache_only_costs_time(text, tmp_path):
-    path = tmp_path / "facts.json"
-    path.write_text(text)
-    assert list(scan(cache=FactCache(path)))
+def test_a_damaged_cache_only_costs_time():
+    make_gguf(own_folder() / "bird.gguf")
+    found = others()
+    assert FILES.get()
+    FILES.path().write_bytes(FILES.path().read_bytes().replace(b"llama", b"lama", 1))
+    assert FILES.get() is None
+    assert others() == found
+
+
+def test_facts_of_an_older_version_are_removed():
+    former = FILES.folder.with_name("model-facts.json")
+    former.parent.mkdir(parents=True, exist_ok=True)
+    former.write_text('{"version": 2, "files": {}}')
+    make_gguf(own_folder() / "bird.gguf")
+    assert others()
+    assert not former.exists()
 
 
 def test_who_can_draft_for_whom(tmp_path):

@@ -15,11 +15,10 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: training is optional")
 
 from engine.protocol import Message  # noqa: E402
-from engine.runtime.capi.context import ContextOptions  # noqa: E402
 from engine.runtime.graph.model import GraphModel  # noqa: E402
-from engine.runtime.graph.target import GraphTarget  # noqa: E402
-from engine.runtime.llama.model import Model  # noqa: E402
-from engine.runtime.llama.quantise import quantise  # noqa: E402
+from engine.runtime.graph.runtime import GraphRuntime  # noqa: E402
+from engine.runtime.llama.model import Model, quantise  # noqa: E402
+from engine.runtime.options import ContextOptions  # noqa: E402
 from engine.speculative.exits import trained  # noqa: E402
 from engine.stop import StopFlag  # noqa: E402
 from engine.tokenization.chat_lines import Chat, read_chats  # noqa: E402
@@ -56,12 +55,12 @@ def test_the_forward_pass_is_the_engines(tmp_path, name):
     with torch.no_grad():
         middle, last = (rows.numpy() for rows in decoder(path)(torch.tensor([TOKENS]), 2, torch.arange(50, 60)))
     with closing(GraphModel(path)) as model:
-        target = GraphTarget(model, ContextOptions(n_ctx=256, threads=1), StopFlag())
+        target = GraphRuntime(model, ContextOptions(n_ctx=256, threads=1), StopFlag())
         with closing(target):
-            seen = [target.look_ahead([token], 2).copy() for token in TOKENS][-10:]
-            target.run(TOKENS, rows=10)
+            seen = [target.look_ahead([token], 2).row().copy() for token in TOKENS][-10:]
+            logits = target.forward(TOKENS, 10)
             for i in range(10):
-                assert np.abs(target.logits(i - 10) - last[i]).max() < 2e-2  # keys and values are F16 there
+                assert np.abs(logits.row(i) - last[i]).max() < 2e-2  # keys and values are F16 there
                 assert np.abs(seen[i] - middle[i]).max() < 2e-2
 
 
@@ -93,13 +92,13 @@ def test_the_default_model_comes_back_quantised(tmp_path):
     with closing(GraphModel(path)) as a, closing(GraphModel(small)) as b:
         answers: list[list[int]] = []
         for model in (a, b):
-            target = GraphTarget(model, ContextOptions(n_ctx=256, threads=2), StopFlag())
+            target = GraphRuntime(model, ContextOptions(n_ctx=256, threads=2), StopFlag())
             with closing(target):
-                target.run(model.vocabulary.tokenize("The capital of France is", special=False))
+                logits = target.forward(model.vocabulary.tokenize("The capital of France is", special=False))
                 answers.append([])
                 while len(answers[-1]) < 32:
-                    answers[-1].append(int(target.logits(-1).argmax()))
-                    target.run(answers[-1][-1:])
+                    answers[-1].append(int(logits.row().argmax()))
+                    logits = target.forward(answers[-1][-1:])
         assert answers[0] == answers[1]
 
 

@@ -1,51 +1,124 @@
-"""A llama_context: the KV cache and compute buffers of one loaded model. Owns and frees them; knows no library."""
+"""A llama_context and what runs in it: the KV cache and compute buffers of one loaded model, and the batch of a pass.
+
+Threads that compute one graph meet at a barrier after each of its nodes, hundreds of times a token. Where one of them
+shares its core with another program, all wait there for whole time slices: two threads on two cores that others keep
+busy write 2.5 tokens a second where a single thread writes 30 (SmolLM2-135M). So no more threads are used than there
+are cores for (`FreeCores`).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import ctypes
+import sys
+import time
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
-from engine.protocol import FlashAttention
-from engine.runtime.capi.batch import SEQUENCE, Batch
+import psutil
+
 from engine.runtime.capi.library import CLibrary, LibraryLog
 from engine.runtime.capi.model import CModel
-from engine.runtime.free_cores import free_cores
-from engine.runtime.kv_mode import EXACT, KVMode
+from engine.runtime.interface import Tree
+from engine.runtime.options import ContextOptions
 from engine.runtime.sizes import KVType
 from engine.stop import StopFlag, Stopped
 from models.failures import Failure
 
+EVERY_SECONDS = 0.25
+ENOUGH = 0.65  # of a core that is free for one more thread; the window and the desktop take some all the time
+
+
+def idle_seconds() -> float:
+    """Processor time that nobody used since the computer started, all cores together."""
+    times = psutil.cpu_times()
+    return float(times.idle + getattr(times, "iowait", 0.0))
+
+
+class FreeCores:
+    """Cores that are idle or used by this process, since the last look. Clocks give seconds; all can be replaced."""
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        own_clock: Callable[[], float] = time.process_time,
+        idle_clock: Callable[[], float] = idle_seconds,
+    ) -> None:
+        self._clocks = clock, own_clock, idle_clock
+        self._at, self._own, self._idle = clock(), own_clock(), idle_clock()
+        self._free = float("inf")
+
+    def threads(self, most: int) -> int:
+        """How many of `most` threads to use for the next pass: one at least."""
+        clock, own_clock, idle_clock = self._clocks
+        now = clock()
+        if now - self._at >= EVERY_SECONDS:
+            own, idle = own_clock(), idle_clock()
+            self._free = (own - self._own + idle - self._idle) / (now - self._at)
+            self._at, self._own, self._idle = now, own, idle
+        return most if self._free >= most else max(1, min(most, int(self._free + 1 - ENOUGH)))
+
+
+@cache
+def free_cores() -> FreeCores:
+    """This process's; it looks for the first time when it is first asked for."""
+    return FreeCores()
+
+
+SEQUENCE = 0  # the chat's
+
+
+class Batch:
+    """Room for `capacity` tokens, each in up to `sequences` sequences; filled anew for each pass."""
+
+    def __init__(self, lib: CLibrary, capacity: int, sequences: int = 1) -> None:
+        self.lib = lib
+        self.capacity = capacity
+        self.sequences = sequences
+        self.raw = lib.llama_batch_init(capacity, 0, sequences)
+
+    def fill(self, tokens: Sequence[int], position: int, rows: int) -> None:
+        """Tokens of the chat at `position`, `position` + 1, …; logits for the last `rows` of them."""
+        chat = (SEQUENCE,)
+        self.begin(len(tokens))
+        for i, token in enumerate(tokens):
+            self.put(i, token, position + i, chat, i >= len(tokens) - rows)
+
+    def fill_tree(self, inputs: Sequence[int], tree: Tree, position: int) -> None:
+        """Inputs from `position` on and a tree behind the last one; branch i is sequence i. Logits for all these."""
+        branches = tree.branches
+        through = [[s for s, branch in enumerate(branches) if i in branch] for i in range(tree.size)]
+        self.begin(len(inputs) + tree.size)
+        every, count = range(len(branches)), len(inputs)
+        for i, token in enumerate(inputs):
+            self.put(i, token, position + i, every, i == count - 1)
+        for i, depth in enumerate(tree.depths):
+            self.put(count + i, tree.tokens[i], position + count + depth, through[i], True)
+
+    def begin(self, count: int) -> None:
+        """A pass of `count` tokens, which `put` fills in."""
+        assert 0 < count <= self.capacity, (count, self.capacity)
+        self.raw.n_tokens = count
+
+    def put(self, i: int, token: int, position: int, sequences: Sequence[int], wanted: bool) -> None:
+        """The i-th token of the pass; `wanted`: with logits."""
+        raw = self.raw
+        raw.token[i] = token
+        raw.pos[i] = position
+        raw.logits[i] = wanted
+        raw.n_seq_id[i] = len(sequences)
+        for j, sequence in enumerate(sequences):
+            raw.seq_id[i][j] = sequence
+
+    def close(self) -> None:
+        """Free the arrays."""
+        if self.raw is not None:
+            self.lib.llama_batch_free(self.raw)
+            self.raw = None
+
+
 GGML_TYPES: dict[KVType, int] = {"f16": 1, "q4_0": 2, "q8_0": 8}
 ABORTED, NO_MEMORY = 2, -2  # llama_decode's results
-MOST_ROWS = 64
-
-
-@dataclass(frozen=True, slots=True)
-class ContextOptions:
-    """n_ctx and n_batch in tokens; `max_rows`: most logits rows of one pass (each row is a vocabulary of floats).
-
-    `kv_type`: how keys and values are stored; q8_0 takes 17/32 of f16, q4_0 takes 9/32 and hurts the keys. `sequences`
-    share one cache: each takes the memory of a logits row and, in recurrent models, of a whole state; `apart`: they
-    share no tokens, and each has its part of the cache (only llama.cpp's targets know it). `gives_way`: use
-    fewer threads while other programs keep the cores busy. `kv_mode`: of our own graph. `flash_attention`: off
-    needs f16."""
-
-    n_ctx: int
-    threads: int
-    n_batch: int = 512
-    max_rows: int = MOST_ROWS
-    kv_type: KVType = "f16"
-    sequences: int = 1
-    apart: bool = False
-    gives_way: bool = False
-    kv_mode: KVMode = EXACT
-    flash_attention: FlashAttention = "auto"
-
-    def __post_init__(self) -> None:
-        assert self.n_ctx > 0, self.n_ctx
-        assert self.threads > 0, self.threads
-        assert 0 < self.max_rows <= self.n_batch
-        assert self.sequences > 0, self.sequences
 
 
 class CContext:
@@ -67,8 +140,10 @@ class CContext:
         self.n_ctx: int = lib.llama_n_ctx(self.pointer)
         self.n_batch: int = lib.llama_n_batch(self.pointer)  # no more than the n_ctx that was asked for
         self.threads = options.threads  # of the next pass
+        self.logits: object | None = None  # of the last pass
 
     def decode(self, batch: Batch) -> None:
+        self.logits = None
         if self.stop.is_set():
             raise Stopped
         if self.options.gives_way:
@@ -96,6 +171,20 @@ class CContext:
             self.lib.llama_set_n_threads(self.pointer, threads, threads)
 
     def close(self) -> None:
+        self.logits = None
         if self.pointer:
             self.lib.llama_free(self.pointer)
             self.pointer = self.memory = None
+
+
+def trim() -> None:
+    """Where the allocator cannot be asked, nothing happens."""
+    function = malloc_trim()
+    if function:
+        function(0)
+
+
+@cache
+def malloc_trim() -> Any:
+    """glibc's; None elsewhere."""
+    return getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None

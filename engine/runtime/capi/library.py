@@ -1,14 +1,12 @@
-"""A C library with llama.cpp's API: its functions as we call them, its log, and the memory that it frees."""
+"""A C library with llama.cpp's API: its functions as we call them, and its log."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
 import logging
-import sys
 from collections import deque
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import Any, Protocol, cast
 
 LEVELS = {1: logging.DEBUG, 2: logging.DEBUG, 3: logging.WARNING, 4: logging.ERROR}  # ggml_log_level
@@ -149,17 +147,3 @@ class LibraryLog:
             yield lines
         finally:
             self._listeners.remove(lines)
-
-
-def trim() -> None:
-    """Give freed memory back to the system: the C library's allocator keeps it in holes that nothing of the next size
-    fits. Where the allocator cannot be asked, nothing happens."""
-    function = malloc_trim()
-    if function:
-        function(0)
-
-
-@cache
-def malloc_trim() -> Callable[[int], int] | None:
-    """glibc's; None elsewhere."""
-    return getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None

@@ -3,37 +3,41 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from engine.runtime.capi.library import CLibrary, LibraryLog
 from engine.runtime.capi.vocabulary import CVocabulary
 from engine.stop import Stopped
 from models.failures import Failure
-from models.header import Header, read_header
+from models.header import Header
 from models.paths import shown
-from models.split import other_parts
+from models.split import model_headers
 from models.validation import validate
 
 # What a causal language model does not have: see docs/gguf.md, `[arch].attention.causal` and `[arch].pooling_type`.
 NO_POOLING = 0
+ModelFile = Path | tuple[Header, ...]
 MOST_CTX = 1 << 24  # tokens; the longest that models are trained for is 10 million
 
 
 class CModel:
-    """Loads `path` with the library's `params`; `name` is how users know the library.
+    """Loads a model with the library's `params`; `name` is how users know the library.
+
+    `file`: its path, or the headers of all its files where they were read already.
 
     `progress` gets the loaded fraction and returns False to stop the loading (raises Stopped)."""
 
     def __init__(
-        self, lib: CLibrary, log: LibraryLog, name: str, path: Path, params: Any, progress: Callable[[float], bool]
+        self, lib: CLibrary, log: LibraryLog, name: str, file: ModelFile, params: Any, progress: Callable[[float], bool]
     ) -> None:
         self.lib = lib
-        self.path = Path(path)
-        self.header = read_header(self.path)
-        self.parts = [self.header, *other_parts(self.header)]
+        self.parts = model_headers(file)
+        self.header = self.parts[0]
+        self.path = self.header.path
         self.adapt(params)
         refuse_other_kinds(self.header)
         validate(self.header)
@@ -76,7 +80,7 @@ class CModel:
         return int(self.lib.llama_model_size(self.pointer))
 
     @property
-    def can_drop(self) -> bool:
+    def can_truncate(self) -> bool:
         """Can single tokens be taken out of its memory? Recurrent layers keep one state for all tokens."""
         return not (self.lib.llama_model_is_recurrent(self.pointer) or self.lib.llama_model_is_hybrid(self.pointer))
 
@@ -130,3 +134,46 @@ def load_failure(path: Path, errors: deque[str], name: str) -> Failure:
             detail,
         )
     return Failure("bad_model", f"{path.name} could not be loaded: {name} does not accept the file.", detail)
+
+
+# --- open for its sizes alone ---
+
+
+MIB = 1 << 20
+
+
+class CDryModel:
+    """The part of `engine.runtime.sizes.DrySizes` that the model without its weights answers."""
+
+    def __init__(self, model: CModel) -> None:
+        self.model = model
+
+    @property
+    def header(self) -> Header:
+        return self.model.header
+
+    @property
+    def can_truncate(self) -> bool:
+        return self.model.can_truncate
+
+    @property
+    def n_ctx_train(self) -> int:
+        return self.model.n_ctx_train
+
+    @property
+    def n_vocab(self) -> int:
+        return self.model.vocabulary.n_tokens
+
+    def close(self) -> None:
+        self.model.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, value: object, trace: object) -> None:
+        self.close()
+
+
+def logged(pattern: re.Pattern[str], text: str) -> int:
+    """Bytes: the sum of all sizes in MiB that a pattern finds in a log."""
+    return round(sum(float(size) for size in pattern.findall(text)) * MIB)

@@ -6,8 +6,7 @@ have in common is stored and computed once.
 
 from __future__ import annotations
 
-from engine.runtime.capi.batch import SEQUENCE
-from engine.runtime.capi.context import CContext
+from engine.runtime.capi.context import SEQUENCE, CContext
 from engine.runtime.capi.state import State
 
 ANY = -1
@@ -42,7 +41,7 @@ class Sequences:
         for sequence, shared in enumerate(self.shared):
             if sequence != SEQUENCE and shared:
                 self.lib.llama_memory_seq_rm(memory, sequence, base, TO_END)
-        self.drop_after(end)
+        self.truncate(end)
         self.shared = [min(shared, base) for shared in self.shared]
         if not in_order:
             self._close_gaps(base, end)
@@ -55,12 +54,12 @@ class Sequences:
         memory = self.context.memory
         self.lib.llama_memory_seq_cp(memory, SEQUENCE, self.spare, base, end)
         cells = State(self.context, self.spare)
-        self.drop_after(base)
+        self.truncate(base)
         cells.put(self.context)
         self.lib.llama_memory_seq_cp(memory, self.spare, SEQUENCE, base, end)
         self.lib.llama_memory_seq_rm(memory, self.spare, base, TO_END)
 
-    def drop_after(self, size: int) -> bool:
+    def truncate(self, size: int) -> bool:
         """Forget the cells from `size` on; False if the model cannot be cut."""
         which = ANY if self.shared else SEQUENCE
         self.shared = [min(shared, size) for shared in self.shared]

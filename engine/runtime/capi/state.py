@@ -1,18 +1,26 @@
-"""The keys and values of sequence 0 outside their context: as bytes, to move to another context, or as a file.
+"""The keys and values of a sequence outside their context: as bytes, as a file, or in a file for a moment.
 
-The file is llama.cpp's own. llama.cpp aborts the process on a truncated one: whoever keeps such files checks them
-(`engine.kv.sealed`); what stands behind its end does not matter.
+The files are llama.cpp's own. llama.cpp aborts the process on a truncated one: whoever keeps such files checks them
+(`engine.kv.sealed`); what stands behind their end does not matter.
+
+A cache that moves to grow or to calibrate waits in a file, so that memory never holds it twice. A chat that grows from
+16 k to 32 k tokens of a 1.5B model moves 450 MB. In RAM they would come on top of the new cache, on a machine that may
+not have them. A file that is written to be read back at once is as fast (40 MB: 140 ms with the new context made,
+either way), because nothing waits for the disk; it is not synced, and deleted when it was read.
 """
 
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.runtime.capi.batch import SEQUENCE
-from engine.runtime.capi.context import CContext
+from common.files import make_private_folder
+from engine.machine import writer_lives
+from engine.runtime.capi.context import SEQUENCE, CContext
 from models.failures import Failure
 
 
@@ -62,3 +70,58 @@ def load_file(context: CContext, path: Path) -> list[int]:
         detail = f"{read} bytes read, {restored} of {count.value} tokens restored"
         raise Failure("cache_unusable", f"The saved context {path.name} does not fit this model.", detail)
     return list(array[: count.value])
+
+
+log = logging.getLogger("engine.capi")
+MOST_IN_RAM = 8 << 20  # bytes: less than the compute buffers of any model, which a new context has not touched yet
+
+
+class FileState:
+    """A context's sequence in a private file of `folder`, deleted by `put`. Raises OSError if it cannot be written."""
+
+    def __init__(self, context: CContext, folder: Path) -> None:
+        make_private_folder(folder)
+        delete_left(folder)
+        handle, name = tempfile.mkstemp(dir=folder, prefix=f"moving-{os.getpid()}-")  # mkstemp's mode is 0600
+        os.close(handle)
+        self.path = Path(name)
+        self.tokens = (context.lib.llama_token * 1)()  # without room for tokens llama.cpp does not read the rest
+        written = context.lib.llama_state_seq_save_file(context.pointer, os.fsencode(name), SEQUENCE, self.tokens, 1)
+        if not written or written != self.path.stat().st_size:  # llama.cpp aborts on reading a truncated file
+            self.path.unlink()
+            raise OSError(f"the cache could not be written to {folder}")
+
+    def put(self, context: CContext) -> None:
+        count = ctypes.c_size_t()
+        try:
+            read = context.lib.llama_state_seq_load_file(
+                context.pointer, os.fsencode(self.path), SEQUENCE, self.tokens, 1, ctypes.byref(count)
+            )
+        finally:
+            self.discard()
+        if read <= 0 or context.lib.llama_memory_seq_pos_max(context.memory, SEQUENCE) < 0:
+            raise RuntimeError(f"llama.cpp did not take its own state from {self.path}")
+
+    def discard(self) -> None:
+        self.path.unlink(missing_ok=True)
+
+
+Moved = State | FileState
+
+
+def delete_left(folder: Path) -> None:
+    """Delete what engines that crashed in the middle of a move have left."""
+    for file in folder.glob("moving-*-*"):
+        owner = file.name.split("-")[1]
+        if owner.isdigit() and not writer_lives(int(owner), file):
+            file.unlink(missing_ok=True)
+
+
+def take(context: CContext, folder: Path | None) -> Moved:
+    """The context's sequence, to be put into another one; in RAM if it is small or there is no folder for it."""
+    if folder is not None and size_bytes(context) > MOST_IN_RAM:
+        try:
+            return FileState(context, folder)
+        except OSError as error:
+            log.warning("a chat's cache is moved in memory: %s", error)
+    return State(context)

@@ -4,20 +4,19 @@ it shares (checked by a test)."""
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from engine.protocol import FlashAttention
+from engine.runtime.capi.model import ModelFile
 from engine.runtime.graph import needs
 from engine.runtime.graph.dimensions import dimensions_of
 from engine.runtime.graph.layout import HALF
 from engine.runtime.graph.ranking import count_of
 from engine.runtime.graph.slots import BLOCK, window
 from engine.runtime.graph.split import MOST_AT_ONCE
-from engine.runtime.kv_mode import EXACT, KVMode
-from engine.runtime.ladder import size_class
 from engine.runtime.llama.dry import DryModel
 from engine.runtime.llama.library import build as library_build
-from engine.runtime.sizes import ContextSizes, KVType
+from engine.runtime.options import EXACT, KVMode
+from engine.runtime.sizes import MAX_LOGITS, ContextSizes, KVType, size_class
 from models.failures import Failure
 
 MARGIN = 1.25
@@ -28,10 +27,10 @@ VERSION = 3  # of what our graph computes and how fast; what was saved or timed 
 class DryGraph(DryModel):
     """Implements `engine.runtime.sizes.DrySizes`. Raises Failure for a file that the graph cannot compute."""
 
-    def __init__(self, path: Path, flash_attention: FlashAttention = "auto", kv_mode: KVMode = EXACT) -> None:
+    def __init__(self, file: ModelFile, flash_attention: FlashAttention = "auto", kv_mode: KVMode = EXACT) -> None:
         if flash_attention == "off":
             raise Failure("not_supported", ALWAYS_FLASH)
-        super().__init__(path)
+        super().__init__(file)
         self.kv_mode = kv_mode
         refusal = needs.refusal(self.header)
         if refusal:
@@ -39,9 +38,11 @@ class DryGraph(DryModel):
             raise Failure("not_supported", refusal)
         self.dimensions = dimensions_of(self.header)
 
-    def context(self, n_ctx: int, kv_type: KVType = "f16", n_batch: int = 512) -> ContextSizes | None:
+    def context(
+        self, n_ctx: int, kv_type: KVType = "f16", n_batch: int = 512, max_logits: int = MAX_LOGITS
+    ) -> ContextSizes | None:
         """Keys and values are F16. How many entries merging leaves depends on the text: some more than usual."""
-        sizes = super().context(n_ctx, kv_type, n_batch) if kv_type == "f16" else None
+        sizes = super().context(n_ctx, kv_type, n_batch, max_logits) if kv_type == "f16" else None
         if sizes is None or self.kv_mode == EXACT:
             return sizes
         slots = min(n_ctx, size_class(int(MARGIN * window(n_ctx)) + BLOCK + MOST_AT_ONCE, 1 << 40))

@@ -29,7 +29,7 @@ class Layout(ABC):
 
     n_ctx: int
     layers: list[Cells]
-    can_drop = True  # single tokens; otherwise only all
+    can_truncate = True  # single tokens; otherwise only all
     most: int | None = None  # tokens of a pass, if it makes a difference
 
     @property

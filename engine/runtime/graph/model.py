@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
+from engine.runtime.capi.model import ModelFile
 from engine.runtime.graph import needs
 from engine.runtime.graph.dimensions import dimensions_of
 from engine.runtime.graph.weights import Weights
@@ -13,17 +13,17 @@ from models.failures import Failure
 
 
 class GraphModel(Model):
-    """Loads `path` as `engine.runtime.llama.model.Model` does; its llama_model has no weights, `weights` has them."""
+    """Loads `file` as `engine.runtime.llama.model.Model` does; its llama_model has no weights, `weights` has them."""
 
     def __init__(
         self,
-        path: Path,
+        file: ModelFile,
         progress: Callable[[float], bool] = lambda _fraction: True,
         *,
         repack: bool = True,
         mmap: bool = True,
     ) -> None:
-        super().__init__(path, progress, dry=True)
+        super().__init__(file, progress, dry=True)
         try:
             refusal = needs.refusal(self.header)
             if refusal:

@@ -18,7 +18,7 @@ from engine.runtime.graph.ranking import Head
 from engine.runtime.graph.rotation import Rotation
 from engine.runtime.graph.slots import MergedSlots, WindowSlots
 from engine.runtime.graph.split import FIRST, SplitKV
-from engine.runtime.kv_mode import EXACT, KVMode
+from engine.runtime.options import EXACT, KVMode
 
 
 def make_kv(model: GraphModel, n_ctx: int, mode: KVMode) -> Layout:

@@ -14,15 +14,16 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.runtime.capi.context import free_cores
 from engine.runtime.capi.library import AbortCallback
-from engine.runtime.free_cores import free_cores
 from engine.runtime.graph.dimensions import Dimensions
 from engine.runtime.graph.forward import Forward
 from engine.runtime.graph.ggml import ABORTED, I32, INT, SUCCESS, Graph, plain_memory, rows_of
 from engine.runtime.graph.layout import Layout, Seen
 from engine.runtime.graph.model import GraphModel
-from engine.runtime.llama.library import ggml, is_stopped
+from engine.runtime.llama.library import ggml
 from engine.runtime.llama.repack import SIZE, P, cpu_device
+from engine.runtime.llama.runtime import Interrupt
 from engine.stop import StopFlag, Stopped
 
 Inputs = Sequence[int] | NDArray[np.float32]  # of a pass: token ids, or hidden states [n, embedding]
@@ -34,12 +35,12 @@ class Processor:
 
     def __init__(self, threads: int, gives_way: bool, stop: StopFlag) -> None:
         self._threads, self._gives_way, self._used = threads, gives_way, 0
-        self._flag: Any = (ctypes.c_char * 2).from_buffer(stop.text)  # keeps the bytes in place
+        self._interrupt: Interrupt | None = Interrupt(stop)
         self.stop = stop
         self.pointer = ggml("ggml_backend_dev_init", P, P, ctypes.c_char_p)(cpu_device(), None)
         self._set_threads = device_function("ggml_backend_set_n_threads", P, INT)
         set_callback = device_function("ggml_backend_set_abort_callback", P, AbortCallback, P)
-        set_callback(self.pointer, is_stopped(), ctypes.addressof(self._flag))
+        set_callback(self.pointer, self._interrupt.function, self._interrupt.address)
         self._compute = ggml("ggml_backend_graph_compute", INT, P, P)
 
     def run(self, graph: Any) -> None:
@@ -52,6 +53,11 @@ class Processor:
         if status != SUCCESS:
             raise RuntimeError(f"ggml could not compute a pass: {status}")
 
+    @property
+    def gave_way(self) -> bool:
+        """Did the last pass run with fewer threads than usual?"""
+        return self._used < self._threads
+
     def _use(self, threads: int) -> None:
         if threads != self._used:
             self._set_threads(self.pointer, threads)
@@ -60,7 +66,7 @@ class Processor:
     def close(self) -> None:
         if self.pointer:
             ggml("ggml_backend_free", None, P)(self.pointer)
-            self.pointer = self._flag = None
+            self.pointer = self._interrupt = None
 
 
 def device_function(name: str, *arguments: Any) -> Any:

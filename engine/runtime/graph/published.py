@@ -72,7 +72,7 @@ class PublishedSlots(Slots):
 
 
 class PublishedKV(SplitKV):
-    can_drop = False
+    can_truncate = False
     most = 1
     slots: PublishedSlots
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from engine.protocol import KVModeName
 from engine.runtime.graph.model import GraphModel
-from engine.runtime.graph.ranking import VERSION, Head, Price, Ranking, identity_of
+from engine.runtime.graph.ranking import Head, Price, Ranking, identity_of
 from engine.runtime.graph.reading import PASS, Reader, Said, divergence
 from engine.stop import StopFlag
 
@@ -65,7 +65,7 @@ class Ranker:
     def _ranking(self, harm: dict[Head, float], texts: Texts) -> Ranking:
         order = tuple(sorted(self.heads, key=lambda head: (harm[head], head)))
         damage = tuple(harm[head] for head in order)
-        return Ranking(VERSION, identity_of(self.model), self.mode, sum(map(len, texts)), order, damage)
+        return Ranking(identity_of(self.model), self.mode, sum(map(len, texts)), order, damage)
 
 
 def second_half(text: Sequence[int]) -> int:

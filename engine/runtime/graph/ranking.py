@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-from pathlib import Path
-
 import msgspec
 
-from common.files import write_atomically
-from common.folders import cache_folder
+from common.store import Store
 from engine.protocol import KVModeName
 from engine.runtime.graph.dimensions import Dimensions
 from engine.runtime.graph.model import GraphModel
-from engine.runtime.kv_mode import KVMode
+from engine.runtime.options import KVMode
 from models.failures import Failure
 from models.identity import file_identity
 
-VERSION = 2
 Head = tuple[int, int]  # layer, kv-head
 
 
@@ -31,7 +26,6 @@ class Price(msgspec.Struct, frozen=True):
 class Ranking(msgspec.Struct, frozen=True):
     """`heads`: the least harmful first; `damage`: of each compressed alone, in nats per token (Kullback-Leibler)."""
 
-    version: int
     model: str
     mode: KVModeName
     tokens: int
@@ -46,6 +40,9 @@ class Ranking(msgspec.Struct, frozen=True):
         return next((price for price in self.prices if abs(price.share - share) < 1e-6), None)
 
 
+RANKINGS = Store("rankings", 3, Ranking)
+
+
 def count_of(share: float, heads: int) -> int:
     """How many heads a share of them is."""
     return max(1, round(share * heads))
@@ -55,28 +52,18 @@ def identity_of(model: GraphModel) -> str:
     return file_identity(model.path, model.header.data_offset)
 
 
-def path_of(identity: str, mode: str) -> Path:
-    name = hashlib.sha256(f"{identity} {mode}".encode()).hexdigest()[:32]
-    return cache_folder() / "rankings" / f"{name}.json"
-
-
 def keep(ranking: Ranking) -> None:
     """Raises Failure where it cannot be written."""
-    path = path_of(ranking.model, ranking.mode)
     try:
-        write_atomically(path, msgspec.json.encode(ranking))
+        RANKINGS.put(ranking, ranking.model, ranking.mode)
     except OSError as error:
-        sentence = f"The ranking cannot be kept in {path.parent}: {error.strerror}."
+        sentence = f"The ranking cannot be kept in {RANKINGS.folder}: {error.strerror}."
         raise Failure("ranking_unwritable", sentence) from error
 
 
 def read(identity: str, mode: str) -> Ranking | None:
     """What is kept for this model and mode; None if there is none, or it is of another or damaged."""
-    try:
-        found = msgspec.json.decode(path_of(identity, mode).read_bytes(), type=Ranking)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
-        return None
-    return found if (found.version, found.model, found.mode) == (VERSION, identity, mode) else None
+    return RANKINGS.get(identity, mode)
 
 
 def heads_for(model: GraphModel, mode: KVMode) -> tuple[Head, ...]:

@@ -23,8 +23,8 @@ from engine.runtime.graph.groups import Groups, Places, groups_of
 from engine.runtime.graph.layout import BUCKET, HALF, KeysAndValues, Layout, Seen, round_up
 from engine.runtime.graph.rotation import Rotation
 from engine.runtime.graph.slots import Merge, Slots
-from engine.runtime.kv_mode import EXACT
-from engine.runtime.ladder import size_class
+from engine.runtime.options import EXACT
+from engine.runtime.sizes import size_class
 
 FIRST = 512  # slots a cache begins with
 FLOAT = 4  # bytes

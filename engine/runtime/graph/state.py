@@ -1,7 +1,7 @@
 """The content of a KV cache outside of it: set aside for a moment, or in a file with its tokens.
 
 A file begins with what it is (`Label`, a line of JSON); what stands behind its end does not matter (see
-`engine.kv.sealed`).
+`engine.kv.saved`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from common.files import make_private_folder
-from engine.runtime.capi.move import MOST_IN_RAM, delete_left
+from engine.runtime.capi.state import MOST_IN_RAM, delete_left
 from engine.runtime.graph.layout import Layout
 from models.failures import Failure
 

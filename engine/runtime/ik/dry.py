@@ -16,18 +16,15 @@ worked out:
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from engine.protocol import FlashAttention
-from engine.runtime.capi.context import MOST_ROWS, ContextOptions
-from engine.runtime.capi.dry import MIB, CDryModel, logged
-from engine.runtime.capi.library import trim
-from engine.runtime.flash_attention import goes_with
-from engine.runtime.ik.context import context_params
+from engine.runtime.capi.context import trim
+from engine.runtime.capi.model import MIB, CDryModel, ModelFile, logged
 from engine.runtime.ik.library import lib, log
 from engine.runtime.ik.model import IkModel, largest_pass, room_bytes
-from engine.runtime.ladder import SMALLEST, STEP
-from engine.runtime.sizes import ContextSizes, KVType, WeightSizes
+from engine.runtime.ik.runtime import context_params
+from engine.runtime.options import ContextOptions, goes_with
+from engine.runtime.sizes import MAX_LOGITS, SMALLEST, STEP, ContextSizes, KVType, WeightSizes
 from models.shapes import shapes_of
 
 WEIGHTS = re.compile(r"llm_load_tensors: .* buffer size = +([\d.]+) MiB")
@@ -42,18 +39,22 @@ GRAPH = 26 * MIB
 class IkDryModel(CDryModel):
     """Implements `DrySizes`. Raises Failure for a file that is no chat model, as loading it would."""
 
-    def __init__(self, path: Path, flash_attention: FlashAttention = "auto") -> None:
+    def __init__(self, file: ModelFile, flash_attention: FlashAttention = "auto") -> None:
         with log.lines() as lines:
-            super().__init__(IkModel(path, dry=True))
+            super().__init__(IkModel(file, dry=True))
         self.flash_attention = flash_attention
         self.weights = weights(lines)
-        self._contexts: dict[tuple[int, KVType, int], tuple[int, int] | None] = {}
+        self._contexts: dict[tuple[int, KVType, tuple[int, int]], tuple[int, int] | None] = {}
 
-    def context(self, n_ctx: int, kv_type: KVType = "f16", n_batch: int = 512) -> ContextSizes | None:
+    def context(
+        self, n_ctx: int, kv_type: KVType = "f16", n_batch: int = 512, max_logits: int = MAX_LOGITS
+    ) -> ContextSizes | None:
+        """See `engine.runtime.sizes.Sizes`."""
         if not goes_with(self.flash_attention, kv_type):
             return None
         n_batch = min(n_batch, largest_pass(self.header), n_ctx)
-        less, more = (self._measured(cells, kv_type, n_batch) for cells in (STEP, SMALLEST))
+        passes = n_batch, min(max_logits, n_batch)
+        less, more = (self._measured(cells, kv_type, passes) for cells in (STEP, SMALLEST))
         if less is None or more is None:
             return None
         cells = -(-n_ctx // STEP) * STEP
@@ -70,12 +71,12 @@ class IkDryModel(CDryModel):
         rows = n_batch * shapes.heads + -(-n_batch // MASK_ROWS) * MASK_ROWS
         return FLOAT * (rows * cells + 2 * n_batch * shapes.embedding)
 
-    def _measured(self, cells: int, kv_type: KVType, n_batch: int) -> tuple[int, int] | None:
-        """Bytes of keys and values, and of compute buffers; None when the model cannot have such a cache."""
-        key = (cells, kv_type, n_batch)
+    def _measured(self, cells: int, kv_type: KVType, passes: tuple[int, int]) -> tuple[int, int] | None:
+        """Bytes of keys and values, and of compute buffers; None when the model cannot have such a cache. `passes`:
+        tokens and rows of logits of the largest."""
+        key = (cells, kv_type, passes)
         if key not in self._contexts:
-            rows = min(MOST_ROWS, n_batch)
-            options = ContextOptions(cells, 1, n_batch, rows, kv_type, flash_attention=self.flash_attention)
+            options = ContextOptions(cells, 1, *passes, kv_type, flash_attention=self.flash_attention)
             self._contexts[key] = self._measure(options)
         return self._contexts[key]
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 
-from engine.runtime.capi.model import CModel
+from engine.runtime.capi.model import CModel, ModelFile
 from engine.runtime.ik.library import lib, log, native, opened
 from engine.runtime.ik.native import OutputHead
 from models.header import Header
@@ -36,7 +35,7 @@ def room_bytes(header: Header) -> int:
 
 
 class IkModel(CModel):
-    """Loads `path`; `progress` gets the loaded fraction and returns False to stop the loading (raises Stopped).
+    """Loads `file`; `progress` gets the loaded fraction and returns False to stop the loading (raises Stopped).
 
     `repack`: put the weights, in place, into the order this processor computes fastest; the file is read, not mapped.
     `rough`: rearrange the output head of a repacked model, so that a step need not read all of it (`OutputHead`).
@@ -44,7 +43,7 @@ class IkModel(CModel):
 
     def __init__(
         self,
-        path: Path,
+        file: ModelFile,
         progress: Callable[[float], bool] = lambda _fraction: True,
         *,
         repack: bool = True,
@@ -58,7 +57,7 @@ class IkModel(CModel):
         params.use_mmap = mmap and not repack and not dry
         params.dry_run = dry
         self.head: OutputHead | None = None
-        super().__init__(lib, log, "ik_llama.cpp", path, params, progress)
+        super().__init__(lib, log, "ik_llama.cpp", file, params, progress)
         if params.repack_tensors and rough:
             weights = opened().functions.llama_get_model_tensor(self.pointer, HEAD.encode())
             self.head = OutputHead.of(native(), weights, self.vocabulary.n_tokens)

@@ -8,7 +8,7 @@ import ctypes
 import hashlib
 import logging
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from ctypes import CDLL, POINTER, c_bool, c_char, c_char_p, c_float, c_int, c_size_t, c_void_p
 from pathlib import Path
@@ -43,7 +43,7 @@ PRODUCTS: tuple[tuple[str, Any, tuple[Any, ...]], ...] = (
     ("output_head_split", c_int, (c_void_p, c_int)),
     ("output_head_forget", None, (c_int,)),
     ("output_head_rough", None, (c_int, c_bool)),
-    ("output_head_finish", c_int, (c_int, c_int, c_void_p, c_int, c_void_p, c_int)),
+    ("output_head_finish", c_int, (c_int, c_int, c_void_p, c_int)),
     ("output_head_deviations", POINTER(c_float), (c_int, c_int)),
 )
 # ggml_backend_sched_eval_callback: of a node of the graph, is it asked or done, and the data beside the callback.
@@ -149,12 +149,10 @@ class OutputHead:
         number = native.code.output_head_split(tensor, n_tokens)
         return cls(native, number, n_tokens) if number >= 0 else None
 
-    def finish(self, row: int, logits: int, count: int, apart: Sequence[int] = ()) -> int:
-        """Of the last pass's row `row`, whose logits are at the address `logits`: make the `count` largest exact, not
-        counting those of the tokens `apart`, and all that are larger; all there are if `count` is 0. Returns of how
-        many rows it took the weights. Later passes are rough if few are wanted now."""
-        tokens = np.fromiter(apart, np.int32, len(apart))
-        return int(self._code.output_head_finish(self._number, row, logits, count, tokens.ctypes.data, len(tokens)))
+    def finish(self, row: int, logits: int, count: int) -> int:
+        """Of the last pass's row `row`, whose logits are at the address `logits`: make the `count` largest exact, and
+        all that are larger; all there are if `count` is 0. Returns of how many rows it took the weights."""
+        return int(self._code.output_head_finish(self._number, row, logits, count))
 
     def deviations(self, row: int) -> np.ndarray:
         """Standard deviations of what the last pass's row `row` lacks, one for each 16 logits; 0 if they are exact.

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from pathlib import Path
 
 from engine.protocol import FlashAttention
-from engine.runtime.capi.context import ContextOptions
-from engine.runtime.capi.dry import CDryModel, logged
-from engine.runtime.flash_attention import goes_with
-from engine.runtime.llama.context import context_params
+from engine.runtime.capi.model import CDryModel, ModelFile, logged
 from engine.runtime.llama.library import lib, log
 from engine.runtime.llama.model import Model
 from engine.runtime.llama.repack import HEAD, repacked_sizes
-from engine.runtime.sizes import ContextSizes, KVType, WeightSizes
+from engine.runtime.llama.runtime import context_params
+from engine.runtime.options import ContextOptions, goes_with
+from engine.runtime.sizes import MAX_LOGITS, ContextSizes, KVType, WeightSizes
 
 # Sliding windows and recurrent layers have caches of their own, a line each. An unallocated "KV buffer size" is 0.
 KV = re.compile(r"llama_(?:kv_cache|memory_recurrent)\w*: size = +([\d.]+) MiB")
@@ -30,8 +28,8 @@ OUTPUT = re.compile(r"output buffer size = +([\d.]+) MiB")
 class DryModel(CDryModel):
     """Implements `DrySizes`. Raises Failure for a file that is no chat model, as loading it would."""
 
-    def __init__(self, path: Path, flash_attention: FlashAttention = "auto") -> None:
-        super().__init__(Model(path, dry=True))
+    def __init__(self, file: ModelFile, flash_attention: FlashAttention = "auto") -> None:
+        super().__init__(Model(file, dry=True))
         self.flash_attention = flash_attention
         self.weights = self._weights()
         self._contexts: dict[ContextOptions, ContextSizes | None] = {}
@@ -43,10 +41,13 @@ class DryModel(CDryModel):
         file = self.model.size_bytes
         return WeightSizes(file=file, repacked=sum(copies.values()), plain=max(0, file - replaced))
 
-    def context(self, n_ctx: int, kv_type: KVType = "f16", n_batch: int = 512) -> ContextSizes | None:
+    def context(
+        self, n_ctx: int, kv_type: KVType = "f16", n_batch: int = 512, max_logits: int = MAX_LOGITS
+    ) -> ContextSizes | None:
+        """See `engine.runtime.sizes.Sizes`."""
         if not goes_with(self.flash_attention, kv_type):
             return None
-        options = ContextOptions(n_ctx, 1, n_batch, kv_type=kv_type, flash_attention=self.flash_attention)
+        options = ContextOptions(n_ctx, 1, n_batch, max_logits, kv_type, flash_attention=self.flash_attention)
         if options not in self._contexts:
             self._contexts[options] = self._measure(options)
         return self._contexts[options]

@@ -11,8 +11,8 @@ from pytestqt.qtbot import QtBot
 
 from app.assistant.planner import Planner
 from app.wiring import Chickadee
+from common.planning import Ask, Verdict
 from models.default import default_model
-from models.verdict import Ask, Verdict
 from tests.app.conftest import SECONDS
 
 

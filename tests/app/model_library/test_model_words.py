@@ -7,10 +7,10 @@ from pathlib import Path
 from app.model_library.model_page import ModelPage
 from app.model_library.model_rows import duration, job_row, parameters
 from app.plan_words import parts_words, verdict_words
+from common.planning import Verdict
 from models.collection import describe
 from models.downloads import Job
 from models.progress import Progress
-from models.verdict import Verdict
 from tests.models.make_gguf import make_gguf
 
 

@@ -67,8 +67,8 @@ def test_what_is_saved_of_chats_is_as_large_as_the_engine_counts_it(folders: Fol
 def test_every_folder_of_the_cache_that_the_engine_names_is_listed(folders: Folders, cache: Path) -> None:
     root = Path(__file__).parents[3]
     source = "".join(path.read_text("utf-8") for room in ("engine", "models") for path in (root / room).rglob("*.py"))
-    named = set(re.findall(r'cache_folder\(\) / "(\w+)"', source))
-    assert named >= {"calibration", "chats", "phrases"}
+    named = set(re.findall(r'(?:cache_folder\(\) / |\bStore\()"([^"]+)"', source))
+    assert named >= {"calibration", "chats", "looked-at", "phrases"}
     for name in named:
         (cache / name).mkdir(exist_ok=True)
         (cache / name / "a").write_bytes(bytes(5))

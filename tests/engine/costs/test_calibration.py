@@ -6,34 +6,37 @@ import dataclasses
 import json
 from collections.abc import Callable, Iterator, Sequence
 
+import msgspec
 import pytest
 
+from common.store import Store
 from engine.__main__ import main
-from engine.costs.calibrated import Key, keep, kept
+from engine.costs.calibrated import CALIBRATIONS, Kept, Key, keep, kept
 from engine.costs.calibration import DEPTHS, LOW_DEPTH, Calibration, Progress, even_rise
 from engine.costs.cost_model import KS, CostModel, Timings
 from engine.machine import fingerprint
+from engine.runtime.interface import RowLogits
 from engine.stop import Stopped
 from models.failures import Failure
-from tests.engine.fake_target import FakeTarget
+from tests.engine.fake_runtime import FakeRuntime
 
 
-class ClockedTarget(FakeTarget):
+class ClockedTarget(FakeRuntime):
     """A fake whose passes take as long on its own clock as a formula says."""
 
     def __init__(self, seconds: Callable[[int, int, int], float], n_ctx: int = 2112) -> None:
-        super().__init__(choose=lambda tokens: 97, n_ctx=n_ctx, part=512)
+        super().__init__(choose=lambda tokens: 97, n_ctx=n_ctx, max_batch=512)
         self.seconds = seconds
         self.now = 0.0
         self.worked = 0.0
-        self.most_inputs = 512
 
-    def run(self, tokens: Sequence[int], rows: int = 1) -> None:
+    def forward(self, tokens: Sequence[int], n_logits: int = 1, *, whole_rows: bool = False) -> RowLogits:
         before = self.size
-        super().run(tokens, rows)
-        seconds = self.seconds(len(tokens), before, rows)
+        logits = super().forward(tokens, n_logits)
+        seconds = self.seconds(len(tokens), before, n_logits)
         self.now += seconds
-        self.worked += 2 * min(seconds, self.seconds(len(tokens), before, rows))
+        self.worked += 2 * min(seconds, self.seconds(len(tokens), before, n_logits))
+        return logits
 
 
 def usual(k: int, depth: int, rows: int) -> float:
@@ -98,7 +101,7 @@ def test_a_machine_that_is_busy_all_the_while_is_noted_and_not_waited_for_for_ev
 
 def test_a_target_that_cannot_be_cut_and_one_with_a_small_context():
     target = ClockedTarget(usual, n_ctx=320)
-    target.can_drop = False
+    target.can_truncate = False
     assert set(calibrate(target).pass_seconds[LOW_DEPTH]) == set(KS)
     small = ClockedTarget(usual, n_ctx=112)
     assert set(calibrate(small).pass_seconds[LOW_DEPTH]) == set(KS)
@@ -163,21 +166,19 @@ def test_of_another_library_or_machine(key, timings, caplog):
     assert caplog.text.count("another machine or library") == 2
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff", b"{}", b'{"version": 1, "timings": 3}'])
-def test_a_damaged_file(key, timings, caplog, content):
+def test_a_damaged_file(key, timings, caplog):
     keep(key, timings)
-    key.path.write_bytes(content)
+    CALIBRATIONS.path(*key.address).write_bytes(b"{}")
     assert kept(key) is None
-    assert "damaged" in caplog.text
+    assert "cannot be used" in caplog.text
 
 
 def test_a_time_that_cannot_be_is_damage(key, timings, caplog):
-    keep(key, timings)
-    stored = json.loads(key.path.read_bytes())
-    stored["timings"]["pass_seconds"]["16"]["1"] = -1
-    key.path.write_text(json.dumps(stored))
+    stored = msgspec.to_builtins(Kept(key, timings, ""))
+    stored["timings"]["pass_seconds"][16][1] = -1
+    Store(CALIBRATIONS.name, CALIBRATIONS.version, dict[str, object]).put(stored, *key.address)
     assert kept(key) is None
-    assert "damaged" in caplog.text
+    assert "cannot be used" in caplog.text
 
 
 def test_a_folder_that_cannot_be_written(key, timings, caplog, tmp_path):

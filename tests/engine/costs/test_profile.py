@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.store import Store
 from engine import machine
 from engine.__main__ import main
 from engine.costs import profile, speeds
-from engine.costs.profile import Profile, machine_profile
+from engine.costs.profile import PROFILES, Profile, kept_profile, machine_profile
 
 FIELDS = {
     "ram_total_bytes",
@@ -46,37 +46,42 @@ def test_measured_once_then_kept(quick, caplog):
     assert first.disk_read_bytes_per_s
     assert first.disk_write_bytes_per_s
     assert 0 < first.ram_available_bytes <= first.ram_total_bytes
-    assert [path.name for path in quick.iterdir()] == ["profile.json"]
+    assert [path.name for path in quick.iterdir()] == ["profile"]
     assert not caplog.records
 
 
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"{", b"\xff\xfe", b"[]", b'{"version": 1}', json.dumps({"version": 1, "profile": "bird"}).encode()],
-)
-def test_a_damaged_file_is_measured_again(quick, caplog, content):
+def test_a_damaged_file_is_measured_again(quick, caplog):
     machine_profile()
-    whole = (quick / "profile.json").read_bytes()
-    (quick / "profile.json").write_bytes(content)
+    path = PROFILES.path(machine.fingerprint())
+    path.write_bytes(b'{"version": 1, "profile": "bird"}')
     assert machine_profile().flops_f32_per_s > 0
-    assert "damaged: it is measured again" in caplog.text
-    assert set(json.loads((quick / "profile.json").read_bytes())) == set(json.loads(whole))
+    assert "made again" in caplog.text
+    assert PROFILES.get(machine.fingerprint())
 
 
 def test_a_speed_of_zero_is_damage(quick, caplog):
-    machine_profile()
-    stored = json.loads((quick / "profile.json").read_bytes())
-    stored["profile"]["flops_f32_per_s"] = 0
-    (quick / "profile.json").write_text(json.dumps(stored))
+    measured = machine_profile()
+    stored = dataclasses.asdict(measured) | {"flops_f32_per_s": 0}
+    Store(PROFILES.name, PROFILES.version, dict[str, object]).put(stored, machine.fingerprint())
     assert machine_profile().flops_f32_per_s > 0
-    assert "damaged" in caplog.text
+    assert "made again" in caplog.text
 
 
-def test_another_machines_file_is_measured_again(quick, caplog, monkeypatch):
+def test_another_machines_profile_is_not_this_ones(quick, monkeypatch):
+    cpu = machine_profile().cpu
+    with monkeypatch.context() as patched:
+        patched.setattr(machine, "cpu_model", lambda: "Sparrow 9")
+        assert machine_profile().cpu == "Sparrow 9"
+    kept = kept_profile()
+    assert kept
+    assert kept.cpu == cpu
+
+
+def test_what_older_versions_kept_is_removed(quick):
+    quick.mkdir()
+    (quick / "profile.json").write_text("{}")
     machine_profile()
-    monkeypatch.setattr(machine, "cpu_model", lambda: "Sparrow 9")
-    assert machine_profile().cpu == "Sparrow 9"
-    assert "another machine" in caplog.text
+    assert [path.name for path in quick.iterdir()] == ["profile"]
 
 
 def test_without_a_folder_to_write_to(quick, caplog):
@@ -168,13 +173,3 @@ def test_last_level_cache(monkeypatch, tmp_path):
     assert machine.last_level_cache() == 16 << 20
     monkeypatch.setattr(machine, "CACHES", tmp_path / "none")
     assert machine.last_level_cache() == machine.USUAL_CACHE
-
-
-def test_a_cache_folder_that_cannot_be_written_is_no_failure(quick, monkeypatch, caplog):
-    def refuse(*_arguments):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(profile, "write_atomically", refuse)
-    assert machine_profile().threads >= 1
-    assert "Permission denied" in caplog.text
-    assert os.listdir(quick) == []

@@ -20,7 +20,7 @@ from engine.costs.quiet import MINUTE, OTHERS, QuietMinute, Reading, is_quiet, r
 from engine.machine import fingerprint
 from engine.speculative.judge import Judge
 from tests.engine.asking import QUESTION, ask
-from tests.engine.fake_target import FakeTarget
+from tests.engine.fake_runtime import FakeRuntime
 
 
 class Machine:
@@ -109,13 +109,12 @@ def test_readings_are_the_systems():
 
 
 @pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Short measurements, kept in a folder of the test's own."""
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path / "cache"))
     for name in ("RAM_SECONDS", "FLOPS_SECONDS", "DISK_SECONDS"):
         monkeypatch.setattr(profile, name, 0.01)
     monkeypatch.setattr(speeds, "array_bytes", lambda cache, available: 8 * speeds.MIB)
-    return tmp_path / "cache" / "profile.json"
 
 
 def measured(monkeypatch, found: Machine, bandwidth: float) -> Profile:
@@ -158,15 +157,6 @@ def test_of_two_provisional_ones_the_best_is_kept(quick, monkeypatch):
     assert set(kept.read_bandwidth_by_threads.values()) == {22e9}
 
 
-def test_one_that_did_not_say_how_quiet_it_was_is_measured_again(quick, monkeypatch):
-    measured(monkeypatch, Machine(), 29e9)
-    stored = json.loads(quick.read_bytes())
-    stored["version"] = 1
-    del stored["profile"]["provisional"]
-    quick.write_text(json.dumps(stored))
-    assert kept_profile() is None
-
-
 def test_the_command_says_so(quick, monkeypatch, capsys):
     measured(monkeypatch, Machine(**NOISY), 19e9)
     assert main(["profile"]) == 0
@@ -201,7 +191,7 @@ def test_beside_real_programs_it_is_provisional(quick, monkeypatch):
 
 
 @pytest.fixture
-def waiting(quick, monkeypatch) -> tuple[Judge, Machine, list[int], FakeTarget]:
+def waiting(quick, monkeypatch) -> tuple[Judge, Machine, list[int], FakeRuntime]:
     """A judge with a provisional profile, which is measured apart; how often, the list tells."""
     measured(monkeypatch, Machine(**NOISY), 19e9)
     calls: list[int] = []
@@ -215,10 +205,10 @@ def waiting(quick, monkeypatch) -> tuple[Judge, Machine, list[int], FakeTarget]:
     monkeypatch.setattr("engine.speculative.judge.MOST_SET_ASIDE", -1)  # no calibration
     judge, found = Judge(None, Key("m", 2, "f16", "build 1", fingerprint())), Machine(own=0, others=1.5)
     judge.quiet = QuietMinute(found.read)
-    return judge, found, calls, FakeTarget()
+    return judge, found, calls, FakeRuntime()
 
 
-def look(judge: Judge, target: FakeTarget, times: int) -> None:
+def look(judge: Judge, target: FakeRuntime, times: int) -> None:
     for _ in range(times):
         for _ in judge.measure(target):
             pass

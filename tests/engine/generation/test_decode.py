@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from engine.generation.answer import Answer
+from engine.generation.answer import Answer, AnswerOptions
 from engine.generation.decode import decode
 from engine.kv.policy import Always, PartialFixed
 from engine.kv.session import Session
-from engine.protocol import Finished, PrefillProgress, Sampling, Text
-from tests.engine.fake_target import END, FakeTarget, letters, script
+from engine.protocol import Finished, PrefillProgress, Text
+from tests.engine.fake_runtime import END, FakeRuntime, greedy, letters, script
 
 PROMPT = list(b"hello")
 
@@ -18,9 +18,10 @@ def kept() -> PartialFixed:
     return PartialFixed(Always(), 64)
 
 
-def answer(target: FakeTarget, max_tokens: int | None = None, stops: tuple[str, ...] = ()):
+def answer(target: FakeRuntime, max_tokens: int | None = None, stops: tuple[str, ...] = ()):
     session = Session(target)
-    events = list(Answer(session, target.sampler(Sampling(), PROMPT), kept(), stops).events(3, PROMPT, max_tokens))
+    options = AnswerOptions(stops, max_tokens)
+    events = list(Answer(session, greedy(), kept(), options).events(3, PROMPT))
     assert {event.id for event in events} == {3}
     finished = events[-1]
     assert isinstance(finished, Finished)
@@ -28,7 +29,7 @@ def answer(target: FakeTarget, max_tokens: int | None = None, stops: tuple[str, 
 
 
 def test_every_token_is_what_the_model_says_after_all_before_it():
-    target = FakeTarget()
+    target = FakeRuntime()
     _, finished, session = answer(target, max_tokens=20)
     tokens = list(PROMPT)
     for token in finished.tokens:
@@ -41,53 +42,53 @@ def test_every_token_is_what_the_model_says_after_all_before_it():
 
 
 def test_end_token_ends_and_is_not_part_of_the_answer():
-    text, finished, _ = answer(FakeTarget(script(b"a bird", len(PROMPT))))
+    text, finished, _ = answer(FakeRuntime(script(b"a bird", len(PROMPT))))
     assert text == "a bird"
     assert finished.statistics.stop_reason == "end"
     assert END not in finished.tokens
 
 
 def test_an_answer_of_nothing():
-    text, finished, _ = answer(FakeTarget(script(b"", len(PROMPT))))
+    text, finished, _ = answer(FakeRuntime(script(b"", len(PROMPT))))
     assert (text, finished.tokens, finished.statistics.stop_reason) == ("", (), "end")
 
 
 @pytest.mark.parametrize("n_ctx", [6, 7, 30])
 def test_a_full_context_ends_the_answer_and_says_so(n_ctx):
-    _, finished, session = answer(FakeTarget(n_ctx=n_ctx))
+    _, finished, session = answer(FakeRuntime(n_ctx=n_ctx))
     assert finished.statistics.stop_reason == "context"
     assert len(session.tokens) == n_ctx
     assert finished.statistics.decode_tokens == n_ctx - len(PROMPT) + 1
 
 
 def test_stop_string_over_several_tokens_is_never_shown():
-    text, finished, _ = answer(FakeTarget(script(b"one STOP two", len(PROMPT))), stops=("STOP",))
+    text, finished, _ = answer(FakeRuntime(script(b"one STOP two", len(PROMPT))), stops=("STOP",))
     assert text == "one "
     assert finished.statistics.stop_reason == "stop"
 
 
 def test_what_only_looks_like_a_stop_string_is_shown():
-    assert answer(FakeTarget(script(b"one STO", len(PROMPT))), stops=("STOP",))[0] == "one STO"
+    assert answer(FakeRuntime(script(b"one STO", len(PROMPT))), stops=("STOP",))[0] == "one STO"
 
 
 def test_characters_of_several_tokens_come_whole():
-    target = FakeTarget(script("naïve 🐦 → 日本".encode(), len(PROMPT)))
+    target = FakeRuntime(script("naïve 🐦 → 日本".encode(), len(PROMPT)))
     session = Session(target)
-    events = list(Answer(session, target.sampler(Sampling(), PROMPT), kept(), ()).events(1, PROMPT, None))
+    events = list(Answer(session, greedy(), kept(), AnswerOptions()).events(1, PROMPT))
     texts = [event.text for event in events if isinstance(event, Text)]
     assert "".join(texts) == "naïve 🐦 → 日本"
     assert not any("�" in text for text in texts)
 
 
 def test_an_unfinished_character_at_the_end_is_dropped():
-    assert answer(FakeTarget(script("bird 🐦".encode()[:-1], len(PROMPT))))[0] == "bird "
+    assert answer(FakeRuntime(script("bird 🐦".encode()[:-1], len(PROMPT))))[0] == "bird "
 
 
 def test_stopped_while_decoding():
-    target = FakeTarget()
+    target = FakeRuntime()
     session = Session(target)
     list(session.read(PROMPT))
-    steps = decode(session, target.sampler(Sampling(), PROMPT), kept(), None)
+    steps = decode(session, greedy(), kept(), None)
     first = next(steps)
     target.stop.set()
     assert [step.end for step in steps] == ["cancelled"]
@@ -96,14 +97,15 @@ def test_stopped_while_decoding():
 
 
 def test_stopped_while_reading_the_prompt_still_finishes():
-    target = FakeTarget()
+    target = FakeRuntime()
     target.stop.set()
     text, finished, session = answer(target)
     assert (text, finished.statistics.stop_reason, session.tokens) == ("", "cancelled", [])
 
 
 def test_progress_of_the_prompt():
-    target = FakeTarget(part=2)
-    events = Answer(Session(target), target.sampler(Sampling(), PROMPT), kept(), ()).events(1, PROMPT, 1)
+    target = FakeRuntime(max_batch=2)
+    options = AnswerOptions(max_tokens=1)
+    events = Answer(Session(target), greedy(), kept(), options).events(1, PROMPT)
     done = [event.done for event in events if isinstance(event, PrefillProgress)]
     assert done == [0, 2, 4, 5]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from engine.engine import Engine
-from engine.protocol import Event, Message, PrefillProgress, Text
-from engine.tokenization.continuing import continued_prompt
-from engine.tokenization.reasoning import opened_thought, with_opening
-from engine.tokenization.template import CHATML
+from engine.generation.answer import Answer, AnswerOptions
+from engine.kv.policy import Always, PartialFixed
+from engine.kv.session import Session
+from engine.protocol import Message, Text
+from engine.tokenization.template import CHATML, continued_prompt, opened_reasoning
 from tests.engine.asking import ask
+from tests.engine.fake_runtime import FakeRuntime, greedy, script
 
 QUESTION = Message("user", "What is 2 + 2?")
 
@@ -25,13 +27,17 @@ QUESTION = Message("user", "What is 2 + 2?")
     ],
 )
 def test_a_prompt_that_opens_a_thought(prompt: str, opening: str) -> None:
-    assert opened_thought([ord(character) for character in prompt][-16:], chr) == opening
+    assert opened_reasoning([ord(character) for character in prompt][-16:], chr) == opening
 
 
-def test_the_mark_stands_before_the_first_text() -> None:
-    events: list[Event] = [PrefillProgress(1, 1, 1, 0), Text(1, "hm"), Text(1, " so")]
-    assert list(with_opening("<think>\n", events)) == [events[0], Text(1, "<think>\nhm"), events[2]]
-    assert list(with_opening("", events)) == events
+@pytest.mark.parametrize(("stops", "expected"), [((), ["<think>\nh", "m", "!"]), (("!!",), ["<think>\nh", "m", "!"])])
+def test_the_mark_stands_before_the_first_text(stops: tuple[str, ...], expected: list[str]) -> None:
+    """Also where all of the text came at the end: it could have become a stop."""
+    prompt = [1, 2, 3]
+    target = FakeRuntime(script(b"hm!", len(prompt)))
+    options = AnswerOptions(stops, opening="<think>\n")
+    answer = Answer(Session(target), greedy(), PartialFixed(Always(), 64), options)
+    assert [event.text for event in answer.events(1, prompt) if isinstance(event, Text)] == expected
 
 
 def test_an_answer_that_begins_inside_a_thought_says_so(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 
-from engine.generation.sampling import BestLogits, RowSampler, candidates, most_likely, penalise, penalised
+from engine.generation.sampling import Sampler, seed_of
 from engine.protocol import Sampling
+from engine.runtime.interface import RowLogits, largest
 from engine.runtime.llama.library import opened
-from engine.runtime.llama.sampler import chain_parts
 from tests.engine.asking import QUESTION
 
 TRUNCATIONS: list[dict[str, Any]] = [
@@ -28,10 +27,28 @@ def rows(loaded) -> np.ndarray:
     chat = loaded._loaded()
     loaded.forget()
     tokens = chat.template.tokens([QUESTION])[-12:]
-    chat.target.run(tokens, rows=len(tokens))
-    found = np.array([chat.target.logits(i) for i in range(len(tokens))])
-    chat.target.drop_after(0)
+    logits = chat.target.forward(tokens, len(tokens))
+    found = np.array([logits.row(i) for i in range(len(tokens))])
+    chat.target.truncate(0)
     return found
+
+
+def chain_parts(sampling: Sampling, n_vocab: int) -> list[object]:
+    """llama.cpp's samplers for the settings, in their order."""
+    parts = []
+    if sampling.repeat_penalty != 1.0 and sampling.repeat_last_n:
+        penalties = (n_vocab, sampling.repeat_last_n, sampling.repeat_penalty, 0.0, 0.0)
+        parts.append(opened().llama_sampler_init_penalties(*penalties))
+    if sampling.temperature == 0:
+        return [*parts, opened().llama_sampler_init_greedy()]
+    if sampling.top_k:
+        parts.append(opened().llama_sampler_init_top_k(sampling.top_k))
+    if sampling.top_p < 1:
+        parts.append(opened().llama_sampler_init_top_p(sampling.top_p, 1))
+    if sampling.min_p > 0:
+        parts.append(opened().llama_sampler_init_min_p(sampling.min_p, 1))
+    parts.append(opened().llama_sampler_init_temp(sampling.temperature))
+    return [*parts, opened().llama_sampler_init_dist(seed_of(sampling))]
 
 
 class Chain:
@@ -62,24 +79,31 @@ def assert_alike(row: np.ndarray, sampling: Sampling, history=()) -> None:
     _, expected = chain.apply(row)
     chain.close()
     last = history[-sampling.repeat_last_n :]
-    tokens, weights = candidates(penalise(row, last, sampling.repeat_penalty) if penalised(sampling) else row, sampling)
+    tokens, weights = Sampler(sampling, last).candidates(RowLogits([row]))
     found = dict(zip(tokens.tolist(), (weights / weights.sum(dtype=np.float64)).tolist(), strict=True))
     for token in found.keys() ^ expected.keys():  # where the sum passes top-p, its last bits decide
         assert found.get(token, 0) + expected.get(token, 0) < 1e-5
     assert all(abs(found.get(token, 0) - p) < 1e-5 for token, p in expected.items())
 
 
-def best_of(rows: np.ndarray) -> BestLogits:
-    """As a target gives them whose other logits are rough."""
+class Rough:
+    """Logits as a pass gives them whose smaller ones are rough: only `top` says them exactly."""
 
-    def best_logits(row: int, count: int, apart: Sequence[int]) -> np.ndarray:
-        logits: np.ndarray = rows[row].copy()
-        if 0 < count < len(logits) - len(apart):
-            bound = np.sort(np.delete(logits, list(apart)))[-count]
-            logits[logits < bound] = bound - 1e-3
-        return logits
+    timing_unreliable = False
 
-    return best_logits
+    def __init__(self, rows: np.ndarray) -> None:
+        self._rows = rows
+        self.asked: list[int] = []
+
+    def row(self, i: int = -1) -> np.ndarray:
+        self.asked.append(0)
+        row: np.ndarray = self._rows[i]
+        return row
+
+    def top(self, k: int, i: int = -1) -> tuple[np.ndarray, np.ndarray]:
+        self.asked.append(k)
+        tokens = np.argsort(-self._rows[i], kind="stable")[:k]
+        return tokens, self._rows[i][tokens]
 
 
 @pytest.mark.parametrize("i", range(0, len(TRUNCATIONS), 8))
@@ -94,7 +118,7 @@ def test_candidates_and_probabilities(rows, i):
 @pytest.mark.parametrize("last_n", [1, 3, 64])
 def test_repeat_penalty(rows, penalty, last_n):
     for row in rows[::3]:
-        likely = most_likely(row, 5).tolist()
+        likely = largest(row, 5).tolist()
         history = [*range(80), *likely, likely[0], int(row.argmin())]
         assert_alike(row, Sampling(repeat_penalty=penalty, repeat_last_n=last_n), history)
 
@@ -112,18 +136,18 @@ def test_repeat_penalty(rows, penalty, last_n):
 )
 def test_a_seed_makes_the_same_choices(rows, settings):
     sampling = Sampling(seed=1234, **settings)
-    chain, ours = Chain(sampling, [5], rows.shape[1]), RowSampler(best_of(rows), sampling, [5])
+    chain, ours = Chain(sampling, [5], rows.shape[1]), Sampler(sampling, [5])
     order = [*range(len(rows))] * 2
-    assert [ours.sample(i) for i in order] == [chain.apply(rows[i])[0] for i in order]
+    assert [ours.sample(Rough(rows), i) for i in order] == [chain.apply(rows[i])[0] for i in order]
     chain.close()
 
 
 @pytest.mark.parametrize("penalty", [1.0, 1.3, 0.7])
 def test_greedy(rows, penalty):
     sampling = Sampling(temperature=0, repeat_penalty=penalty)
-    chain, ours = Chain(sampling, [5], rows.shape[1]), RowSampler(best_of(rows), sampling, [5])
+    chain, ours = Chain(sampling, [5], rows.shape[1]), Sampler(sampling, [5])
     order = [*range(len(rows))] * 3
-    found = [ours.sample(i) for i in order]
+    found = [ours.sample(Rough(rows), i) for i in order]
     assert found == [chain.apply(rows[i])[0] for i in order]
     if penalty >= 1:
         assert (found[: len(rows)] == found[len(rows) : 2 * len(rows)]) == (penalty == 1)
@@ -132,6 +156,6 @@ def test_greedy(rows, penalty):
 
 @pytest.mark.parametrize("size", [1, 63, 64, 65, 5000, 49_152])
 @pytest.mark.parametrize("count", [1, 40, 5000, 10**6])
-def test_most_likely_is_the_beginning_of_a_sort(size, count):
+def test_the_largest_are_the_beginning_of_a_sort(size, count):
     row = np.random.default_rng(size).normal(size=size).astype(np.float32).round(2)  # with equal ones
-    assert (row[most_likely(row, count)] == np.sort(row)[::-1][:count]).all()
+    assert (row[largest(row, count)] == np.sort(row)[::-1][:count]).all()

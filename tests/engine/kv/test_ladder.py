@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 from engine.generation.decode import decode
 from engine.kv.policy import Always, PartialFixed
 from engine.kv.session import Session
-from engine.protocol import Sampling
-from engine.runtime.ladder import SMALLEST, STEP, size_class
+from engine.runtime.sizes import SMALLEST, STEP, size_class
 from models.failures import Failure
-from tests.engine.fake_target import FakeTarget
+from tests.engine.fake_runtime import FakeRuntime, greedy
 
 
 @given(st.integers(0, 200_000), st.integers(64, 131_072))
@@ -23,13 +22,13 @@ def test_classes(tokens, limit):
     assert size == limit or size % STEP == 0
 
 
-class Growing(FakeTarget):
+class Growing(FakeRuntime):
     def __init__(self, **more) -> None:
-        super().__init__(n_ctx=512, part=512, **more)
+        super().__init__(n_ctx=512, max_batch=512, **more)
         self.moves: list[int] = []
 
-    def grow(self, n_ctx: int) -> None:
-        super().grow(n_ctx)
+    def resize(self, n_ctx: int) -> None:
+        super().resize(n_ctx)
         self.moves.append(n_ctx)
 
 
@@ -55,7 +54,7 @@ def test_an_answer_grows_it_step_by_step_up_to_the_limit():
     target = Growing()
     session = Session(target, limit=1500)
     list(session.read([1] * 250))
-    steps = list(decode(session, target.sampler(Sampling(), []), PartialFixed(Always(), 64), None))
+    steps = list(decode(session, greedy(), PartialFixed(Always(), 64), None))
     assert target.moves == [768, 1024, 1280, 1500]
     assert steps[-1].end == "context"
     assert len(session.tokens) == 1500
@@ -67,9 +66,9 @@ def test_where_memory_does_not_suffice_to_grow_the_answer_ends_in_order():
     def full(n_ctx: int) -> None:
         raise Failure("out_of_memory", "full")
 
-    target.grow = full  # type: ignore[method-assign]
+    target.resize = full  # type: ignore[method-assign]
     session = Session(target, limit=4096)
     list(session.read([1] * 250))
-    steps = list(decode(session, target.sampler(Sampling(), []), PartialFixed(Always(), 64), None))
+    steps = list(decode(session, greedy(), PartialFixed(Always(), 64), None))
     assert steps[-1].end == "context"
     assert session.limit == len(session.tokens) == 512

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from engine.generation.decode import decode
 from engine.kv.policy import Always, Decision, Measured, PartialFixed, Published
 from engine.kv.session import Session
-from engine.protocol import Sampling
-from tests.engine.fake_target import FakeTarget
+from tests.engine.fake_runtime import FakeRuntime, greedy
 
 PROMPT = list(b"hello")
 
@@ -28,21 +27,21 @@ class Listed:
         return Decision(self.keeps[self.at % len(self.keeps)], "told so")
 
 
-def run(policy, most_inputs: int = 64, tokens: int = 40):
-    target = FakeTarget()
+def run(policy, max_batch: int = 64, tokens: int = 40):
+    target = FakeRuntime()
     session = Session(target)
     list(session.read(PROMPT))
-    kv = PartialFixed(policy, most_inputs)
-    steps = list(decode(session, target.sampler(Sampling(), PROMPT), kv, tokens))
+    kv = PartialFixed(policy, max_batch)
+    steps = list(decode(session, greedy(), kv, tokens))
     return [token for step in steps for token in step.tokens], steps, session, kv
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=9), st.integers(2, 64))
-def test_any_decisions_give_the_same_answer(keeps, most_inputs):
+def test_any_decisions_give_the_same_answer(keeps, max_batch):
     plain, *_ = run(Always())
-    tokens, _, session, kv = run(Listed(keeps), most_inputs)
+    tokens, _, session, kv = run(Listed(keeps), max_batch)
     assert tokens == plain
-    assert session.tokens == session.target.cache
+    assert session.tokens == session.runtime.cache
     assert [*session.tokens, *kv.pending, tokens[-1]] == [*PROMPT, *tokens]
 
 
@@ -85,5 +84,5 @@ def test_without_measurements_everything_is_kept():
 
 
 def test_a_pass_never_exceeds_what_the_target_takes():
-    _, steps, _, _ = run(Published(nt=1000, td=lambda _: 0, tl=lambda _: 1), most_inputs=8)
+    _, steps, _, _ = run(Published(nt=1000, td=lambda _: 0, tl=lambda _: 1), max_batch=8)
     assert max(step.source.inputs for step in steps if step.source) == 8

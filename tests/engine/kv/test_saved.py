@@ -20,8 +20,9 @@ from engine.kv import saved
 from engine.kv.memory import ChatMemory
 from engine.kv.saved import Guard, Record, SavedChats, worth_saving
 from engine.kv.session import Session
+from engine.runtime.interface import prefill
 from models.failures import Failure
-from tests.engine.fake_target import FakeTarget
+from tests.engine.fake_runtime import FakeRuntime
 
 GUARD = Guard("model", "f16", "build 1")
 PROMPT = [i % 250 for i in range(400)]
@@ -29,7 +30,7 @@ FAST = 1e12  # bytes per second of a disk that is never in the way
 
 
 def memory(folder: Path, guard: Guard = GUARD) -> ChatMemory:
-    session = Session(FakeTarget(n_ctx=4096, part=64))
+    session = Session(FakeRuntime(n_ctx=4096, max_batch=64))
     chat = ChatMemory(session, SavedChats(folder), guard)
     chat.has_read(100, 1.0)
     return chat
@@ -42,8 +43,8 @@ def read(chat: ChatMemory, name: str, prompt: list[int]) -> int:
 
 
 def cached(chat: ChatMemory) -> list[int]:
-    assert isinstance(chat.session.target, FakeTarget)
-    return chat.session.target.cache
+    assert isinstance(chat.session.runtime, FakeRuntime)
+    return chat.session.runtime.cache
 
 
 def save(folder: Path, name: str = "a", prompt: list[int] = PROMPT) -> None:
@@ -142,12 +143,12 @@ def test_the_quota_drops_what_is_worth_least(tmp_path, monkeypatch):
     chats = SavedChats(tmp_path)
     for age, name in enumerate(("new", "old", "oldest")):
         monkeypatch.setattr(time, "time", lambda age=age: 1e9 - age * saved.DAY)
-        target = FakeTarget()
-        list(target.prefill(PROMPT[:300]))
+        target = FakeRuntime()
+        list(prefill(target, PROMPT[:300]))
         chats.save(name, GUARD, target, PROMPT[:300], 10.0)
     monkeypatch.setattr(time, "time", lambda: 1e9)
     chats.quota = chats.used_bytes * 5 // 6
-    list(target.prefill(PROMPT[300:]))
+    list(prefill(target, PROMPT[300:]))
     chats.save("now", GUARD, target, PROMPT, 10.0)
     assert [name for name in ("new", "old", "oldest", "now") if chats.find(name, GUARD)] == ["new", "now"]
 
@@ -157,8 +158,8 @@ def test_the_chat_saved_last_tells_how_large_a_cache_is_wanted(tmp_path, monkeyp
     assert chats.tokens_of_last(GUARD) == 0
     for at, (name, size) in enumerate((("long", 400), ("last", 300))):
         monkeypatch.setattr(time, "time", lambda at=at: 1e9 + at)
-        target = FakeTarget()
-        list(target.prefill(PROMPT[:size]))
+        target = FakeRuntime()
+        list(prefill(target, PROMPT[:size]))
         chats.save(name, GUARD, target, PROMPT[:size], 10.0)
     assert chats.tokens_of_last(GUARD) == 300
     assert chats.tokens_of_last(replace(GUARD, build="other")) == 0
@@ -166,11 +167,59 @@ def test_the_chat_saved_last_tells_how_large_a_cache_is_wanted(tmp_path, monkeyp
 
 def test_a_chat_larger_than_the_quota_is_refused_and_others_stay(tmp_path):
     save(tmp_path)
-    target = FakeTarget()
-    list(target.prefill(PROMPT))
+    target = FakeRuntime()
+    list(prefill(target, PROMPT))
     with pytest.raises(Failure, match="quota"):
         SavedChats(tmp_path, quota=10).save("b", GUARD, target, PROMPT, 1.0)
     assert SavedChats(tmp_path).find("a", GUARD)
+
+
+def test_a_lower_quota_evicts_the_least_worthy_at_once(tmp_path, monkeypatch):
+    for age, name in enumerate(("new", "old", "oldest")):
+        monkeypatch.setattr(time, "time", lambda age=age: 1e9 - age * saved.DAY)
+        save(tmp_path, name)
+    monkeypatch.setattr(time, "time", lambda: 1e9)
+    chats = SavedChats(tmp_path)
+    chats.limit(chats.used_bytes * 2 // 3 + 1)
+    assert [name for name in ("new", "old", "oldest") if chats.find(name, GUARD)] == ["new", "old"]
+    assert chats.used_bytes <= chats.quota
+
+
+@pytest.mark.parametrize("damage", ["no record", "another version", "damaged record", "another size", "no file"])
+def test_what_has_no_record_of_its_own_is_counted_and_goes_at_the_next_load(tmp_path, damage):
+    save(tmp_path, "a")
+    save(tmp_path, "b")
+    chats = SavedChats(tmp_path)
+    kv, record = chats._path("a", ".kv"), chats._path("a", ".json")
+    if damage == "no record":
+        record.unlink()
+    elif damage == "another version":
+        record.write_bytes(record.read_bytes().replace(b'"version":1', b'"version":0'))
+    elif damage == "damaged record":
+        record.write_bytes(b"{")
+    elif damage == "another size":
+        kv.write_bytes(kv.read_bytes() + b"x")
+    else:
+        kv.unlink()
+    assert chats.used_bytes == sum(path.stat().st_size for path in tmp_path.iterdir())
+    chats.limit(None)
+    assert len(list(tmp_path.iterdir())) in (3, 4)  # another engine might be about to write what is missing
+    for path in chats._files():
+        os.utime(path, (1e9, 1e9))
+    chats.limit(None)
+    assert sorted(path.stem for path in tmp_path.iterdir()) == [chats._path("b", "").name] * 2
+    assert chats.find("b", GUARD)
+
+
+@pytest.mark.parametrize("saved_at", [0, -1e300, 1e300])
+def test_a_record_of_an_impossible_time_is_no_bug(tmp_path, saved_at):
+    save(tmp_path, "a")
+    path = SavedChats(tmp_path)._path("a", ".json")
+    stored = json.loads(path.read_bytes())
+    path.write_text(json.dumps(stored | {"saved_at": saved_at}))
+    SavedChats(tmp_path).limit(None)
+    save(tmp_path, "b")
+    assert SavedChats(tmp_path).find("b", GUARD)
 
 
 def test_a_lower_quota_evicts_at_the_next_save(tmp_path):
@@ -259,12 +308,12 @@ def test_an_engine_killed_while_it_writes(tmp_path):
 import os, sys
 from pathlib import Path
 from tests.engine.kv.test_saved import *
-class Dying(FakeTarget):
+class Dying(FakeRuntime):
     def save(self, path, tokens):
         super().save(path, tokens)
         os._exit(9)
 target = Dying()
-list(target.prefill(PROMPT))
+list(prefill(target, PROMPT))
 SavedChats(Path(sys.argv[1])).save("a", GUARD, target, PROMPT, 1.0)
 """
     assert subprocess.run([sys.executable, "-c", code, str(tmp_path)]).returncode == 9

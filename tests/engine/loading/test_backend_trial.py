@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import psutil
 
-from engine.loading.backend_trial import MOST_ATTEMPTS, Rival
+from engine.loading.library_choice import MOST_ATTEMPTS, BackendTrial
 from engine.run_subprocess import run_apart
 from models.default import default_model
 
@@ -30,14 +30,14 @@ def test_it_ends_with_its_iterator():
 
 
 def test_a_model_that_cannot_be_timed_is_given_up(tmp_path, monkeypatch):
-    monkeypatch.setattr("engine.loading.backend_trial.RETRY_AFTER", 0.0)
-    rival = Rival(tmp_path / "none.gguf", "ik", 2, "f16")
+    monkeypatch.setattr("engine.loading.library_choice.RETRY_AFTER", 0.0)
+    trial = BackendTrial(tmp_path / "none.gguf", "ik", 2, "f16")
     for _ in range(MOST_ATTEMPTS):
-        assert [*rival.measure()]
-    assert [*rival.measure()] == []
+        assert [*trial.measure()]
+    assert [*trial.measure()] == []
 
 
 def test_idle_time_that_goes_on_is_not_filled_with_it(tmp_path):
-    rival = Rival(tmp_path / "none.gguf", "ik", 2, "f16")
-    assert [*rival.measure()]
-    assert [*rival.measure()] == []
+    trial = BackendTrial(tmp_path / "none.gguf", "ik", 2, "f16")
+    assert [*trial.measure()]
+    assert [*trial.measure()] == []

@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from common.planning import Ask
 from engine.loading import first_look
-from engine.loading.first_look import looked_at, mark_of, meanwhile
+from engine.loading.first_look import PASSED, look_of, meanwhile
 from engine.run_subprocess import start_apart
 from engine.stop import Stopped
 from models.default import default_model
 from models.failures import Failure
-from models.verdict import Ask, verdicts
+from models.split import model_headers
+from models.verdict import verdicts
 from tests.engine.altered import F32, STRING, U32, Value, rwkv_values, texts, write_altered
 
 HUGE = 1 << 31
@@ -76,17 +78,18 @@ def test_a_vocabulary_without_a_token_for_the_question(tmp_path, changes, words)
 
 
 def test_a_file_is_looked_at_once(good, tmp_path):
-    mark = mark_of(good, "graph")
-    assert mark is not None
-    assert mark == mark_of(good, "llama") != mark_of(good, "ik")
+    headers = model_headers(good)
+    look = look_of(headers, "graph")
+    assert look is not None
+    assert look == look_of(headers, "llama") != look_of(headers, "ik")
     with pytest.raises(Stopped):
-        meanwhile(lambda: None, (good, None), "llama", stop=lambda: True)
-    assert not mark.exists()
-    looked_at((None, good), "llama")
-    assert mark.exists()
-    assert list(first_look.first_look(good, "llama")) == []
+        meanwhile(lambda: None, (headers, None), "llama", stop=lambda: True)
+    assert not PASSED.get(*look)
+    meanwhile(lambda: None, (None, headers), "llama")
+    assert PASSED.get(*look)
+    assert list(first_look.first_look(headers, "llama")) == []
     write_altered(good, TWICE)
-    assert mark_of(good, "llama") != mark
+    assert look_of(model_headers(good), "llama") != look
 
 
 @pytest.mark.skipif(os.name != "posix", reason="groups of processes are POSIX's")
@@ -101,18 +104,18 @@ def test_ctrl_c_is_for_who_started_the_look(good, monkeypatch):
 
     monkeypatch.setattr(first_look, "start_apart", started)
     with pytest.raises(Stopped):
-        meanwhile(lambda: None, (good,), "llama", stop=lambda: True)
+        meanwhile(lambda: None, (model_headers(good),), "llama", stop=lambda: True)
     assert groups
     assert os.getpgid(0) not in groups
 
 
 def test_what_comes_with_chickadee_is_trusted():
-    assert mark_of(default_model(), "llama") is None
+    assert look_of(model_headers(default_model()), "llama") is None
 
 
 @pytest.mark.parametrize(("limit", "words"), [("MOST_BYTES", "memory"), ("MOST_SECONDS", "end of its header")])
 def test_a_look_that_takes_too_much_is_ended(good, monkeypatch, limit, words):
     monkeypatch.setattr(first_look, limit, 0)
     with pytest.raises(Failure, match=words):
-        looked_at((good,), "llama")
-    assert mark_of(good, "llama") not in first_look._passed
+        meanwhile(lambda: None, (model_headers(good),), "llama")
+    assert look_of(model_headers(good), "llama") not in first_look._passed

@@ -8,22 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.byte_sizes import parse_bytes, show_bytes
 from engine.engine import Engine
-from engine.loading.libraries import backend
-from engine.loading.memory_budget import Budget, budget
-from engine.loading.memory_plan import COMFORTABLE, MOST_BY_DEFAULT, DraftFile, Wish, make_plan
-from engine.loading.planner import plan_for
+from engine.loading.memory_plan import COMFORTABLE, MOST_BY_DEFAULT, DraftFile, make_plan
+from engine.loading.options import LoadOptions, Wish
+from engine.loading.resolve import resolve
+from engine.loading.sizes import Budget, budget
 from engine.protocol import Load
-from engine.runtime.capi.context import ContextOptions
-from engine.runtime.capi.move import MOST_IN_RAM
-from engine.runtime.llama.context import Context
+from engine.runtime.capi.state import MOST_IN_RAM
+from engine.runtime.interface import prefill
 from engine.runtime.llama.dry import DryModel, parse
 from engine.runtime.llama.library import log
 from engine.runtime.llama.model import Model
-from engine.runtime.llama.target import LlamaTarget
+from engine.runtime.llama.runtime import Context, LlamaRuntime
+from engine.runtime.options import ContextOptions
 from engine.runtime.sizes import ContextSizes, KVType, WeightSizes
 from engine.stop import StopFlag
-from models.byte_sizes import parse_bytes, show_bytes
 from models.default import default_model
 from models.failures import Failure
 
@@ -42,7 +42,7 @@ class FakeSizes:
     cell: int = 14_336
     quantises: bool = True
 
-    def context(self, n_ctx: int, kv_type: KVType, n_batch: int) -> ContextSizes | None:
+    def context(self, n_ctx: int, kv_type: KVType, n_batch: int, max_logits: int = 64) -> ContextSizes | None:
         if kv_type != "f16" and not self.quantises:
             return None
         compute = 30 * MIB + n_batch * (60_000 + n_ctx * 2)
@@ -249,12 +249,19 @@ def real():
     model.close()
 
 
-@pytest.mark.parametrize("options", [ContextOptions(1024, 2), ContextOptions(700, 2, n_batch=128, kv_type="q8_0")])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ContextOptions(1024, 2),
+        ContextOptions(700, 2, n_batch=128, kv_type="q8_0"),
+        ContextOptions(1024, 2, max_logits=1),
+    ],
+)
 def test_dry_sizes_are_the_real_ones(dry, real, options):
     with log.lines() as lines:
         context = Context(real[0], options, StopFlag())
     context.close()
-    assert dry.context(options.n_ctx, options.kv_type, options.n_batch) == parse(lines)
+    assert dry.context(options.n_ctx, options.kv_type, options.n_batch, options.max_logits) == parse(lines)
 
 
 def test_without_flash_attention_scores_take_memory_and_values_stay_f16(dry, real):
@@ -299,13 +306,13 @@ def test_the_engine_keeps_to_the_plan():
     engine = Engine()
     limit = 221 * MIB
     info = engine.load(Load(0, str(default_model()), memory_bytes=limit)).model
-    plan = plan_for(default_model(), WISH, backend("llama"), limit)
+    plan = resolve(LoadOptions(default_model(), backend="llama", memory_bytes=limit)).memory
     assert plan.verdict == "tight"
     assert (info.n_ctx, info.plan) == (plan.n_ctx, plan.parts)
     assert sum(info.plan.values()) <= limit
     assert any("To save memory" in note for note in info.notes)
     target = engine._loaded().target
-    assert isinstance(target, LlamaTarget)
+    assert isinstance(target, LlamaRuntime)
     options = target.context.options
     assert (options.kv_type, options.n_batch) == (plan.kv_type, plan.n_batch)
     engine.close()
@@ -320,21 +327,20 @@ def test_a_cache_that_grows_leaves_no_file(real, tmp_path, writable):
         (folder / "moving-99999999-x").write_bytes(b"of a crashed engine")
     else:
         folder.write_text("in the way")
-    target = LlamaTarget(real[0], ContextOptions(512, 2), StopFlag(), folder)
-    list(target.prefill([100 + i % 300 for i in range(420)]))
+    target = LlamaRuntime(real[0], ContextOptions(512, 2), StopFlag(), folder)
+    list(prefill(target, [100 + i % 300 for i in range(420)]))
 
     def next_logits():
-        target.run([55])
-        row = target.logits(-1).copy()
-        target.drop_after(420)
+        row = target.forward([55]).row().copy()
+        target.truncate(420)
         return row
 
     expected = next_logits()
-    target.grow(1024)
+    target.resize(1024)
     assert target.state_bytes > MOST_IN_RAM
     assert abs(next_logits() - expected).max() < 0.05
-    put_back = target.set_aside()
-    target.drop_after(0)
+    put_back = target.snapshot()
+    target.truncate(0)
     put_back()
     assert target.size == 420
     assert abs(next_logits() - expected).max() < 0.05

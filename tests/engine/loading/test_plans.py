@@ -7,21 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.commands.plans import answer
+from common.planning import Ask, Estimate, Verdict
+from engine.commands.plan import answer
 from engine.costs.calibrated import Key, keep
 from engine.costs.cost_model import Timings
-from engine.loading.memory_estimated import EstimatedSizes
-from engine.loading.memory_parts import Choice, all_parts
+from engine.loading.sizes import EstimatedSizes, Layout, all_parts
 from engine.machine import fingerprint
 from engine.runtime.llama.dry import DryModel
 from engine.runtime.llama.library import build
 from models.catalogue import catalogue
 from models.default import default_model
-from models.estimate import Estimate, guess
+from models.estimate import guess
 from models.header import read_header
 from models.identity import file_identity
 from models.shapes import shapes_of
-from models.verdict import Ask, Verdict, verdicts
+from models.verdict import verdicts
 
 GIB = 1 << 30
 
@@ -80,10 +80,10 @@ def estimate_of_the_default_model() -> Estimate:
 @pytest.mark.parametrize("n_batch", [128, 512])
 def test_an_estimate_is_near_the_truth_and_hardly_below(n_ctx, n_batch):
     estimate = EstimatedSizes(estimate_of_the_default_model())
-    choice = Choice("f16", n_batch, repack=True, mmap=True)
-    guessed = all_parts(estimate, None, choice, n_ctx, rows=48)
+    layout = Layout("f16", n_batch, repack=True, mmap=True)
+    guessed = all_parts(estimate, None, layout, n_ctx, rows=48)
     with DryModel(default_model()) as sizes:
-        true = all_parts(sizes, None, choice, n_ctx, rows=48)
+        true = all_parts(sizes, None, layout, n_ctx, rows=48)
     assert guessed
     assert true
     assert guessed["kv"] == true["kv"]

@@ -6,15 +6,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import replace
 
 import pytest
 
 from engine.engine import Engine
 from engine.protocol import Finished, Generate, Load, Message, PrefillProgress, Prepare, Prepared, Text
 from engine.runtime.capi.library import AbortCallback
-from engine.runtime.llama import context
-from engine.runtime.llama.target import LlamaTarget
+from engine.runtime.llama import runtime
+from engine.runtime.llama.runtime import LlamaRuntime
 from engine.stop import Stopped
 from models.failures import Failure
 from tests.engine.asking import GREEDY, QUESTION, ask
@@ -40,7 +39,7 @@ class Countdown:
 def countdown() -> Iterator[Countdown]:
     with pytest.MonkeyPatch.context() as patch:
         countdown = Countdown()
-        patch.setattr(context, "is_stopped", lambda: countdown.callback)
+        patch.setattr(runtime, "is_stopped", lambda: countdown.callback)
         yield countdown
 
 
@@ -63,8 +62,8 @@ def engine(loaded: Engine, countdown: Countdown) -> Engine:
 def assert_all_agree(engine: Engine) -> int:
     """Returns how many tokens are held."""
     session = engine._loaded().session
-    assert isinstance(session.target, LlamaTarget)
-    assert len(session.tokens) == session.target.size == session.target.context.held
+    assert isinstance(session.runtime, LlamaRuntime)
+    assert len(session.tokens) == session.runtime.size == session.runtime.context.held
     return len(session.tokens)
 
 
@@ -223,7 +222,7 @@ def test_memory_is_short_when_the_cache_is_to_grow(engine, monkeypatch, times):
     expected = fresh_answer(engine, LONG)
     engine.forget()
     chat = engine._loaded()
-    chat.target.grow(512)
+    chat.target.resize(512)
     answer(engine, QUESTION)
     before = assert_all_agree(engine)
     monkeypatch.setattr(chat.target, "open_context", Short(times, chat.target.open_context))
@@ -241,9 +240,9 @@ def test_memory_is_short_when_the_cache_is_to_grow(engine, monkeypatch, times):
 
 def test_memory_is_short_in_the_middle_of_an_answer(engine, monkeypatch):
     chat = engine._loaded()
-    chat.target.grow(512)
+    chat.target.resize(512)
     expected = fresh_answer(engine, QUESTION)
-    chat.target.grow(512)
+    chat.target.resize(512)
     engine.forget()
     limit = chat.session.limit
     monkeypatch.setattr(chat.target, "open_context", Short(2, chat.target.open_context))
@@ -266,14 +265,14 @@ def test_a_file_that_the_library_takes_only_in_part(engine, monkeypatch, tmp_pat
     (tmp_path / "kv").write_bytes(raw)
     engine.forget()
     with pytest.raises(Failure, match="does not fit"):
-        chat.target.restore(tmp_path / "kv")
+        chat.target.load(tmp_path / "kv")
     assert chat.target.size == chat.target.context.held == 0
     assert answer(engine, QUESTION) == expected
 
 
 def test_closing_twice_frees_once(loaded):
     engine = Engine()
-    engine.load(replace(loaded._loaded().request, n_ctx=512))
+    engine.load(Load(0, loaded.status(0).model.path, n_ctx=512, threads=2, backend="llama"))
     chat = engine._loaded()
     chat.close()
     chat.close()

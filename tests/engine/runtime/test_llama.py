@@ -10,6 +10,7 @@ import pytest
 
 from engine.engine import Engine
 from engine.protocol import Finished, Generate, Load, Message, Prepare, Prepared, Sampling
+from engine.runtime.interface import prefill
 from engine.stop import Stopped
 from engine.tokenization.turns import TooLong
 from models.default import default_model
@@ -147,7 +148,7 @@ def test_growing_saving_and_restoring_change_no_answer(engine, tmp_path):
     plain, _ = ask(engine, QUESTION, max_tokens=40)
     engine.forget()
     ask(engine, QUESTION, max_tokens=10)
-    chat.target.grow(2048)
+    chat.target.resize(2048)
     assert chat.target.n_ctx == 2048
     grown, finished = ask(engine, QUESTION, max_tokens=40)
     assert grown == plain
@@ -155,12 +156,12 @@ def test_growing_saving_and_restoring_change_no_answer(engine, tmp_path):
     tokens = list(chat.session.tokens)
     chat.target.save(tmp_path / "kv", tokens)
     engine.forget()
-    assert chat.target.restore(tmp_path / "kv") == tokens
+    assert chat.target.load(tmp_path / "kv") == tokens
     assert chat.target.size == len(tokens)
     chat.session.tokens = tokens
     assert ask(engine, QUESTION, max_tokens=40)[0] == plain
     engine.forget()
-    chat.target.grow(1024)
+    chat.target.resize(1024)
 
 
 def test_what_is_set_aside_comes_back(engine):
@@ -168,9 +169,9 @@ def test_what_is_set_aside_comes_back(engine):
     plain, _ = ask(engine, QUESTION, max_tokens=40)
     engine.forget()
     _, finished = ask(engine, QUESTION, max_tokens=10)
-    put_back = chat.target.set_aside()
-    chat.target.drop_after(0)
-    list(chat.target.prefill([5] * 100))
+    put_back = chat.target.snapshot()
+    chat.target.truncate(0)
+    list(prefill(chat.target, [5] * 100))
     put_back()
     again, finished = ask(engine, QUESTION, max_tokens=40)
     assert finished.statistics.reused_tokens > 0
@@ -198,9 +199,8 @@ def test_a_chat_resumes_after_a_restart(tmp_path, monkeypatch):
                 chat.memory.open("c1", tokens)
                 assert chat.session.tokens == tokens
             chat.target.save(tmp_path / f"state {restarted}", tokens)
-            chat.target.run([300])
-            rows.append(chat.target.logits(-1).copy())
-            chat.target.drop_after(len(tokens))
+            rows.append(chat.target.forward([300]).row().copy())
+            chat.target.truncate(len(tokens))
             _, finished = ask(engine, *history, Message("assistant", "Peep."), QUESTION, max_tokens=4, chat="c1")
             assert finished.statistics.reused_tokens > 256
     assert (tmp_path / "state True").read_bytes() == (tmp_path / "state False").read_bytes()

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from engine.runtime.tree import MOST_BRANCHES, Tree
+from engine.runtime.interface import MOST_BRANCHES, Tree, prefill
 from engine.stop import Stopped
 
 # Of the spread of a row of logits. The rows are the same to the last bit where passes of any size run the same kernels;
@@ -23,10 +23,9 @@ def random_tree(dice: random.Random, size: int) -> Tree:
 
 def alone(target, base: int, tokens) -> np.ndarray:
     """The logits after `tokens`, run as a line behind the first `base` cached ones."""
-    target.drop_after(base)
-    target.run(tokens)
-    row: np.ndarray = target.logits(-1).copy()
-    target.drop_after(base)
+    target.truncate(base)
+    row: np.ndarray = target.forward(tokens).row().copy()
+    target.truncate(base)
     return row
 
 
@@ -39,8 +38,8 @@ def test_every_row_is_what_its_branch_gives_alone(target, seed):
     dice = random.Random(seed)
     base, inputs = target.size, [dice.randrange(300, 400) for _ in range(1 + seed % 3)]
     tree = random_tree(dice, 4 + 3 * seed)
-    target.run_tree(inputs, tree)
-    rows = [target.logits(len(inputs) + i).copy() for i in range(-1, tree.size)]
+    logits = target.forward_tree(inputs, tree)
+    rows = [logits.row(i).copy() for i in range(1 + tree.size)]
     target.keep(0)
     assert target.size == base
     assert_alike(rows[0], alone(target, base, inputs))
@@ -56,44 +55,40 @@ def test_what_is_kept_is_as_if_it_had_run_alone(target):
         tree = random_tree(dice, 12)
         path = dice.choice([(), *(tree.path(i) for i in range(tree.size))])
         inputs = [dice.randrange(300, 400)]
-        target.run_tree(inputs, tree)
+        target.forward_tree(inputs, tree)
         if turn % 3 == 2:
             target.keep(0)
         else:
             target.keep(1, path)
             kept += [*inputs, *(tree.tokens[i] for i in path)]
         assert target.size == base + len(kept)
-    target.run([300])
-    row = target.logits(-1).copy()
+    row = target.forward([300]).row().copy()
     assert_alike(row, alone(target, base, [*kept, 300]))
 
 
 def test_a_cache_with_a_kept_branch_grows_and_is_saved(target, tmp_path):
     base, tree = target.size, Tree.merged([[310, 311], [320, 321], [330]])
-    target.run_tree([305], tree)
+    target.forward_tree([305], tree)
     target.keep(1, tree.path(3))
     tokens = [0] * (base + 3)
-    target.run([300])
-    expected = target.logits(-1).copy()
-    target.drop_after(base + 3)
-    target.grow(2048)
-    target.run_tree([300], tree)
-    assert_alike(target.logits(0), expected)
+    expected = target.forward([300]).row().copy()
+    target.truncate(base + 3)
+    target.resize(2048)
+    assert_alike(target.forward_tree([300], tree).row(0), expected)
     target.keep(0)
     target.save(tmp_path / "kv", tokens)
-    target.drop_after(0)
-    assert len(target.restore(tmp_path / "kv")) == target.size == base + 3
-    target.run_tree([300], tree)
-    assert_alike(target.logits(0), expected)
+    target.truncate(0)
+    assert len(target.load(tmp_path / "kv")) == target.size == base + 3
+    assert_alike(target.forward_tree([300], tree).row(0), expected)
     target.keep(0)
-    target.grow(1024)
+    target.resize(1024)
 
 
 def test_as_many_branches_as_are_allowed(target):
     tree = Tree.merged([*([300 + i] for i in range(MOST_BRANCHES - 1)), [300 + MOST_BRANCHES - 1, 400]])
     base = target.size
-    target.run_tree([305], tree)
-    rows = [target.logits(1 + i).copy() for i in range(tree.size)]
+    logits = target.forward_tree([305], tree)
+    rows = [logits.row(1 + i).copy() for i in range(tree.size)]
     target.keep(1, tree.path(tree.size - 1))
     assert target.size == base + 3
     assert all((a != b).any() for a, b in pairwise(rows))
@@ -102,12 +97,12 @@ def test_as_many_branches_as_are_allowed(target):
 
 def test_trees_fill_the_cache_to_its_last_cell(target):
     room = target.n_ctx - target.size
-    list(target.prefill([300] * (room - 5)))
+    list(prefill(target, [300] * (room - 5)))
     tree = Tree.merged([[310, 311], [320, 321]])
-    target.run_tree([305], tree)
+    target.forward_tree([305], tree)
     target.keep(1, tree.path(3))
     assert target.n_ctx - target.size == 2
-    target.run([300, 301])
+    target.forward([300, 301])
     assert target.n_ctx == target.size
 
 
@@ -116,7 +111,7 @@ def test_a_stopped_tree_leaves_nothing(target):
     expected = alone(target, base, [305])
     target.stop.set()
     with pytest.raises(Stopped):
-        target.run_tree([305], Tree.merged([[310], [320]]))
+        target.forward_tree([305], Tree.merged([[310], [320]]))
     target.stop.clear()
     assert target.size == base
     assert_alike(alone(target, base, [305]), expected)

@@ -15,8 +15,9 @@ import pytest
 from numpy.typing import NDArray
 
 from engine.generation.decode import agreed
+from engine.generation.sampling import Sampler
 from engine.protocol import Sampling
-from engine.runtime.tree import Tree
+from engine.runtime.interface import Tree
 
 DRAWS = 1100  # of each context under each sampling: 11,000 in all, beside the second tokens
 LEAST_EXPECTED = 5.0  # rarer tokens share a bin
@@ -82,19 +83,17 @@ class Context:
         list(chat.session.read(self.prompt[:-1]))
 
     def row(self, *tokens: int) -> NDArray[np.float32]:
-        self.target.run([self.prompt[-1], *tokens])
-        row: NDArray[np.float32] = self.target.logits(-1).copy()
-        self.target.drop_after(len(self.prompt) - 1)
+        row: NDArray[np.float32] = self.target.forward([self.prompt[-1], *tokens]).row().copy()
+        self.target.truncate(len(self.prompt) - 1)
         return row
 
     def draw(self, tree: Tree, sampling: Sampling, seed: int) -> list[list[int]]:
         """The tokens that came of verifying `tree`, with many seeds from `seed` on."""
-        self.target.run_tree(self.prompt[-1:], tree)
+        logits = self.target.forward_tree(self.prompt[-1:], tree)
         came = []
         for each in range(seed, seed + DRAWS):
-            sampler = self.target.sampler(replace(sampling, seed=each), self.prompt)
-            came.append(agreed(sampler, 0, tree, self.target.vocabulary.is_end)[0])
-            sampler.close()
+            sampler = Sampler(replace(sampling, seed=each), self.prompt)
+            came.append(agreed(sampler, logits, tree, self.target.vocabulary.is_end)[0])
         self.target.keep(0)
         return came
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from engine.engine import Engine
-from engine.loading.loader import identity_of
+from engine.loading.load import identity_of
 from engine.protocol import Load
 from engine.speculative.judge import REFRESH_AFTER, Judge
 from engine.speculative.policy import typical
@@ -57,12 +57,12 @@ def test_real_answers_equal_plain_ones(pair, plain, mode):
 def test_what_is_learned_of_drafts_is_kept_for_the_pair(pair, monkeypatch):
     monkeypatch.setattr("engine.speculative.judge.measured_apart", lambda: iter(()))
     chat = pair._loaded()
-    judge = Judge(None, chat.judge.key, identity_of(chat.draft_weights))
+    judge = Judge(None, chat.judge.key, identity_of(chat.draft_weights.header))
     judge.table, judge._observed = Dear(), REFRESH_AFTER
     judge.chooser.acceptance.learn(typical("model"), 0, True)
     for _ in judge.measure(chat.target):
         pass
-    assert Judge(None, judge.key, identity_of(chat.draft_weights)).chooser.state() == judge.chooser.state()
+    assert Judge(None, judge.key, identity_of(chat.draft_weights.header)).chooser.state() == judge.chooser.state()
     assert Judge(None, judge.key).chooser.state() != judge.chooser.state()
 
 
@@ -91,7 +91,7 @@ def test_the_flag_stops_the_draft_model_too_and_it_goes_on_rightly(pair):
         drafter.propose(4)
     timer.join()
     pair.stop.clear()
-    assert follower.session.target.size == len(follower.session.tokens) < len(chat)
+    assert follower.session.runtime.size == len(follower.session.tokens) < len(chat)
     assert follower.session.tokens == chat[: len(follower.session.tokens)]
     resumed = drafter.propose(4)[0].tokens
     follower.session.forget()

@@ -11,15 +11,15 @@ from engine.costs.cost_model import CostModel, Timings
 from engine.generation.decode import Step, decode
 from engine.kv.policy import Always, PartialFixed
 from engine.kv.session import Session
-from engine.protocol import Lookup, Sampling
-from engine.runtime.tree import Tree
+from engine.protocol import Lookup
+from engine.runtime.interface import Tree
 from engine.speculative.draft import Draft
 from engine.speculative.drafting import MOST_NAPS, PATIENCE, Auto, Fixed
 from engine.speculative.policy import Decision, DraftPolicy
 from engine.speculative.prompt_lookup import PromptLookup
 from engine.speculative.prompt_lookup_published import PublishedLookup
 from engine.tokenization.tokens import common_prefix
-from tests.engine.fake_target import END, FakeTarget, script
+from tests.engine.fake_runtime import END, FakeRuntime, greedy, script
 from tests.engine.kv.test_policy import Listed
 
 SELECT = ["recent", "random"]
@@ -60,11 +60,11 @@ class Guess:
         self.tokens.extend(came[:-1])
 
 
-def run(target: FakeTarget, drafting=None, policy=None, max_tokens: int | None = 60):
+def run(target: FakeRuntime, drafting=None, policy=None, max_tokens: int | None = 60):
     session = Session(target)
     list(session.read(PROMPT))
-    kv = PartialFixed(policy or Always(), target.most_inputs)
-    steps = list(decode(session, target.sampler(Sampling(), PROMPT), kv, max_tokens, drafting))
+    kv = PartialFixed(policy or Always(), target.max_batch)
+    steps = list(decode(session, greedy(), kv, max_tokens, drafting))
     return [token for step in steps for token in step.tokens], steps, session, kv
 
 
@@ -73,8 +73,8 @@ BRANCHES = st.sampled_from([1, 1, 3, 5])
 
 @given(st.integers(0, 10**6), st.lists(st.booleans(), min_size=1, max_size=5), st.integers(1, 60), BRANCHES)
 def test_any_drafts_and_any_policy_give_the_plain_answer(seed, keeps, max_tokens, branches):
-    plain, *_ = run(FakeTarget(), max_tokens=max_tokens)
-    target = FakeTarget()
+    plain, *_ = run(FakeRuntime(), max_tokens=max_tokens)
+    target = FakeRuntime()
     guess = Guess(target.choose, random.Random(seed), branches)
     tokens, steps, session, kv = run(target, guess, Listed(keeps), max_tokens)
     assert tokens == plain
@@ -86,7 +86,7 @@ def test_any_drafts_and_any_policy_give_the_plain_answer(seed, keeps, max_tokens
 
 @given(st.integers(0, 10**6), BRANCHES)
 def test_the_end_of_the_answer_is_found_inside_a_draft(seed, branches):
-    target = FakeTarget(script(b"a short answer", len(PROMPT)))
+    target = FakeRuntime(script(b"a short answer", len(PROMPT)))
     tokens, steps, _, _ = run(target, Guess(target.choose, random.Random(seed), branches), max_tokens=None)
     assert bytes(tokens) == b"a short answer"
     assert steps[-1].end == "end"
@@ -95,16 +95,16 @@ def test_the_end_of_the_answer_is_found_inside_a_draft(seed, branches):
 
 @given(st.integers(0, 10**6), st.integers(len(PROMPT) + 1, 90), BRANCHES)
 def test_drafts_never_exceed_the_context(seed, n_ctx, branches):
-    plain, *_ = run(FakeTarget(n_ctx=n_ctx), max_tokens=None)
-    target = FakeTarget(n_ctx=n_ctx)
+    plain, *_ = run(FakeRuntime(n_ctx=n_ctx), max_tokens=None)
+    target = FakeRuntime(n_ctx=n_ctx)
     tokens, steps, _, _ = run(target, Guess(target.choose, random.Random(seed), branches), max_tokens=None)
     assert tokens == plain
     assert steps[-1].end == "context"
 
 
 def test_branches_beyond_the_first_are_accepted():
-    plain, *_ = run(FakeTarget())
-    target = FakeTarget()
+    plain, *_ = run(FakeRuntime())
+    target = FakeRuntime()
     guess = Guess(target.choose, random.Random(1), branches=5)
     tokens, steps, *_ = run(target, guess)
     assert tokens == plain
@@ -124,9 +124,9 @@ texts = st.text("ab ", min_size=30, max_size=60).map(str.encode)
 
 @given(texts, st.builds(Lookup, st.integers(1, 3), st.integers(1, 4), st.integers(2, 6), st.sampled_from(SELECT)))
 def test_the_published_form_verifies_its_sequences_whole(text, lookup):
-    plain, *_ = run(FakeTarget(script(text, len(PROMPT))), max_tokens=None)
+    plain, *_ = run(FakeRuntime(script(text, len(PROMPT))), max_tokens=None)
     drafted, steps, *_ = run(
-        FakeTarget(script(text, len(PROMPT))), Fixed(PublishedLookup(lookup), None), max_tokens=None
+        FakeRuntime(script(text, len(PROMPT))), Fixed(PublishedLookup(lookup), None), max_tokens=None
     )
     assert drafted == plain == list(text)
     for step in steps:
@@ -139,9 +139,9 @@ def test_the_published_form_verifies_its_sequences_whole(text, lookup):
 
 def test_history_drafts_a_copy_and_saves_passes():
     text = b"small bird sang. the small bird sang. the small bird sang. the small bird sang."
-    plain, steps, *_ = run(FakeTarget(script(text, len(PROMPT))), max_tokens=None)
+    plain, steps, *_ = run(FakeRuntime(script(text, len(PROMPT))), max_tokens=None)
     drafted, fewer, *_ = run(
-        FakeTarget(script(text, len(PROMPT))), Auto((PromptLookup(),), DraftPolicy(), FREE), max_tokens=None
+        FakeRuntime(script(text, len(PROMPT))), Auto((PromptLookup(),), DraftPolicy(), FREE), max_tokens=None
     )
     assert drafted == plain == list(text)
     assert len(fewer) < len(steps) / 2
@@ -157,10 +157,10 @@ class Counting(PromptLookup):
 
 def test_where_drafts_are_in_vain_drafters_are_asked_rarely_and_told_everything():
     table = CostModel(Timings({0: {1: 1e-4, 8: 1e-2, 48: 1e-1}}, 0.0, 512, 1.0))  # a quick model, drafts cost too much
-    target, drafter = FakeTarget(), Counting()
+    target, drafter = FakeRuntime(), Counting()
     session = Session(target)
     list(session.read(PROMPT))
-    sampler, drafting = target.sampler(Sampling(), []), Auto((drafter,), DraftPolicy(), table)
+    sampler, drafting = greedy(), Auto((drafter,), DraftPolicy(), table)
     steps = list(decode(session, sampler, PartialFixed(Always(), 64), 100, drafting))
     assert all(step.source is None or not step.source.drafted for step in steps)
     assert drafter.asked < 100 / MOST_NAPS + 2 * PATIENCE

@@ -70,7 +70,7 @@ def test_layers_that_are_tried(layers):
 
 
 def test_the_best_is_kept_for_this_model_and_machine(folder):
-    everything = Exits(exits.VERSION, KEY, 100, (found(10, 0.7), found(20, 1.2), found(29, 0.9)))
+    everything = Exits(KEY, 100, (found(10, 0.7), found(20, 1.2), found(29, 0.9)))
     exits.keep(everything)
     again = kept(KEY)
     assert again == everything
@@ -78,19 +78,19 @@ def test_the_best_is_kept_for_this_model_and_machine(folder):
     assert again.pays
     assert kept(dataclasses.replace(KEY, build="chickadee-graph 9; b")) is None
     assert kept(dataclasses.replace(KEY, model="other")) is None
-    exits.path_of(KEY).write_bytes(b"{")
+    (path,) = exits.EXITS.folder.iterdir()
+    path.write_bytes(b"{")
     assert kept(KEY) is None
 
 
 def test_a_layer_that_loses_does_not_pay():
-    assert not Exits(exits.VERSION, KEY, 100, (found(10, 0.7), found(20, 1.04))).pays
+    assert not Exits(KEY, 100, (found(10, 0.7), found(20, 1.04))).pays
 
 
 def test_a_folder_that_cannot_be_written(folder):
-    exits.path_of(KEY).parent.parent.mkdir(parents=True, exist_ok=True)
-    exits.path_of(KEY).parent.write_text("a file")
+    exits.EXITS.folder.write_text("a file")
     with pytest.raises(Failure, match="cannot be kept"):
-        exits.keep(Exits(exits.VERSION, KEY, 100, (found(10, 0.7),)))
+        exits.keep(Exits(KEY, 100, (found(10, 0.7),)))
 
 
 @pytest.mark.parametrize(("value", "layers"), [(20, (20,)), (0, ()), (True, ()), ("20", ()), (None, ())])

@@ -12,7 +12,7 @@ from engine.costs.cost_model import CostModel, Timings
 from engine.generation.decode import decode
 from engine.kv.policy import Always, PartialFixed
 from engine.kv.session import Session
-from engine.protocol import Sampling
+from engine.runtime.interface import RowLogits, prefill
 from engine.speculative.drafting import Auto, Fixed
 from engine.speculative.mid_layer import Exit, MidLayer
 from engine.speculative.middle_layer import exit_of
@@ -21,14 +21,14 @@ from engine.stop import Stopped
 from models.default import default_model
 from models.header import read_header
 from models.shapes import shapes_of
-from tests.engine.fake_target import END, FakeTarget, letters, script
+from tests.engine.fake_runtime import END, FakeRuntime, greedy, letters, script
 from tests.engine.speculative.test_model_drafter import Dear
 
 PROMPT = list(b"the small bird sang. the small bird ")
 EXIT = Exit(2, lower=0.5, look=0.6)
 
 
-class Exiting(FakeTarget):
+class Exiting(FakeRuntime):
     """Its layers say what `guess` says of all tokens so far, with this probability."""
 
     probability = 0.9
@@ -46,13 +46,14 @@ class Exiting(FakeTarget):
         assert self.size + len(self.ahead) + len(tokens) <= self.n_ctx
         self.ahead.extend(tokens)
         self.looked.append(list(tokens))
-        logits = np.zeros(257, np.float32)
-        logits[self.guess([*self.cache, *self.ahead])] = math.log(self.probability / (1 - self.probability) * 256)
-        return logits
+        row = np.zeros(257, np.float32)
+        row[self.guess([*self.cache, *self.ahead])] = math.log(self.probability / (1 - self.probability) * 256)
+        return RowLogits([row])
 
-    def run(self, tokens, rows=1):
-        super().run(tokens, rows)
+    def _run(self, tokens):
+        said = super()._run(tokens)
         self.ahead = []
+        return said
 
 
 def table(c: float = 0.0) -> CostModel:
@@ -63,8 +64,7 @@ def table(c: float = 0.0) -> CostModel:
 def answer(target, drafting, count=60) -> list[int]:
     session = Session(target)
     list(session.read(PROMPT))
-    sampler = target.sampler(Sampling(), PROMPT)
-    steps = decode(session, sampler, PartialFixed(Always(), 64), count, drafting)
+    steps = decode(session, greedy(), PartialFixed(Always(), 64), count, drafting)
     return [token for step in steps for token in step.tokens]
 
 
@@ -79,7 +79,7 @@ def often_wrong(seed: int):
 @pytest.mark.parametrize("published", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_no_answer_changes(published, seed):
-    plain = answer(FakeTarget(), None)
+    plain = answer(FakeRuntime(), None)
     target, costs = Exiting(guess=often_wrong(seed)), Dear()
     drafter = MidLayer(target, EXIT, lambda: costs, published)
     drafting = Fixed(drafter, None) if published else Auto((drafter,), DraftPolicy(), costs)
@@ -92,7 +92,7 @@ def test_the_published_form_is_one_token_ahead():
     target = Exiting()
     drafter = MidLayer(target, EXIT, lambda: None, published=True)
     drafter.begin(PROMPT)
-    list(target.prefill(PROMPT))
+    list(prefill(target, PROMPT))
     drafter.extend([97])
     (candidate,) = drafter.propose(8)
     assert candidate.tokens == (letters([*PROMPT, 97]),)
@@ -104,7 +104,7 @@ def test_tokens_that_are_not_kept_are_looked_at_first():
     target = Exiting()
     drafter = MidLayer(target, EXIT, Dear)
     drafter.begin([*PROMPT, 97, 98])
-    list(target.prefill(PROMPT))
+    list(prefill(target, PROMPT))
     drafter.extend([99])
     (candidate,) = drafter.propose(3)
     assert len(candidate.tokens) == 3
@@ -120,7 +120,7 @@ def test_no_more_is_written_than_is_likely_right(probability, length):
     target.probability = probability
     drafter = MidLayer(target, Exit(2, lower=0.5, look=0.3), lambda: table(0.04))
     drafter.begin(PROMPT)
-    list(target.prefill(PROMPT))
+    list(prefill(target, PROMPT))
     drafter.extend([97])
     drafter._looks.append(0.3)
     (candidate,) = drafter.propose(8)
@@ -155,7 +155,7 @@ def test_stopped_while_looking_ahead():
     target = Exiting()
     drafter = MidLayer(target, EXIT, lambda: None, published=True)
     drafter.begin(PROMPT)
-    list(target.prefill(PROMPT))
+    list(prefill(target, PROMPT))
     drafter.extend([97])
     target.stop.set()
     with pytest.raises(Stopped):

@@ -13,7 +13,6 @@ from engine.costs.cost_model import CostModel, Timings
 from engine.generation.decode import decode
 from engine.kv.policy import Always, PartialFixed
 from engine.kv.session import Session
-from engine.protocol import Sampling
 from engine.speculative.draft import bucket
 from engine.speculative.drafting import Auto, Fixed
 from engine.speculative.follower import Follower
@@ -22,7 +21,7 @@ from engine.speculative.model_drafter import ModelDrafter
 from engine.speculative.policy import DraftPolicy
 from engine.stop import Stopped
 from models.failures import Failure
-from tests.engine.fake_target import END, FakeTarget, letters, script
+from tests.engine.fake_runtime import END, FakeRuntime, greedy, letters, script
 
 PROMPT = list(b"the small bird sang. the small bird ")
 
@@ -37,18 +36,17 @@ class Dear(CostModel):
         pass
 
 
-class Small(FakeTarget):
+class Small(FakeRuntime):
     """Its choices have this probability."""
 
     probability = 0.9
 
-    def best_logits(self, row, _count, _apart=()):
-        logits = super().logits(row)
-        others = (1 - self.probability) / (len(logits) - 1)
-        return math.log(self.probability / others) * logits
+    @property
+    def sure(self):
+        return math.log(self.probability / (1 - self.probability) * END)
 
 
-def drafter(target: FakeTarget | None = None, limit: int = 512, share: float = 0.01, **options) -> ModelDrafter:
+def drafter(target: FakeRuntime | None = None, limit: int = 512, share: float = 0.01, **options) -> ModelDrafter:
     return ModelDrafter(Follower(target or Small(), 257, limit), share, **options)
 
 
@@ -60,9 +58,9 @@ def continuation(tokens: list[int], count: int) -> tuple[int, ...]:
     return tuple(written[len(tokens) :])
 
 
-def target_of(draft: ModelDrafter) -> FakeTarget:
-    target = draft.follower.session.target
-    assert isinstance(target, FakeTarget)
+def target_of(draft: ModelDrafter) -> FakeRuntime:
+    target = draft.follower.session.runtime
+    assert isinstance(target, FakeRuntime)
     return target
 
 
@@ -110,7 +108,7 @@ def test_any_sequence_of_calls_keeps_the_cache_in_step(actions, published, limit
 
 
 def test_only_what_is_new_runs():
-    draft, chat = drafter(), list(PROMPT)
+    draft, chat = drafter(Small(max_batch=8)), list(PROMPT)
     draft.begin(chat)
     assert draft.propose(4)[0].tokens == continuation(chat, 4)
     target = target_of(draft)
@@ -247,7 +245,7 @@ def test_a_chat_that_is_too_long_is_not_followed():
 class Narrow(Small):
     """There is no memory for a larger cache."""
 
-    def grow(self, n_ctx):
+    def resize(self, n_ctx):
         raise Failure("out_of_memory", "There is not enough memory.")
 
 
@@ -265,11 +263,11 @@ def test_stopped_anywhere_the_cache_stays_right(stops):
     class Stopping(Small):
         left = 10**9
 
-        def run(self, tokens, rows=1):
+        def _run(self, tokens):
             self.left -= 1
             if self.left < 0:
                 raise Stopped
-            super().run(tokens, rows)
+            return super()._run(tokens)
 
     target = Stopping()
     draft, chat = drafter(target), list(PROMPT)
@@ -287,10 +285,10 @@ def test_stopped_anywhere_the_cache_stays_right(stops):
     assert draft.propose(6)[0].tokens == continuation(chat, 6)
 
 
-def answer(target: FakeTarget, drafting, max_tokens: int = 60) -> list[int]:
+def answer(target: FakeRuntime, drafting, max_tokens: int = 60) -> list[int]:
     session = Session(target)
     list(session.read(PROMPT))
-    steps = decode(session, target.sampler(Sampling(), PROMPT), PartialFixed(Always(), 64), max_tokens, drafting)
+    steps = decode(session, greedy(), PartialFixed(Always(), 64), max_tokens, drafting)
     return [token for step in steps for token in step.tokens]
 
 
@@ -305,14 +303,14 @@ def test_answers_equal_plain_ones(seed, right, published):
     draft = drafter(Small(small), published=published)
     drafting = Fixed(draft, None) if published else Auto((draft,), DraftPolicy(), Dear())
     draft.follower.warm_up()
-    target = FakeTarget()
-    assert answer(target, drafting) == answer(FakeTarget(), None)
+    target = FakeRuntime()
+    assert answer(target, drafting) == answer(FakeRuntime(), None)
     assert target_of(draft).cache == draft.follower.session.tokens
 
 
 @pytest.mark.parametrize("published", [False, True])
 def test_a_small_model_that_is_right_saves_passes(published):
-    draft, target = drafter(published=published), FakeTarget()
+    draft, target = drafter(published=published), FakeRuntime()
     draft.follower.warm_up()
     answer(target, Fixed(draft, None) if published else Auto((draft,), DraftPolicy(), Dear()))
     assert len(target.passes) < 40

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.runtime.tree import NOTHING, ROOT, Tree
+from engine.runtime.interface import NOTHING, ROOT, Tree
 
 lines = st.lists(st.lists(st.integers(0, 3), max_size=6), max_size=6)
 

@@ -6,7 +6,7 @@ import pytest
 
 from engine.engine import Engine
 from engine.protocol import Message
-from engine.tokenization.continuing import continued_prompt
+from engine.tokenization.template import continued_prompt
 from engine.tokenization.tokens import spelling
 from models.failures import Failure
 from tests.engine.asking import QUESTION, ask, assert_same_but_for_near_ties

@@ -40,8 +40,8 @@ EXPORTED int output_head_split(const ggml_tensor * head, int rows);
 EXPORTED void output_head_forget(int number);
 // Between passes: may they be rough?
 EXPORTED void output_head_rough(int number, bool on);
-// Of row `row` of the last pass, whose logits are there: make exact the `count` largest, not counting tokens that stand
-// in `apart`, and what is larger; all if `count` is 0. Returns of how many rows logits were computed again.
-EXPORTED int output_head_finish(int number, int row, float * logits, int count, const int32_t * apart, int apart_size);
+// Of row `row` of the last pass, whose logits are there: make exact the `count` largest, and what is larger; all if
+// `count` is 0. Returns of how many rows logits were computed again.
+EXPORTED int output_head_finish(int number, int row, float * logits, int count);
 // Of what such a row lacks, for each 16 rows of weights; 0 where it is exact.
 EXPORTED const float * output_head_deviations(int number, int row);

@@ -333,38 +333,28 @@ struct OutputHead {
         return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(units[group] * _mm512_reduce_add_ps(sum))));
     }
 
-    // Make exact what is no less than the `count`-th largest logit, not counting those of the tokens `apart`. If so many
-    // logits are no less than a bound, that one is not either. The largest of groups give such a bound, and the logits
-    // that are exact then a better one. Returns of how many rows logits were computed. Later passes are rough if few are
-    // wanted now: to compute all again takes longer than it spares.
-    int finish(int number, float * logits, int count, const int32_t * apart, int apart_size) {
-        may_be_rough = count > 0;
+    // Make exact what is no less than the `count`-th largest logit. If so many logits are no less than a bound, that one
+    // is not either. The largest of groups give such a bound, and the logits that are exact then a better one. Returns
+    // of how many rows logits were computed.
+    int finish(int number, float * logits, int count) {
         if (number >= MOST_ROUGH || !rows[number].is_rough) return 0;
         auto & row = rows[number];
-        for (int i = 0; i < apart_size; ++i)
-            if (apart[i] < 0 || apart[i] >= ROWS * groups) count = 0;
-        if (count > 0 && count + apart_size < groups / 8 && count + apart_size <= MOST_COMPARED / ROWS) {
-            auto bound = largest(row.largest, padded, count);
-            int counted = count;  // groups, as some owe their place to a token that is not
-            for (int i = 0; i < apart_size; ++i) counted += !(logits[apart[i]] < bound);
-            int done = compute(row, logits, largest(row.largest, padded, counted), 0);
-            return done + compute(row, logits, largest_exact(row, logits, count, apart, apart_size), SURE);
+        if (count > 0 && count < groups / 8 && count <= MOST_COMPARED / ROWS) {
+            int done = compute(row, logits, largest(row.largest, padded, count), 0);
+            return done + compute(row, logits, largest_exact(row, logits, count), SURE);
         }
         row.is_rough = false;
         return compute(row, logits, -INFINITE, 0);
     }
 
-    float largest_exact(const Row & row, float * logits, int count, const int32_t * apart, int apart_size) const {
-        static float exact[MOST_COMPARED], hidden[MOST_COMPARED];
-        for (int i = 0; i < apart_size; ++i) hidden[i] = logits[apart[i]];
-        for (int i = 0; i < apart_size; ++i) logits[apart[i]] = -INFINITE;
+    float largest_exact(const Row & row, const float * logits, int count) const {
+        static float exact[MOST_COMPARED];
         int size = 0;
         for (int group = 0; group < groups && size < MOST_COMPARED; ++group)
             if (row.deviations[group] == 0) {
                 memcpy(exact + size, logits + ROWS * group, ROWS * sizeof(float));
                 size += ROWS;
             }
-        for (int i = 0; i < apart_size; ++i) logits[apart[i]] = hidden[i];
         return largest(exact, size, count);
     }
 

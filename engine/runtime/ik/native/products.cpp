@@ -199,8 +199,8 @@ void output_head_forget(int number) { output_heads[number].forget(); }
 
 void output_head_rough(int number, bool on) { output_heads[number].may_be_rough = on; }
 
-int output_head_finish(int number, int row, float * logits, int count, const int32_t * apart, int apart_size) {
-    return output_heads[number].finish(row, logits, count, apart, apart_size);
+int output_head_finish(int number, int row, float * logits, int count) {
+    return output_heads[number].finish(row, logits, count);
 }
 
 const float * output_head_deviations(int number, int row) { return output_heads[number].rows[row].deviations; }

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from engine.protocol import Message
-from engine.runtime.capi.context import ContextOptions
 from engine.runtime.graph.model import GraphModel
-from engine.runtime.graph.target import GraphTarget
+from engine.runtime.graph.runtime import GraphRuntime
+from engine.runtime.interface import prefill
 from engine.runtime.llama.model import Model
-from engine.runtime.llama.target import LlamaTarget
+from engine.runtime.llama.runtime import LlamaRuntime
+from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
 from engine.tokenization.template import ChatTemplate
 from models.default import default_model
@@ -32,32 +33,32 @@ def prompt(model: GraphModel) -> list[int]:
 
 
 @pytest.fixture(scope="session")
-def opened(model: GraphModel) -> Iterator[GraphTarget]:
-    target = GraphTarget(model, OPTIONS, StopFlag())
+def opened(model: GraphModel) -> Iterator[GraphRuntime]:
+    target = GraphRuntime(model, OPTIONS, StopFlag())
     yield target
     target.close()
 
 
 @pytest.fixture(scope="session")
-def oracle_opened() -> Iterator[LlamaTarget]:
+def oracle_opened() -> Iterator[LlamaRuntime]:
     model = Model(default_model())
-    target = LlamaTarget(model, OPTIONS, StopFlag())
+    target = LlamaRuntime(model, OPTIONS, StopFlag())
     yield target
     target.close()
     model.close()
 
 
 @pytest.fixture
-def target(opened: GraphTarget, prompt: list[int]) -> GraphTarget:
+def target(opened: GraphRuntime, prompt: list[int]) -> GraphRuntime:
     """After a short prompt."""
-    opened.drop_after(0)
-    list(opened.prefill(prompt))
+    opened.truncate(0)
+    list(prefill(opened, prompt))
     return opened
 
 
 @pytest.fixture
-def oracle(oracle_opened: LlamaTarget, prompt: list[int]) -> LlamaTarget:
+def oracle(oracle_opened: LlamaRuntime, prompt: list[int]) -> LlamaRuntime:
     """llama.cpp after the same prompt."""
-    oracle_opened.drop_after(0)
-    list(oracle_opened.prefill(prompt))
+    oracle_opened.truncate(0)
+    list(prefill(oracle_opened, prompt))
     return oracle_opened

@@ -14,10 +14,12 @@ from engine.__main__ import main
 from engine.commands import calibrate, calibrate_midlayer
 from engine.costs.cost_model import LAPTOP, Timings
 from engine.engine import Engine
+from engine.loading.options import LoadOptions
+from engine.loading.resolve import LoadPlan, resolve
 from engine.protocol import Load
 from engine.runtime.graph.guesses import guesses
 from engine.runtime.graph.model import GraphModel
-from engine.runtime.graph.target import GraphTarget
+from engine.runtime.graph.runtime import GraphRuntime
 from engine.speculative import exits
 from engine.speculative.best_exit import questions
 from engine.speculative.exits import Exits, Gain
@@ -36,21 +38,23 @@ TIMINGS = Timings({16: dict(LAPTOP)}, 0.0, 512, 40.0)
 def test_guesses_are_those_of_looking_ahead(tmp_path):
     path = write_tiny(tmp_path / "m.gguf", "llama", layers=4, type=gguf.GGMLQuantizationType.F32)
     tokens = [i * 7 % VOCABULARY for i in range(75)]  # two passes and a part of one
-    with closing(GraphModel(path)) as model, closing(GraphTarget(model, OPTIONS, StopFlag())) as target:
+    with closing(GraphModel(path)) as model, closing(GraphRuntime(model, OPTIONS, StopFlag())) as target:
         found = guesses(model, tokens, [1, 3, 4], 2, StopFlag())
         assert found.shape == (3, 75)
         for i, layers in enumerate((1, 3)):
-            assert [int(target.look_ahead([token], layers).argmax()) for token in tokens] == found[i].tolist()
-            target.run(tokens, rows=32)
-            assert [int(target.logits(j).argmax()) for j in range(-32, 0)] == found[2][-32:].tolist()
-            target.drop_after(0)
+            assert [int(target.look_ahead([token], layers).row().argmax()) for token in tokens] == found[i].tolist()
+            logits = target.forward(tokens, 32)
+            assert [int(logits.row(j).argmax()) for j in range(32)] == found[2][-32:].tolist()
+            target.truncate(0)
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory) -> Exits:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(calibrate_midlayer, "timings", lambda _path, _key: TIMINGS)
-        return calibrate_midlayer.measure(default_model(), 2, 64, StopFlag())
+def measured() -> Exits:
+    return calibrate_midlayer.measure(plan(), TIMINGS, [], 64, StopFlag())
+
+
+def plan() -> LoadPlan:
+    return resolve(LoadOptions(default_model(), backend="graph", threads=2))
 
 
 def test_higher_layers_agree_more_often_and_cost_more(measured):
@@ -72,6 +76,7 @@ def test_an_untrained_model_is_left_alone(measured, capsys):
 
 def test_the_command_keeps_it_and_the_engine_knows_it(measured, monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(calibrate_midlayer, "timings", lambda *_: TIMINGS)
     monkeypatch.setattr(calibrate_midlayer, "measure", lambda *_: measured)
     assert main(["calibrate", "--midlayer", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["best"] == measured.best.layers
@@ -94,15 +99,14 @@ def test_a_layer_that_the_model_does_not_have_is_not_used(target):
     assert middle.automatic() == ()
 
 
-def test_chats_of_a_file_are_answered_instead_of_our_questions(measured, monkeypatch, tmp_path):
-    monkeypatch.setattr(calibrate_midlayer, "timings", lambda _path, _key: TIMINGS)
+def test_chats_of_a_file_are_answered_instead_of_our_questions(measured, tmp_path):
     path = tmp_path / "chats.jsonl"
     path.write_text(f"{line('Count from 1 to 40.')}\n{line('word ' * 3000)}\n")  # the second one is too long
-    found = calibrate_midlayer.measure(default_model(), 2, 64, StopFlag(), path)
+    found = calibrate_midlayer.measure(plan(), TIMINGS, calibrate_midlayer.asked_in(path), 64, StopFlag())
     assert [each.agreement for each in found.found] != [each.agreement for each in measured.found]
     path.write_text(f"{line('word ' * 3000)}\n")
     with pytest.raises(Failure, match="No chat of these leaves room"):
-        calibrate_midlayer.measure(default_model(), 2, 64, StopFlag(), path)
+        calibrate_midlayer.measure(plan(), TIMINGS, calibrate_midlayer.asked_in(path), 64, StopFlag())
 
 
 def line(question: str) -> str:
@@ -110,12 +114,11 @@ def line(question: str) -> str:
     return json.dumps({"messages": [{"role": "user", "content": question}, answer]})
 
 
-def test_stopped(monkeypatch):
-    monkeypatch.setattr(calibrate_midlayer, "timings", lambda _path, _key: TIMINGS)
+def test_stopped():
     stop = StopFlag()
     stop.set()
     with pytest.raises(Stopped):
-        calibrate_midlayer.measure(default_model(), 2, 64, stop)
+        calibrate_midlayer.measure(plan(), TIMINGS, [], 64, stop)
 
 
 @pytest.mark.parametrize(

@@ -10,15 +10,13 @@ import gguf
 import numpy as np
 import pytest
 
-from engine.runtime.capi.context import ContextOptions
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.modes import split_kv
-from engine.runtime.graph.target import GraphTarget
-from engine.runtime.interface import can_exit
-from engine.runtime.kv_mode import KVMode
+from engine.runtime.graph.runtime import GraphRuntime
+from engine.runtime.interface import EarlyExitRuntime, Tree, prefill
 from engine.runtime.llama.model import Model
-from engine.runtime.llama.target import LlamaTarget
-from engine.runtime.tree import Tree
+from engine.runtime.llama.runtime import LlamaRuntime
+from engine.runtime.options import ContextOptions, KVMode
 from engine.stop import StopFlag, Stopped
 from tests.engine.runtime.graph.test_models import QKV
 from tests.engine.runtime.graph.tiny import VOCABULARY, write_tiny
@@ -30,20 +28,20 @@ PROMPT = [i * 7 % VOCABULARY for i in range(250)]
 
 
 @pytest.fixture(scope="module", params=SHAPES)
-def pair(request, tmp_path_factory) -> Iterator[tuple[GraphTarget, ...]]:
+def pair(request, tmp_path_factory) -> Iterator[tuple[GraphRuntime, ...]]:
     """Two targets of one tiny model, whose weights are exact: else rounding makes more of the last bits."""
     path = tmp_path_factory.mktemp("tiny") / "m.gguf"
     write_tiny(path, request.param, layers=LAYERS, type=gguf.GGMLQuantizationType.F32, **SHAPES[request.param])
     with ExitStack() as stack:
         model = stack.enter_context(closing(GraphModel(path)))
-        yield tuple(stack.enter_context(closing(GraphTarget(model, OPTIONS, StopFlag()))) for _ in range(2))
+        yield tuple(stack.enter_context(closing(GraphRuntime(model, OPTIONS, StopFlag()))) for _ in range(2))
 
 
 @pytest.fixture
 def targets(pair):
     for target in pair:
-        target.drop_after(0)
-        list(target.prefill(PROMPT))
+        target.truncate(0)
+        list(prefill(target, PROMPT))
     return pair
 
 
@@ -55,46 +53,42 @@ def test_the_logits_are_those_of_a_model_with_the_lower_layers_alone(tmp_path, a
         write_tiny(tmp_path / f"{n}.gguf", architecture, layers=n, **SHAPES[architecture]) for n in (LAYERS, layers)
     )
     with closing(GraphModel(whole)) as ours, closing(Model(part)) as theirs:
-        target, oracle = GraphTarget(ours, OPTIONS, StopFlag()), LlamaTarget(theirs, OPTIONS, StopFlag())
+        target, oracle = GraphRuntime(ours, OPTIONS, StopFlag()), LlamaRuntime(theirs, OPTIONS, StopFlag())
         with closing(target), closing(oracle):
             assert list(target.exits) == [1, 2]
             for one in (target, oracle):
-                list(one.prefill(PROMPT))
+                list(prefill(one, PROMPT))
             for tokens in ([5, 6, 7], [8], [9], [300]):
-                oracle.run(tokens)
-                assert (target.look_ahead(tokens, layers) == oracle.logits(-1)).all()
+                assert (target.look_ahead(tokens, layers).row() == oracle.forward(tokens).row()).all()
             assert target.size == len(PROMPT)
 
 
 @pytest.mark.parametrize("layers", range(1, LAYERS))
 @pytest.mark.parametrize("n", [1, 3, 8])
 def test_what_the_lower_layers_have_seen_gives_the_same_logits(targets, layers, n):
-    target, plain = targets
+    target, _ = targets
     tokens = PROMPT[:n]
     target.look_ahead(tokens, layers)
-    for one in targets:
-        one.run(tokens, rows=n)
-    assert target.was_odd
-    assert not plain.was_odd
-    assert all((target.logits(i) == plain.logits(i)).all() for i in range(n))
-    for one in targets:
-        one.run([5])
-    assert not target.was_odd
-    assert (target.logits(-1) == plain.logits(-1)).all()
+    found, expected = (one.forward(tokens, n) for one in targets)
+    assert found.timing_unreliable
+    assert not expected.timing_unreliable
+    assert all((found.row(i) == expected.row(i)).all() for i in range(n))
+    found, expected = (one.forward([5]) for one in targets)
+    assert not found.timing_unreliable
+    assert (found.row() == expected.row()).all()
 
 
 def test_other_tokens_than_those_looked_ahead_at(targets):
     target, plain = targets
     for tokens in ([5, 6, 7, 8], [5, 6, 9, 10, 11], [20, 21], [5]):
-        target.drop_after(len(PROMPT))
+        target.truncate(len(PROMPT))
         target.look_ahead([5], 2)
         target.look_ahead([6], 2)
         target.look_ahead([7], 2)
-        target.run(tokens, rows=len(tokens))
+        logits = target.forward(tokens, len(tokens))
         for i, token in enumerate(tokens):
-            plain.run([token])
-            assert close(target.logits(i), plain.logits(-1))
-        plain.drop_after(len(PROMPT))
+            assert close(logits.row(i), plain.forward([token]).row())
+        plain.truncate(len(PROMPT))
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -113,20 +107,24 @@ def test_nothing_is_left_of_any_look_ahead(targets, seed):
                 target.look_ahead([token], dice.choice((layers, layers, 1)))
         change = dice.random()
         if change < 0.1:
-            target.grow(dice.choice((512, 768)))
+            target.resize(dice.choice((512, 768)))
         elif change < 0.2:
-            target.set_aside()()
+            target.snapshot()()
         path = dice.choice([(), *(tree.path(i) for i in range(tree.size))])
+        base, line = target.size, [*inputs, *tree.tokens]
+        found, expected = (
+            one.forward(line, 1 + tree.size) if tree.is_line else one.forward_tree(inputs, tree) for one in targets
+        )
+        assert all(close(found.row(i), expected.row(i)) for i in range(1 + tree.size))
         for one in targets:
-            one.run_tree(inputs, tree)
-        for row in range(len(inputs) - 1, len(inputs) + tree.size):
-            assert close(target.logits(row), plain.logits(row))
-        for one in targets:
-            one.keep(len(inputs), path)
+            if tree.is_line:
+                one.truncate(base + len(inputs) + len(path))
+            else:
+                one.keep(len(inputs), path)
         assert target.size == plain.size
         if target.size > 400:
             for one in targets:
-                one.drop_after(240)
+                one.truncate(240)
 
 
 def branch(dice: random.Random) -> list[int]:
@@ -139,18 +137,17 @@ def close(a, b) -> bool:
 
 
 def test_stopped_while_looking_ahead(targets):
-    target, plain = targets
+    target, _ = targets
     target.look_ahead([5], 2)
     target.stop.set()
     with pytest.raises(Stopped):
         target.look_ahead([6], 2)
     with pytest.raises(Stopped):
-        target.run([5, 6])
+        target.forward([5, 6])
     target.stop.clear()
     assert target.size == len(PROMPT)
-    for one in targets:
-        one.run([5, 6], rows=2)
-    assert (target.logits(0) == plain.logits(0)).all()
+    found, expected = (one.forward([5, 6], 2) for one in targets)
+    assert (found.row(0) == expected.row(0)).all()
 
 
 def test_heads_that_keep_less_cannot_exit(tmp_path):
@@ -158,7 +155,7 @@ def test_heads_that_keep_less_cannot_exit(tmp_path):
     options = ContextOptions(n_ctx=512, threads=1, kv_mode=KVMode("window", 0.5))
     with closing(GraphModel(path)) as model:
         heads = [(0, 0)]
-        target = GraphTarget(model, options, StopFlag(), None, lambda m, n, mode: split_kv(m, n, mode.name, heads))
+        target = GraphRuntime(model, options, StopFlag(), None, lambda m, n, mode: split_kv(m, n, mode.name, heads))
         with closing(target):
-            assert can_exit(target)
+            assert isinstance(target, EarlyExitRuntime)
             assert not target.exits

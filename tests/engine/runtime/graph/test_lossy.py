@@ -14,8 +14,8 @@ from engine.engine import Engine
 from engine.protocol import Finished, Generate, Load, Message, Prepare, Prepared, Pulse
 from engine.runtime.graph import ranking
 from engine.runtime.graph.ranking import Price, Ranking
+from engine.runtime.graph.runtime import GraphRuntime
 from engine.runtime.graph.split import SplitKV
-from engine.runtime.graph.target import GraphTarget
 from engine.stop import Stopped
 from models.default import default_model
 from models.failures import Failure
@@ -45,7 +45,7 @@ def cache(tmp_path_factory) -> Iterator[Path]:
         patch.setenv("CHICKADEE_CACHE_DIR", str(folder))
         for mode in ("merged", "window"):
             prices = (Price(0.5, 1.25, 0.7),)
-            ranking.keep(Ranking(ranking.VERSION, identity, mode, 9, heads, (0.1,) * len(heads), prices))
+            ranking.keep(Ranking(identity, mode, 9, heads, (0.1,) * len(heads), prices))
         yield folder
 
 
@@ -120,7 +120,7 @@ def test_a_saved_cache_of_another_mode_is_refused(engine, cache, tmp_path):
     with closing(load("exact", None)) as other:
         target = other._loaded().target
         with pytest.raises(Failure, match="does not fit this model and the way it keeps chats"):
-            target.restore(tmp_path / "kv")
+            target.load(tmp_path / "kv")
         assert target.size == 0
 
 
@@ -134,14 +134,15 @@ def test_stopped_within_a_pass(engine):
     timer.join()
     engine.stop.clear()
     assert chat.session.tokens == prompt[: chat.target.size]
-    assert isinstance(chat.target, GraphTarget)
+    assert isinstance(chat.target, GraphRuntime)
     assert isinstance(chat.target.kv, SplitKV)
     list(chat.session.read(prompt))
-    stopped = chat.target.logits(-1).copy()
+    assert chat.session.logits
+    stopped = chat.session.logits.row().copy()
     engine.forget()
     list(chat.session.read(prompt))
     # In other passes tokens are merged at other times.
-    assert np.corrcoef(chat.target.logits(-1), stopped)[0, 1] > 0.999
+    assert np.corrcoef(chat.session.logits.row(), stopped)[0, 1] > 0.999
 
 
 def test_its_passes_are_timed(engine, monkeypatch):

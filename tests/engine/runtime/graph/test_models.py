@@ -9,13 +9,14 @@ from typing import Any
 import gguf
 import pytest
 
-from engine.runtime.capi.context import ContextOptions
 from engine.runtime.graph.dry import DryGraph
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.needs import refusal
-from engine.runtime.graph.target import GraphTarget
+from engine.runtime.graph.runtime import GraphRuntime
+from engine.runtime.interface import prefill
 from engine.runtime.llama.model import Model
-from engine.runtime.llama.target import LlamaTarget
+from engine.runtime.llama.runtime import LlamaRuntime
+from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag, Stopped
 from models.default import default_model
 from models.failures import Failure
@@ -51,14 +52,13 @@ OPTIONS = ContextOptions(n_ctx=512, threads=2)
 def test_logits_are_llama_cpps(tmp_path, name, repack, mmap):
     path = write_tiny(tmp_path / "tiny.gguf", **SHAPES[name])
     with closing(Model(path, repack=repack)) as theirs, closing(GraphModel(path, repack=repack, mmap=mmap)) as ours:
-        oracle, target = LlamaTarget(theirs, OPTIONS, StopFlag()), GraphTarget(ours, OPTIONS, StopFlag())
+        oracle, target = LlamaRuntime(theirs, OPTIONS, StopFlag()), GraphRuntime(ours, OPTIONS, StopFlag())
         with closing(oracle), closing(target):
             for n in (300, 1, 8, 1):
                 tokens = [i * 7 % 320 for i in range(n)]
-                for one in (oracle, target):
-                    one.run(tokens, rows=min(n, 8))
-                for row in range(-min(n, 8), 0):
-                    assert (target.logits(row) == oracle.logits(row)).all()
+                expected, found = (one.forward(tokens, min(n, 8)) for one in (oracle, target))
+                for row in range(min(n, 8)):
+                    assert (found.row(row) == expected.row(row)).all()
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_planned_sizes_are_no_smaller_than_the_real_ones(model):
         sizes = dry.context(2048)
         assert dry.context(2048, "q8_0") is None
     assert sizes
-    with closing(GraphTarget(model, ContextOptions(2048, 2), StopFlag())) as target:
-        list(target.prefill([300] * 2048))
+    with closing(GraphRuntime(model, ContextOptions(2048, 2), StopFlag())) as target:
+        list(prefill(target, [300] * 2048))
         assert target.state_bytes == sizes.kv
         assert target.passes.reserved <= sizes.compute

@@ -6,19 +6,20 @@ import threading
 
 import pytest
 
+from engine.generation.sampling import Sampler
 from engine.protocol import Sampling
-from engine.runtime.capi.context import ContextOptions
 from engine.runtime.graph import state
 from engine.runtime.graph.passes import MOST_KEPT
-from engine.runtime.graph.target import GraphTarget
+from engine.runtime.graph.runtime import GraphRuntime
+from engine.runtime.interface import prefill
+from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag, Stopped
 from models.failures import Failure
 
 
 def next_row(target, token=300):
-    target.run([token])
-    row = target.logits(-1).copy()
-    target.drop_after(target.size - 1)
+    row = target.forward([token]).row().copy()
+    target.truncate(target.size - 1)
     return row
 
 
@@ -28,9 +29,9 @@ def test_what_is_set_aside_comes_back(target, tmp_path, monkeypatch, in_file):
         monkeypatch.setattr(state, "MOST_IN_RAM", 0)
         monkeypatch.setattr(target, "folder", tmp_path / "aside")
     expected, size = next_row(target), target.size
-    put_back = target.set_aside()
-    target.drop_after(0)
-    list(target.prefill([7] * 300))
+    put_back = target.snapshot()
+    target.truncate(0)
+    list(prefill(target, [7] * 300))
     put_back()
     assert target.size == size
     assert (next_row(target) == expected).all()
@@ -38,10 +39,17 @@ def test_what_is_set_aside_comes_back(target, tmp_path, monkeypatch, in_file):
 
 
 def test_rows_stay_when_tokens_are_dropped(target):
-    target.run([300, 301], rows=2)
-    before = [target.logits(i).copy() for i in range(2)]
-    target.drop_after(target.size - 2)
-    assert all((target.logits(i) == row).all() for i, row in enumerate(before))
+    logits = target.forward([300, 301], 2)
+    before = [logits.row(i).copy() for i in range(2)]
+    target.truncate(target.size - 2)
+    assert all((logits.row(i) == row).all() for i, row in enumerate(before))
+
+
+def test_rows_of_a_pass_that_is_not_the_last_are_not_given(target):
+    logits = target.forward([300, 301], 2)
+    target.forward([302])
+    with pytest.raises(IndexError):
+        logits.row(0)
 
 
 def test_a_saved_chats_size_is_known(target, prompt, tmp_path):
@@ -65,7 +73,7 @@ def test_a_file_that_does_not_fit(target, prompt, tmp_path, damage):
     target.save(tmp_path / "kv", prompt)
     (tmp_path / "kv").write_bytes(damage((tmp_path / "kv").read_bytes()))
     with pytest.raises(Failure, match="does not fit") as caught:
-        target.restore(tmp_path / "kv")
+        target.load(tmp_path / "kv")
     assert caught.value.code == "cache_unusable"
     assert target.size == 0
 
@@ -75,7 +83,7 @@ def test_what_stands_behind_a_saved_chat_does_not_matter(target, prompt, tmp_pat
     target.save(tmp_path / "kv", prompt)
     with (tmp_path / "kv").open("ab") as file:
         file.write(b"sealed")
-    assert target.restore(tmp_path / "kv") == prompt
+    assert target.load(tmp_path / "kv") == prompt
     assert (next_row(target) == expected).all()
 
 
@@ -86,12 +94,12 @@ def test_stopped_within_a_pass(target):
         timer.start()
         with pytest.raises(Stopped):  # noqa: PT012
             while True:
-                target.drop_after(size)
-                list(target.prefill([300] * 900))
+                target.truncate(size)
+                list(prefill(target, [300] * 900))
         timer.join()
         target.stop.clear()
-        assert (target.size - size) % target.most_inputs == 0
-        target.drop_after(size)
+        assert (target.size - size) % target.max_batch == 0
+        target.truncate(size)
         assert (next_row(target) == expected).all()
 
 
@@ -100,24 +108,24 @@ def test_many_kinds_of_passes(target):
     size = target.size
     expected = next_row(target)
     for n in range(1, MOST_KEPT + 3):
-        target.run([300] * n, rows=min(n, 3))
-        target.drop_after(size)
+        target.forward([300] * n, min(n, 3))
+        target.truncate(size)
     assert (next_row(target) == expected).all()
 
 
 def test_a_small_cache(model, prompt):
-    small = GraphTarget(model, ContextOptions(n_ctx=100, threads=1), StopFlag())
+    small = GraphRuntime(model, ContextOptions(n_ctx=100, threads=1), StopFlag())
     assert small.n_ctx == 256
-    list(small.prefill(prompt))
-    list(small.prefill([300] * (256 - len(prompt))))
+    list(prefill(small, prompt))
+    list(prefill(small, [300] * (256 - len(prompt))))
     assert small.size == 256
-    small.grow(512)
-    small.run([300])
+    small.resize(512)
+    small.forward([300])
     small.close()
 
 
 def test_sampling_from_a_row(target):
-    greedy = target.sampler(Sampling(temperature=0, repeat_penalty=1), [])
-    best = int(target.logits(-1).argmax())
-    assert greedy.sample(-1) == best
-    assert target.sampler(Sampling(temperature=0, repeat_penalty=10), [best]).sample(-1) != best
+    logits = target.forward([300])
+    best = int(logits.row().argmax())
+    assert Sampler(Sampling(temperature=0, repeat_penalty=1)).sample(logits) == best
+    assert Sampler(Sampling(temperature=0, repeat_penalty=10), [best]).sample(logits) != best

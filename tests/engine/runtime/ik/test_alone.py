@@ -25,9 +25,10 @@ def run_alone(*options: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(
-    "name", ["target", "tree", "native", "output_head", "model", "dry", "answers", "drafts", "pair"]
-)
+TESTS = "target tree native output_head model dry answers drafts pair architectures"
+
+
+@pytest.mark.parametrize("name", TESTS.split())
 def test_alone(name):
     run_alone(str(ALONE / f"test_{name}.py"))
 

@@ -11,13 +11,13 @@ import pytest
 from engine.engine import Engine
 from engine.protocol import Load, Message
 from engine.runtime.ik import native
-from engine.runtime.capi.context import ContextOptions
 from engine.runtime.ik.model import IkModel
-from engine.runtime.ik.target import IkTarget
+from engine.runtime.ik.runtime import IkRuntime
+from engine.runtime.interface import prefill
+from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
 from engine.tokenization.template import ChatTemplate
 from models.default import default_model
-
 
 if "CHICKADEE_CHECKED" in os.environ:  # our native code with the compiler's checks: see packaging/check_native.py
     native.FILE = Path(os.environ["CHICKADEE_CHECKED"])
@@ -36,17 +36,17 @@ def prompt(model: IkModel) -> list[int]:
 
 
 @pytest.fixture(scope="session")
-def opened(model: IkModel) -> Iterator[IkTarget]:
-    target = IkTarget(model, ContextOptions(n_ctx=1024, threads=2), StopFlag())
+def opened(model: IkModel) -> Iterator[IkRuntime]:
+    target = IkRuntime(model, ContextOptions(n_ctx=1024, threads=2), StopFlag())
     yield target
     target.close()
 
 
 @pytest.fixture
-def target(opened: IkTarget, prompt: list[int]) -> IkTarget:
+def target(opened: IkRuntime, prompt: list[int]) -> IkRuntime:
     """After a short prompt."""
-    opened.drop_after(0)
-    list(opened.prefill(prompt))
+    opened.truncate(0)
+    list(prefill(opened, prompt))
     return opened
 
 

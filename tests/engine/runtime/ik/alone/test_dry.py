@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from engine.runtime.capi.context import ContextOptions
-from engine.runtime.capi.dry import MIB
-from engine.runtime.ik.context import IkContext
+from engine.runtime.capi.model import MIB
 from engine.runtime.ik.dry import COMPUTE, GRAPH, KV, IkDryModel, weights
 from engine.runtime.ik.library import log
 from engine.runtime.ik.model import MOST_WITHOUT, IkModel
+from engine.runtime.ik.runtime import IkContext
+from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
 from models.default import default_model
 
@@ -38,7 +38,7 @@ def test_weights(dry):
 
 @pytest.mark.parametrize(("n_ctx", "kv_type"), [(512, "f16"), (1024, "f16"), (700, "q8_0"), (2048, "q8_0")])
 def test_contexts(dry, model, n_ctx, kv_type):
-    options = ContextOptions(n_ctx, 2, n_batch=MOST_WITHOUT, max_rows=MOST_WITHOUT, kv_type=kv_type)
+    options = ContextOptions(n_ctx, 2, n_batch=MOST_WITHOUT, max_logits=MOST_WITHOUT, kv_type=kv_type)
     with log.lines() as lines:
         IkContext(model, options, StopFlag()).close()
     sizes = dry.context(n_ctx, kv_type)
@@ -47,9 +47,18 @@ def test_contexts(dry, model, n_ctx, kv_type):
     assert sizes.output == 4 * dry.n_vocab
 
 
+def test_a_context_with_few_rows_of_logits_takes_less(dry, model):
+    with log.lines() as lines:
+        IkContext(model, ContextOptions(1024, 2, n_batch=MOST_WITHOUT, max_logits=1), StopFlag()).close()
+    few, many = dry.context(1024, max_logits=1), dry.context(1024)
+    assert -ROUNDED < few.compute - GRAPH - logged(COMPUTE, lines) < 5 * MIB
+    assert few.compute < many.compute
+    assert few.kv == many.kv
+
+
 @pytest.mark.parametrize("n_ctx", [512, 2048, 8192])
 def test_scores_without_flash_attention(model, n_ctx):
-    options = ContextOptions(n_ctx, 2, n_batch=MOST_WITHOUT, max_rows=MOST_WITHOUT, flash_attention="off")
+    options = ContextOptions(n_ctx, 2, n_batch=MOST_WITHOUT, max_logits=MOST_WITHOUT, flash_attention="off")
     with log.lines() as lines:
         IkContext(model, options, StopFlag()).close()
     with IkDryModel(default_model(), "off") as dry:

@@ -55,7 +55,7 @@ def test_the_vocabulary(model, prompt):
 def test_what_the_file_says(model):
     assert model.n_ctx_train == 8192
     assert model.n_params == 134_515_008
-    assert model.can_drop
+    assert model.can_truncate
     assert model.size_bytes > default_model().stat().st_size  # the shared head is a tensor of its own in memory
 
 

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from engine.machine import processor_features
-from engine.runtime.capi.context import ContextOptions
 from engine.runtime.ik import native as module
-from engine.runtime.ik.context import AbortedPass
 from engine.runtime.ik.library import build, kernels, native, opened
 from engine.runtime.ik.native import FILE, PRODUCTS_NEED, in_front, started
-from engine.runtime.ik.target import IkTarget
+from engine.runtime.ik.runtime import AbortedPass, IkRuntime
+from engine.runtime.interface import Row, prefill
+from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag, Stopped
 
 BLOCK = 256
@@ -185,14 +185,13 @@ def test_set_up_compiled_it_here():
 
 @pytest.fixture
 def fresh(model):
-    with closing(IkTarget(model, ContextOptions(n_ctx=256, threads=2), StopFlag())) as target:
+    with closing(IkRuntime(model, ContextOptions(n_ctx=256, threads=2), StopFlag())) as target:
         yield target
 
 
-def marked(target: IkTarget) -> np.ndarray:
+def marked(target: IkRuntime) -> Row:
     """The last row of a pass of eight, written over."""
-    target.run(range(300, 308), rows=8)
-    row = target.logits(7)
+    row = target.forward(range(300, 308), 8).row(7)
     row[:] = MARK
     return row
 
@@ -200,27 +199,25 @@ def marked(target: IkTarget) -> np.ndarray:
 @needs_native
 def test_a_pass_leaves_rows_alone_that_it_does_not_compute(fresh):
     row = marked(fresh)
-    fresh.run([310])
+    fresh.forward([310])
     assert (row == MARK).all()
 
 
 def test_the_library_alone_fills_them(model, monkeypatch):
-    monkeypatch.setattr("engine.runtime.ik.context.native", lambda: None)
-    with closing(IkTarget(model, ContextOptions(n_ctx=256, threads=2), StopFlag())) as alone:
+    monkeypatch.setattr("engine.runtime.ik.runtime.native", lambda: None)
+    with closing(IkRuntime(model, ContextOptions(n_ctx=256, threads=2), StopFlag())) as alone:
         row = marked(alone)
-        alone.run([310])
+        alone.forward([310])
         assert (row == 0).all()
 
 
 @needs_native
 def test_what_is_computed_is_the_same(fresh, target, prompt):
-    list(fresh.prefill(prompt))
+    list(prefill(fresh, prompt))
     marked(fresh)
-    fresh.drop_after(len(prompt))
-    fresh.run([300, 310], rows=2)
-    rows = [fresh.logits(i).copy() for i in (0, 1)]
-    target.run([300, 310], rows=2)
-    assert all(np.array_equal(row, target.logits(i)) for i, row in enumerate(rows))
+    fresh.truncate(len(prompt))
+    found, expected = (one.forward([300, 310], 2) for one in (fresh, target))
+    assert all(np.array_equal(found.row(i), expected.row(i)) for i in (0, 1))
 
 
 @pytest.fixture
@@ -242,12 +239,12 @@ def asked(monkeypatch) -> list[tuple[bool, bool]]:
 @needs_native
 def test_passes_are_cut_only_where_much_is_computed(model, asked):
     """A step of the default model is an eighth of a part, its longest pass some four parts."""
-    with closing(IkTarget(model, ContextOptions(n_ctx=256, threads=2), StopFlag())) as target:
-        target.run([310])
+    with closing(IkRuntime(model, ContextOptions(n_ctx=256, threads=2), StopFlag())) as target:
+        target.forward([310])
         assert len(asked) > 300
         assert not any(answer for _, answer in asked)
         asked.clear()
-        target.run(range(300, 331))
+        target.forward(range(300, 331))
     assert 2 <= asked.count((True, True)) <= 8
     assert asked.count((False, True)) == asked.count((True, True))
 
@@ -267,19 +264,19 @@ def test_a_stop_ends_a_pass_after_the_part_that_is_computed(model, prompt, monke
 
     stop_now: list[bool] = []
     monkeypatch.setattr(own, "goes_on", module.EvalCallback(stopping))
-    with closing(IkTarget(model, ContextOptions(n_ctx=256, threads=2), stop)) as target:
-        list(target.prefill(prompt))
-        expected = target.logits(-1).copy()
+    with closing(IkRuntime(model, ContextOptions(n_ctx=256, threads=2), stop)) as target:
+        *_, last = prefill(target, prompt)
+        expected = last.row().copy()
         parts.clear()
         stop_now.append(True)
         with pytest.raises(Stopped):
-            target.run(range(300, 331))
+            target.forward(range(300, 331))
         assert parts == [False]
         stop_now.clear()
         stop.clear()
-        target.drop_after(0)
-        list(target.prefill(prompt))
-        assert np.array_equal(target.logits(-1), expected)
+        target.truncate(0)
+        *_, last = prefill(target, prompt)
+        assert np.array_equal(last.row(), expected)
 
 
 def test_without_native_code_the_library_aborts_a_pass(model, prompt, monkeypatch):
@@ -293,16 +290,16 @@ def test_without_native_code_the_library_aborts_a_pass(model, prompt, monkeypatc
 
     stop_now: list[bool] = []
     monkeypatch.setattr(AbortedPass, "_is_to_abort", stopping)
-    monkeypatch.setattr("engine.runtime.ik.context.native", lambda: None)
-    with closing(IkTarget(model, ContextOptions(n_ctx=256, threads=2), stop)) as target:
-        list(target.prefill(prompt))
-        expected = target.logits(-1).copy()
+    monkeypatch.setattr("engine.runtime.ik.runtime.native", lambda: None)
+    with closing(IkRuntime(model, ContextOptions(n_ctx=256, threads=2), stop)) as target:
+        *_, last = prefill(target, prompt)
+        expected = last.row().copy()
         stop_now.append(True)
         with pytest.raises(Stopped):
-            target.run(range(300, 331))
+            target.forward(range(300, 331))
         assert len(calls) == AFTER
         stop_now.clear()
         stop.clear()
-        target.drop_after(0)
-        list(target.prefill(prompt))
-        assert np.array_equal(target.logits(-1), expected)
+        target.truncate(0)
+        *_, last = prefill(target, prompt)
+        assert np.array_equal(last.row(), expected)

@@ -9,12 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engine.generation.sampling import Sampler
 from engine.protocol import Sampling
-from engine.runtime.capi.context import ContextOptions
-from engine.runtime.capi.target import CTarget
+from engine.runtime.capi.runtime import CLogits
 from engine.runtime.ik.model import IkModel, room_bytes
 from engine.runtime.ik.native import GROUP
-from engine.runtime.ik.target import IkTarget
+from engine.runtime.ik.runtime import IkRuntime
+from engine.runtime.interface import prefill
+from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
 from tests.engine.runtime.graph.tiny import write_tiny
 from tests.engine.runtime.ik.alone.test_native import needs_products
@@ -54,28 +56,20 @@ def models(path) -> Iterator[tuple[IkModel, IkModel]]:
         yield plain, split
 
 
-def opened(model: IkModel, threads: int = 2) -> IkTarget:
-    return IkTarget(model, ContextOptions(n_ctx=256, threads=threads), StopFlag())
+def opened(model: IkModel, threads: int = 2) -> IkRuntime:
+    return IkRuntime(model, ContextOptions(n_ctx=256, threads=threads), StopFlag())
 
 
 @pytest.fixture
-def targets(models) -> Iterator[tuple[IkTarget, IkTarget]]:
+def targets(models) -> Iterator[tuple[IkRuntime, IkRuntime]]:
     with closing(opened(models[0])) as plain, closing(opened(models[1])) as split:
         yield plain, split
 
 
-def run(target: IkTarget, count: int, rows: int) -> None:
-    """As if a few of the largest logits had been asked for before."""
-    if target.head:
-        target.head.may_be_rough(True)
-    target.drop_after(0)
-    list(target.prefill(TOKENS[:16]))
-    target.run(TOKENS[16 : 16 + count], rows)
-
-
-def rough(target: IkTarget, row: int) -> np.ndarray:
-    """Logits as the pass left them."""
-    return CTarget.logits(target, row).copy()
+def run(target: IkRuntime, count: int, rows: int) -> CLogits:
+    target.truncate(0)
+    list(prefill(target, TOKENS[:16]))
+    return target.forward(TOKENS[16 : 16 + count], rows)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
@@ -84,81 +78,49 @@ def test_all_logits_are_the_same_to_the_last_bit(models, threads):
     near = 1e-5 if threads == 3 else 0
     with closing(opened(models[0], threads)) as plain, closing(opened(models[1], threads)) as split:
         for count, rows in ((1, 1), (2, 2), (3, 2), (4, 4), (5, 1), (5, 5), (8, 8), (9, 9), (19, 19), (30, 3)):
-            for target in (plain, split):
-                run(target, count, rows)
-            for row in range(count - rows, count):
-                assert np.abs(split.logits(row) - plain.logits(row)).max() <= near, (count, rows, row)
-            assert np.abs(split.logits(-1) - plain.logits(-1)).max() <= near
+            found, expected = run(split, count, rows), run(plain, count, rows)
+            for row in (*range(rows), -1):
+                assert np.abs(found.row(row) - expected.row(row)).max() <= near, (count, rows, row)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 4])
 def test_few_tokens_read_the_upper_bits_only(targets, rows):
     """Or there would be nothing to make exact."""
-    plain, split = targets
-    for target in targets:
-        run(target, 4, rows)
-    exact, found = plain.logits(-1), rough(split, -1)
+    exact, found = (run(target, 4, rows).as_computed(-1) for target in targets)
     assert not np.array_equal(found, exact)
     assert np.corrcoef(found, exact)[0, 1] > 0.99
 
 
 @pytest.mark.parametrize("order", [COUNTS, COUNTS[::-1]])
 def test_the_largest_are_exact_and_the_others_are_smaller(targets, order):
-    plain, split = targets
     for tokens in range(1, 30):
-        for target in targets:
-            run(target, tokens, min(tokens, 4))
-        exact = plain.logits(-1)
+        plain, split = (run(target, tokens, min(tokens, 4)) for target in targets)
+        exact = plain.row()
         for count in order:
-            found = split.best_logits(-1, count)
-            best = np.argsort(-exact, kind="stable")[:count]
-            assert np.array_equal(np.argsort(-found, kind="stable")[:count], best)
-            assert np.array_equal(found[best], exact[best])
-        assert np.array_equal(split.best_logits(-1, 0), exact)
+            found, values = split.top(count)
+            assert np.array_equal(found, np.argsort(-exact, kind="stable")[:count])
+            assert np.array_equal(values, exact[found])
+        assert np.array_equal(split.row(), exact)
 
 
-@pytest.mark.parametrize("penalised", [1, 5, 64])
-def test_tokens_that_are_penalised_do_not_count(targets, penalised):
-    """Whether they are the largest or any."""
+def test_who_says_that_all_logits_will_be_read_gets_whole_passes(targets):
+    """To compute them again takes longer than to read all of the head at once. To read them changes nothing."""
     plain, split = targets
-    for tokens in range(1, 12):
-        for of_largest in (True, False):
-            for target in targets:
-                run(target, tokens, 1)
-            exact = plain.logits(-1)
-            order = np.argsort(-exact, kind="stable")
-            apart = (order if of_largest else order[::-500])[:penalised].tolist()
-            for count in (1, 40):
-                bound = np.sort(np.delete(exact, apart))[-count]
-                found = split.best_logits(-1, count, [*apart, apart[0]])
-                assert np.array_equal(found >= bound, exact >= bound)
-                assert np.array_equal(found[exact >= bound], exact[exact >= bound])
-
-
-def test_who_asks_for_all_logits_gets_whole_passes(targets):
-    """To compute them again takes longer than to read all of the head at once."""
-    plain, split = targets
-    for target in targets:
-        run(target, 1, 1)
-    for ask, whole in ((split.logits, True), (lambda row: split.best_logits(row, 1), False)):
-        ask(-1)
-        for target in targets:
-            target.run(TOKENS[:1])
-        assert np.array_equal(rough(split, -1), plain.logits(-1)) == whole
-
-
-def test_tokens_that_do_not_exist_do_no_harm(targets):
-    plain, split = targets
-    for target in targets:
-        run(target, 1, 1)
-    assert np.array_equal(split.best_logits(-1, 1, [-1, VOCABULARY]), plain.logits(-1))
+    run(split, 1, 1).row()
+    for whole in (True, False):
+        exact = plain.forward(TOKENS[:1]) if plain.size > 16 else run(plain, 1, 1)
+        plain.truncate(16)
+        split.truncate(16)
+        found = split.forward(TOKENS[16:17], whole_rows=whole)
+        exact = plain.forward(TOKENS[16:17])
+        assert np.array_equal(found.as_computed(-1), exact.row()) == whole
+        found.row()
 
 
 def test_few_rows_of_weights_are_read_again(targets):
     _plain, split = targets
-    run(split, 1, 1)
+    logits = run(split, 1, 1).as_computed(-1)
     assert split.head is not None
-    logits = CTarget.logits(split, -1)
     again = [split.head.finish(0, logits.ctypes.data, count) for count in (1, 40, 40, 0, 0)]
     assert GROUP <= again[0] < again[1] < VOCABULARY / 4
     assert again[2] == again[4] == 0
@@ -171,12 +133,11 @@ def test_how_far_off_is_known(targets):
     plain, split = targets
     worst, squares = 0.0, []
     for tokens in range(1, 20):
-        for target in targets:
-            run(target, tokens, min(tokens, 2))
+        exact, found = (run(target, tokens, min(tokens, 2)) for target in (plain, split))
         assert split.head is not None
         row = min(tokens, 2) - 1
         deviations = np.repeat(split.head.deviations(row), GROUP)
-        errors = (plain.logits(-1) - rough(split, -1)) / deviations
+        errors = (exact.row() - found.as_computed(-1)) / deviations
         worst = max(worst, float(np.abs(errors).max()))
         squares.append(float(np.square(errors).mean()))
     assert worst < 5.5
@@ -196,26 +157,23 @@ def test_how_far_off_is_known(targets):
 def test_answers_are_the_same(targets, sampling):
     answers = []
     for target in targets:
-        run(target, 1, 1)
-        sampler = target.sampler(sampling, TOKENS)
-        answer = [sampler.sample(-1)]
+        sampler = Sampler(sampling, TOKENS)
+        answer = [sampler.sample(run(target, 1, 1))]
         while len(answer) < 60:
-            target.run(answer[-1:])
-            answer.append(sampler.sample(-1))
+            logits = target.forward(answer[-1:], whole_rows=sampler.reads_whole_rows and len(answer) % 2 == 0)
+            answer.append(sampler.sample(logits))
         answers.append(answer)
     assert answers[0] == answers[1]
 
 
 def test_a_drafted_row_is_its_own(targets):
     """With tokens before those whose logits are wanted, and taken in any order."""
-    plain, split = targets
-    for target in targets:
-        run(target, 6, 3)
-    for row in (5, 3, 4, 3):
-        best = int(plain.logits(row).argmax())
-        found = split.best_logits(row, 1)
-        assert int(found.argmax()) == best
-        assert found[best] == plain.logits(row)[best]
+    plain, split = (run(target, 6, 3) for target in targets)
+    for row in (2, 0, 1, 0):
+        exact = plain.row(row)
+        (best,), (value,) = split.top(1, row)
+        assert best == exact.argmax()
+        assert value == exact[best]
 
 
 def test_hostile_weights_do_no_harm(tmp_path):
@@ -229,11 +187,10 @@ def test_hostile_weights_do_no_harm(tmp_path):
         for rough in (False, True):
             model = stack.enter_context(closing(IkModel(path, rough=rough)))
             targets.append(stack.enter_context(closing(opened(model))))
-        for target in targets:
-            run(target, 2, 2)
-        for count in (1, 40, 0):
-            targets[1].best_logits(-1, count)
-        assert np.array_equal(targets[1].logits(-1), targets[0].logits(-1), equal_nan=True)
+        exact, found = (run(target, 2, 2) for target in targets)
+        for count in (1, 40):
+            assert len(found.top(count)[0]) == count
+        assert np.array_equal(found.row(), exact.row(), equal_nan=True)
 
 
 def test_a_head_without_room_is_left_as_it_is(models, path):
@@ -242,9 +199,8 @@ def test_a_head_without_room_is_left_as_it_is(models, path):
         many = [stack.enter_context(closing(IkModel(path))) for _ in range(4)]
         assert [model.head is not None for model in many] == [True, True, True, False]
         plain, last = (stack.enter_context(closing(opened(model))) for model in (models[0], many[-1]))
-        for target in (plain, last):
-            run(target, 1, 1)
-        assert np.array_equal(last.logits(-1), plain.logits(-1))
+        exact, found = (run(target, 1, 1) for target in (plain, last))
+        assert np.array_equal(found.row(), exact.row())
     with closing(IkModel(path)) as again:
         assert again.head is not None
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from engine.generation.sampling import Sampler
 from engine.protocol import HeadGroup, Sampling
-from engine.runtime.tree import NOTHING, Tree
+from engine.runtime.interface import NOTHING, Row, RowLogits, Tree
 from engine.stop import StopFlag, Stopped
 from models.failures import Failure
 
 END = 256  # tokens 0 to 255 are bytes
+MOST_DRAFTED = 48
 
 
 def letters(tokens: Sequence[int]) -> int:
@@ -29,6 +30,11 @@ def script(text: bytes, after: int) -> Callable[[Sequence[int]], int]:
     return lambda tokens: text[len(tokens) - after] if 0 <= len(tokens) - after < len(text) else END
 
 
+def greedy() -> Sampler:
+    """Chooses what the model says."""
+    return Sampler(Sampling(temperature=0, repeat_penalty=1))
+
+
 class FakeVocabulary:
     def tokenize(self, text: str, special: bool) -> list[int]:
         return list(text.encode())
@@ -40,92 +46,78 @@ class FakeVocabulary:
         return token == END
 
 
-class FakeSampler:
-    def __init__(self, target: FakeTarget) -> None:
-        self.target = target
-        self.closed = False
+class FakeRuntime:
+    """Its rows are zeros but for the token that comes."""
 
-    def sample(self, row: int) -> int:
-        return self.target.rows[row]
-
-    def close(self) -> None:
-        self.closed = True
-
-
-class FakeTarget:
-    def __init__(self, choose: Callable[[Sequence[int]], int] = letters, n_ctx: int = 512, part: int = 8) -> None:
+    def __init__(self, choose: Callable[[Sequence[int]], int] = letters, n_ctx: int = 512, max_batch: int = 64) -> None:
         self.choose = choose
         self.vocabulary = FakeVocabulary()
         self.n_ctx = n_ctx
-        self.part = part
         self.cache: list[int] = []
-        self.rows: list[int] = []
         self.passes: list[int] = []
         self.stop = StopFlag()
-        self.can_drop = True
-        self.was_odd = False
-        self.most_inputs = 64
-        self.most_drafted = 48
+        self.can_truncate = True
+        self.max_batch = max_batch
+        self.max_logits = 1 + MOST_DRAFTED
         self.tree, self.inputs_at = NOTHING, 0
+
+    @property
+    def sure(self) -> float:
+        """The logit of the token that comes."""
+        return 1.0
 
     @property
     def size(self) -> int:
         return len(self.cache)
 
-    def prefill(self, tokens: Sequence[int]) -> Iterator[int]:
-        for at in range(0, len(tokens), self.part):
-            self.run(tokens[at : at + self.part])
-            yield min(at + self.part, len(tokens))
+    def forward(self, tokens: Sequence[int], n_logits: int = 1, *, whole_rows: bool = False) -> RowLogits:
+        assert 0 < n_logits <= min(len(tokens), self.max_logits)
+        return self.logits_of(self._run(tokens)[-n_logits:])
 
-    def run(self, tokens: Sequence[int], rows: int = 1) -> None:
+    def _run(self, tokens: Sequence[int]) -> list[int]:
+        """What is said after each of the tokens."""
         if self.stop.is_set():
             raise Stopped
+        assert 0 < len(tokens) <= self.max_batch
         assert len(self.cache) + len(tokens) <= self.n_ctx
         self.passes.append(len(tokens))
-        self.rows = []
+        said = []
         for token in tokens:
             self.cache.append(token)
-            self.rows.append(self.choose(self.cache))
+            said.append(self.choose(self.cache))
+        return said
 
-    def run_tree(self, inputs: Sequence[int], tree: Tree) -> None:
-        assert tree.size <= self.most_drafted
-        assert self.can_drop or not tree.size
+    def logits_of(self, said: Sequence[int]) -> RowLogits:
+        rows: list[Row] = [np.zeros(END + 1, np.float32) for _ in said]
+        for row, token in zip(rows, said, strict=True):
+            row[token] = self.sure
+        return RowLogits(rows)
+
+    def forward_tree(self, inputs: Sequence[int], tree: Tree) -> RowLogits:
+        assert 0 < tree.size < self.max_logits
+        assert self.can_truncate
         self.tree, self.inputs_at = tree, self.size
-        if tree.is_line:
-            self.run([*inputs, *tree.tokens], rows=1 + tree.size)
-            return
         assert self.size + len(inputs) + tree.size <= self.n_ctx
-        self.run(inputs)
+        said = self._run(inputs)[-1:]
         self.passes[-1] += tree.size
         for i in range(tree.size):
-            self.rows.append(self.choose([*self.cache, *(tree.tokens[j] for j in tree.path(i))]))
+            said.append(self.choose([*self.cache, *(tree.tokens[j] for j in tree.path(i))]))
+        return self.logits_of(said)
 
     def keep(self, count: int, path: Sequence[int] = ()) -> None:
-        del self.cache[self.inputs_at + count + (len(path) if self.tree.is_line else 0) :]
-        if not self.tree.is_line:
-            self.cache.extend(self.tree.tokens[i] for i in path)
+        del self.cache[self.inputs_at + count :]
+        self.cache.extend(self.tree.tokens[i] for i in path)
 
-    def logits(self, row: int) -> NDArray[np.float32]:
-        logits = np.zeros(257, np.float32)
-        logits[self.rows[row]] = 1
-        return logits
-
-    def best_logits(self, row: int, _count: int, _apart: Sequence[int] = ()) -> NDArray[np.float32]:
-        return self.logits(row)
-
-    def drop_after(self, size: int) -> int:
+    def truncate(self, size: int) -> int:
         if size < len(self.cache):
-            del self.cache[size if self.can_drop else 0 :]
+            del self.cache[size if self.can_truncate else 0 :]
         return len(self.cache)
 
-    def sampler(self, sampling: Sampling, history: Sequence[int]) -> FakeSampler:
-        return FakeSampler(self)
-
-    def grow(self, n_ctx: int) -> None:
+    def resize(self, n_ctx: int) -> None:
         assert n_ctx >= len(self.cache)
         self.n_ctx = n_ctx
 
-    def set_aside(self) -> Callable[[], None]:
+    def snapshot(self) -> Callable[[], None]:
         copy = list(self.cache)
 
         def put_back() -> None:
@@ -144,7 +136,7 @@ class FakeTarget:
     def save(self, path: Path, tokens: Sequence[int]) -> None:
         path.write_bytes(len(tokens).to_bytes(4) + bytes(tokens))
 
-    def restore(self, path: Path) -> list[int]:
+    def load(self, path: Path) -> list[int]:
         if not path.exists():
             raise Failure("cache_unusable", "no file")
         content = path.read_bytes()

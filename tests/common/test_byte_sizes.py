@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.byte_sizes import exact_bytes, parse_bytes
+from common.byte_sizes import exact_bytes, parse_bytes
 
 GIB = 1 << 30
 

@@ -6,7 +6,7 @@ import lzma
 
 import pytest
 
-from engine.tokenization.sentences import TOGETHER, languages, texts
+from engine.speculative.ngram_book import TOGETHER, languages, texts
 from models.failures import Failure
 
 
@@ -49,6 +49,6 @@ def test_a_damaged_file_is_told(tmp_path, content):
 
 
 def test_a_missing_folder_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr("engine.tokenization.sentences.asset", lambda name: tmp_path / name)
+    monkeypatch.setattr("engine.speculative.ngram_book.asset", lambda name: tmp_path / name)
     with pytest.raises(Failure, match="missing"):
         languages()

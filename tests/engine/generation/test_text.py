@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.generation.text import TextStream
+from engine.generation.answer import TextStream
 
 
 def stream(pieces, stops=()) -> str:
