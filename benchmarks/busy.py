@@ -16,8 +16,8 @@ from pathlib import Path
 
 from benchmarks.decode import prompt, speed
 from benchmarks.peers import LlamaServer, OurEngine
-from engine.environment import set_environment
 from engine.machine import default_threads
+from engine.run_subprocess import set_environment
 from models.default import default_model
 
 CTX = 2048

@@ -23,10 +23,10 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from benchmarks.peers import LlamaServer, OurEngine, Run
-from engine.environment import set_environment
 from engine.loading.libraries import NAMES
 from engine.machine import default_threads
 from engine.protocol import BackendName, Message
+from engine.run_subprocess import set_environment
 from models.default import default_model
 
 SERVER = "llama-server"

@@ -31,10 +31,10 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.peers import LlamaServer, OurEngine, Run, environment
 from benchmarks.prompts import Prompt, asked_in, prompts
-from engine.environment import set_environment
 from engine.loading.libraries import BESIDE, NAMES
 from engine.machine import default_threads
 from engine.protocol import BackendName, DraftMode, Lookup
+from engine.run_subprocess import set_environment
 from models.default import default_model
 
 COPYING = ("summary", "question", "editing", "rewriting", "follow-up")  # answers that repeat what was said

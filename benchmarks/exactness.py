@@ -20,7 +20,6 @@ from benchmarks.drafting import selected
 from benchmarks.prompts import Prompt, prompts
 from engine.commands.terminal import notes_to_stderr
 from engine.costs.cost_model import CostModel, Timings
-from engine.environment import set_environment
 from engine.generation.decode import decode
 from engine.generation.sampling import Sampler
 from engine.kv.policy import Always, PartialFixed
@@ -28,6 +27,7 @@ from engine.kv.session import Session
 from engine.loading.libraries import NAMES, backend
 from engine.machine import default_threads
 from engine.protocol import Sampling
+from engine.run_subprocess import set_environment
 from engine.runtime.options import ContextOptions
 from engine.speculative.drafting import Auto, Drafting, Off
 from engine.speculative.policy import DraftPolicy

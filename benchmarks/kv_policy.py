@@ -17,8 +17,8 @@ from typing import Any
 
 from benchmarks.decode import prompt
 from engine.engine import Engine
-from engine.environment import set_environment
 from engine.protocol import Finished, Generate, KVPolicy, Load, Message, Prepare, Sampling, Statistics
+from engine.run_subprocess import set_environment
 from models.default import default_model
 
 POLICIES: tuple[KVPolicy, ...] = ("always", "published", "measured")

@@ -19,9 +19,9 @@ import psutil
 
 from benchmarks.peers import GREEDY, OurEngine
 from engine.costs.profile import machine_profile
-from engine.environment import set_environment
 from engine.loading.libraries import NAMES
 from engine.protocol import BackendName, Generate, Message
+from engine.run_subprocess import set_environment
 from engine.runtime.sizes import ANSWER_ROOM, SMALLEST, size_class
 from models.default import default_model
 

@@ -22,10 +22,10 @@ from statistics import median
 import numpy as np
 
 from engine.commands.terminal import notes_to_stderr
-from engine.environment import start_with_environment
 from engine.generation.sampling import SPARE
 from engine.machine import default_threads
 from engine.protocol import Sampling
+from engine.run_subprocess import start_with_environment
 from engine.runtime.ik.model import IkModel
 from engine.runtime.ik.native import GROUP, OutputHead
 from engine.runtime.ik.runtime import IkRuntime

@@ -19,9 +19,9 @@ from pathlib import Path
 from statistics import median
 
 from engine.commands.terminal import notes_to_stderr
-from engine.environment import start_with_environment
 from engine.loading.libraries import backend
 from engine.machine import default_threads
+from engine.run_subprocess import start_with_environment
 from engine.runtime.ik.library import native
 from engine.runtime.interface import Runtime, prefill
 from engine.runtime.options import ContextOptions

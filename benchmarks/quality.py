@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.commands.terminal import notes_to_stderr
-from engine.environment import set_environment
 from engine.loading.libraries import backend
 from engine.machine import default_threads
 from engine.protocol import BackendName
+from engine.run_subprocess import set_environment
 from engine.runtime.interface import Runtime
 from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag

@@ -18,8 +18,8 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.peers import GREEDY, OurEngine
-from engine.environment import set_environment
 from engine.protocol import Generate, Message, Prepare, Prepared, Text
+from engine.run_subprocess import set_environment
 from models.default import default_model
 
 QUESTION = Message("user", "In one word: what were these notes about?")

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from benchmarks.decode import prompt, ratios, speed
 from benchmarks.peers import OurEngine, Run
-from engine.environment import set_environment
 from engine.machine import default_threads
+from engine.run_subprocess import set_environment
 from models.default import default_model
 
 PROGRAM = Path("build/dist/chickadee/chickadee-engine")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from engine.environment import start_with_environment
 from engine.rights import confine_engine
+from engine.run_subprocess import start_with_environment
 
 
 def main(arguments: list[str] | None = None) -> int:
