@@ -11,7 +11,7 @@ from itertools import cycle
 from engine.costs.calibrated import Key
 from engine.costs.cost_model import LAPTOP, Curve
 from engine.protocol import Message
-from engine.runtime.graph.guesses import guesses
+from engine.runtime.graph.early_exit import guesses
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.runtime import GraphRuntime
 from engine.runtime.interface import prefill

@@ -13,10 +13,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.runtime.graph.cells import Cells, no_memory
 from engine.runtime.graph.dimensions import Dimensions
 from engine.runtime.graph.ggml import F16, I64, Graph, shape
-from engine.runtime.graph.layout import BUCKET, HALF, KeysAndValues, Layout, Seen, round_up
+from engine.runtime.graph.layout import BUCKET, HALF, Cells, KeysAndValues, Layout, Seen, no_memory, round_up
 
 
 class ExactKV(Layout):

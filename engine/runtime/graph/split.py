@@ -15,14 +15,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.protocol import HeadGroup, KVModeName
-from engine.runtime.graph.cells import Cells, no_memory
-from engine.runtime.graph.chains import Chains
 from engine.runtime.graph.dimensions import Dimensions
 from engine.runtime.graph.ggml import F16, F32, I32, I64, Graph, shape
-from engine.runtime.graph.groups import Groups, Places, groups_of
-from engine.runtime.graph.layout import BUCKET, HALF, KeysAndValues, Layout, Seen, round_up
-from engine.runtime.graph.rotation import Rotation
-from engine.runtime.graph.slots import Merge, Slots
+from engine.runtime.graph.layout import (
+    BUCKET,
+    HALF,
+    Cells,
+    Groups,
+    KeysAndValues,
+    Layout,
+    Places,
+    Seen,
+    groups_of,
+    no_memory,
+    round_up,
+)
+from engine.runtime.graph.slots import Chains, Merge, Rotation, Slots
 from engine.runtime.options import EXACT
 from engine.runtime.sizes import size_class
 
