@@ -140,6 +140,7 @@ class CContext:
         self.logits: object | None = None  # of the last pass
 
     def decode(self, batch: Batch) -> None:
+        """Run the tokens of `batch` in one pass. Raises Stopped, MemoryError, and RuntimeError where it is refused."""
         self.logits = None
         if self.stop.is_set():
             raise Stopped
@@ -155,6 +156,7 @@ class CContext:
 
     @property
     def is_open(self) -> bool:
+        """Does the library still hold it?"""
         return bool(self.pointer)
 
     @property
@@ -168,6 +170,7 @@ class CContext:
             self.lib.llama_set_n_threads(self.pointer, threads, threads)
 
     def close(self) -> None:
+        """Free it; what it had computed is then of no use."""
         self.logits = None
         if self.pointer:
             self.lib.llama_free(self.pointer)

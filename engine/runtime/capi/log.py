@@ -21,6 +21,7 @@ class LibraryLog:
         self._listeners: list[list[str]] = []
 
     def write(self, level: int, text: bytes, _user_data: Any) -> None:
+        """One line, or a part of one, at a ggml_log_level."""
         line = text.decode(errors="replace").rstrip()
         if line and level != CONTINUED:
             if level >= ERROR:

@@ -32,6 +32,7 @@ class Lower:
     logits: bool
 
     def __call__(self, model: GraphModel, kv: Layout, n: int, rows: int, bucket: Hashable) -> LowerPass:
+        """Makes one."""
         return LowerPass(self, model, kv, n, rows, bucket)
 
 
@@ -48,6 +49,7 @@ class LowerPass(Pass):
         return forward.logits(forward.g.get_rows(x, rows)) if self._made_by.logits else x
 
     def bind(self) -> None:
+        """See `Pass`."""
         super().bind()
         self.states: NDArray[np.float32] = rows_of(self._behind)
 
@@ -59,10 +61,13 @@ class Upper:
     first: int
 
     def __call__(self, model: GraphModel, kv: Layout, n: int, rows: int, bucket: Hashable) -> UpperPass:
+        """Makes one."""
         return UpperPass(self.first, model, kv, n, rows, bucket)
 
 
 class UpperPass(Pass):
+    """Its inputs are hidden states, [n, embedding]."""
+
     def __init__(self, first: int, model: GraphModel, kv: Layout, n: int, rows: int, bucket: Hashable) -> None:
         self._lowest = first
         super().__init__(model, kv, n, rows, bucket)
@@ -88,6 +93,7 @@ class Ahead:
         return np.array(self._states)
 
     def add(self, tokens: Sequence[int], states: NDArray[np.float32]) -> None:
+        """More of them, and their hidden states, [tokens, embedding]."""
         self.tokens.extend(tokens)
         self._states.extend(states.copy())
 
@@ -102,6 +108,7 @@ class Ahead:
         return count
 
     def forget(self) -> None:
+        """Begin anew."""
         del self.tokens[:], self._states[:]
 
 
@@ -118,6 +125,7 @@ class Guess:
     exits: tuple[int, ...]
 
     def __call__(self, model: GraphModel, kv: Layout, n: int, rows: int, bucket: Hashable) -> GuessPass:
+        """Makes one."""
         return GuessPass(self.exits, model, kv, n, rows, bucket)
 
 
@@ -139,6 +147,7 @@ class GuessPass(Pass):
         return self._likeliest[-1]
 
     def bind(self) -> None:
+        """See `Pass`."""
         super().bind()
         self.guesses: list[NDArray[np.int32]] = [array(pointer, np.int32, self.n) for pointer in self._likeliest]
 

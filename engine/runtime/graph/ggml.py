@@ -66,6 +66,7 @@ def overhead() -> int:
 
 
 def tensor(pointer: Any) -> Tensor:
+    """The tensor's description."""
     return Tensor.from_address(pointer)
 
 
@@ -102,6 +103,7 @@ class Context:
         return ggml("ggml_new_tensor", P, P, INT, INT, P)(self.pointer, type, len(shape), sizes)
 
     def free(self) -> None:
+        """Its tensors are then gone."""
         ggml("ggml_free", None, P)(self.pointer)
 
 
@@ -159,11 +161,13 @@ class Graph(Context):
 
 
 def graph_bytes(nodes: int) -> int:
+    """Bytes that the description of a graph of so many nodes takes."""
     return int(ggml("ggml_graph_overhead_custom", SIZE, SIZE, ctypes.c_bool)(nodes, False))
 
 
 @cache
 def operation(name: str) -> Any:
+    """ggml's function of that name."""
     return ggml(f"ggml_{name}", P, P, *OPERATIONS[name])
 
 
@@ -182,9 +186,11 @@ class Buffer:
             raise MemoryError
 
     def holds_weights(self) -> None:
+        """Tell ggml so: it may then choose other kernels."""
         ggml("ggml_backend_buffer_set_usage", None, P, INT)(self.pointer, WEIGHTS)
 
     def free(self) -> None:
+        """Give the memory back."""
         ggml("ggml_backend_buffer_free", None, P)(self.pointer)
 
 
@@ -195,6 +201,7 @@ class MappedBuffer(Buffer):
         self.pointer = ggml("ggml_backend_cpu_buffer_from_ptr", P, P, SIZE)(address, size)
 
     def put(self, pointer: Any, address: int) -> None:
+        """Let a tensor's data lie at an address within it."""
         made = tensor(pointer)
         made.data, made.buffer = address, self.pointer
 
@@ -205,4 +212,5 @@ def set_data(pointer: Any, address: int, size: int) -> None:
 
 
 def data_bytes(pointer: Any) -> int:
+    """Bytes of a tensor's data."""
     return int(ggml("ggml_nbytes", SIZE, P)(pointer))

@@ -11,10 +11,10 @@ import ctypes
 import mmap
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,12 +96,14 @@ class Cells:
         self.count, self.rows = end, (self.rows[0][:end], self.rows[1][:end])
 
     def free(self) -> None:
+        """Give the memory back."""
         self.buffer.free()
         self.context.free()
         self.block.free()
 
 
 def no_memory(n_ctx: int) -> Failure:
+    """What users are told when there is no memory for a cache of `n_ctx` tokens."""
     sentence = f"There is not enough free memory for a context of {n_ctx:,} tokens. Try a smaller one."
     return Failure("out_of_memory", sentence)
 
@@ -114,7 +116,19 @@ KeysAndValues = tuple[NDArray[np.float16], NDArray[np.float16]]  # of a layer, [
 
 
 def round_up(count: int, step: int = BUCKET) -> int:
+    """The next multiple of `step`, one at least."""
     return max(step, -(-count // step) * step)
+
+
+class Projected(NamedTuple):
+    """A layer's queries [head, heads, n], keys and values [head, kv-heads, n] of new tokens, as tensors."""
+
+    q: Any
+    k: Any
+    v: Any
+
+
+Rotate = Callable[[Any], Any]
 
 
 class Layout(ABC):
@@ -141,16 +155,17 @@ class Layout(ABC):
 
     @property
     @abstractmethod
-    def largest_bucket(self) -> Hashable: ...
+    def largest_bucket(self) -> Hashable:
+        """What the largest pass looks at."""
 
     @abstractmethod
     def inputs(self, g: Graph, n: int, bucket: Any) -> tuple[Any, ...]:
         """Input tensors of a pass of n tokens, which `fill` fills before each run."""
 
     @abstractmethod
-    def attend(self, g: Graph, inputs: tuple[Any, ...], layer: int, q: Any, k: Any, v: Any, rotate: Any) -> Any:
-        """Keep the keys k and values v of a layer's new tokens, [head, kv-heads, n], and attend to all with the
-        queries q, [head, heads, n], rotated already. Returns [head, heads, n]."""
+    def attend(self, g: Graph, inputs: tuple[Any, ...], layer: int, new: Projected, rotate: Rotate) -> Any:
+        """Keep the keys and values of a layer's new tokens and attend to all with their queries, which are rotated
+        already; `rotate` turns keys to their positions. Returns [head, heads, n]."""
 
     @abstractmethod
     def fill(self, arrays: Sequence[NDArray[Any]], size: int, seen: Seen) -> None:
@@ -173,17 +188,20 @@ class Layout(ABC):
         return ()
 
     @abstractmethod
-    def state_bytes(self, size: int) -> int: ...
+    def state_bytes(self, size: int) -> int:
+        """Bytes that `write` writes for `size` tokens, about."""
 
     @abstractmethod
-    def write(self, file: IO[bytes], size: int) -> None: ...
+    def write(self, file: IO[bytes], size: int) -> None:
+        """Write the first `size` tokens' keys and values."""
 
     @abstractmethod
     def read(self, file: IO[bytes], size: int) -> bool:
         """Take what `write` wrote; False if the file is too short or does not fit."""
 
     @abstractmethod
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Free the cells."""
 
 
 # --- which kv-heads of each layer keep every token and which are compressed, and where their rows lie ---
@@ -198,6 +216,7 @@ class Groups:
 
     @property
     def compressed(self) -> int:
+        """How many heads are."""
         return len(self.order) - self.full
 
     def queries(self, each: int) -> NDArray[np.int32]:

@@ -109,6 +109,7 @@ class Weights:
             raise Stopped
 
     def close(self) -> None:
+        """Free all tensors; the model cannot run any more."""
         for buffer in self._buffers:
             buffer.free()
         for context in self._contexts:
@@ -177,6 +178,7 @@ class GraphModel(Model):
             raise
 
     def close(self) -> None:
+        """Free the weights and the vocabulary."""
         if self.pointer:
             self.weights.close()
         super().close()

@@ -52,9 +52,11 @@ class Ranking(msgspec.Struct, frozen=True):
     prices: tuple[Price, ...] = ()
 
     def chosen(self, share: float) -> tuple[Head, ...]:
+        """The heads that are compressed first, so large a share of them."""
         return self.heads[: count_of(share, len(self.heads))]
 
     def price(self, share: float) -> Price | None:
+        """What that share costs, if it was measured."""
         return next((price for price in self.prices if abs(price.share - share) < 1e-6), None)
 
 
@@ -67,6 +69,7 @@ def count_of(share: float, heads: int) -> int:
 
 
 def identity_of(model: GraphModel) -> str:
+    """Of the model's file."""
     return file_identity(model.path, model.header.data_offset)
 
 
@@ -136,6 +139,7 @@ def lossy_note(model: CModel, mode: KVMode) -> str:
 
 
 def rotation_of(model: GraphModel) -> Rotation:
+    """Of the model's keys."""
     factors = model.weights.find("rope_freqs.weight")
     return Rotation(model.dimensions, array(factors, np.float32, model.dimensions.head // 2) if factors else None)
 
@@ -176,4 +180,5 @@ class DryGraph(DryModel):
 
 
 def build() -> str:
+    """What tells passes of our graph from others, and of one llama.cpp from those of another."""
     return f"chickadee-graph {VERSION}; {library_build()}"

@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from engine.runtime.capi.context import FREE_CORES
 from engine.runtime.graph.dimensions import Dimensions
 from engine.runtime.graph.ggml import ABORTED, I32, INT, SUCCESS, Graph, plain_memory, rows_of
-from engine.runtime.graph.layout import Layout, Seen
+from engine.runtime.graph.layout import Layout, Projected, Rotate, Seen
 from engine.runtime.graph.model import GraphModel, Weights
 from engine.runtime.llama.library import lib
 from engine.runtime.llama.repack import SIZE, P, cpu_device, ggml
 from engine.runtime.llama.runtime import Interrupt
 from engine.stop import StopFlag, Stopped
 
-Attention = Callable[[int, Any, Any, Any, Callable[[Any], Any]], Any]  # (layer, q, k, v, rotate) → values by head
+Attention = Callable[[int, Projected, Rotate], Any]  # of a layer → values by head
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,7 @@ class Forward:
     attention: Attention
 
     def embed(self, tokens: Any) -> Any:
+        """Hidden states of token ids, [embedding, n]."""
         return self.g.get_rows(self.weights.find("token_embd.weight"), tokens)
 
     def layer(self, layer: int, x: Any, rows: Any = None) -> Any:
@@ -52,7 +53,7 @@ class Forward:
         q = self._rotate(self._heads(f"{name}attn_q", h, self.d.heads))
         k = self._heads(f"{name}attn_k", h, self.d.kv_heads)
         v = self._heads(f"{name}attn_v", h, self.d.kv_heads)
-        a = g.reshape_2d(self.attention(layer, q, k, v, self._rotate), self.d.head * self.d.heads, self.n)
+        a = g.reshape_2d(self.attention(layer, Projected(q, k, v), self._rotate), self.d.head * self.d.heads, self.n)
         a = self._linear(f"{name}attn_output", a)
         if rows is not None:
             a, x = g.get_rows(a, rows), g.get_rows(x, rows)
@@ -74,6 +75,7 @@ class Forward:
         return self.logits(self.layer(last, self.through(x, first, last), rows))
 
     def logits(self, x: Any) -> Any:
+        """Of hidden states: final norm and output head, [n_vocab, n]."""
         return self._linear("output", self._norm("output_norm", x))
 
     def _linear(self, name: str, x: Any) -> Any:
@@ -112,6 +114,7 @@ class Processor:
         self._compute = ggml("ggml_backend_graph_compute", INT, P, P)
 
     def run(self, graph: Any) -> None:
+        """Compute a graph. Raises Stopped."""
         if self.stop.is_set():
             raise Stopped
         self._use(FREE_CORES.threads(self._threads) if self._gives_way else self._threads)
@@ -132,6 +135,7 @@ class Processor:
             self._used = threads
 
     def close(self) -> None:
+        """End its threads."""
         if self.pointer:
             ggml("ggml_backend_free", None, P)(self.pointer)
             self.pointer = self._interrupt = None
@@ -170,6 +174,7 @@ class Pass:
         self.tokens, self.positions, self.rows, *self.own = (self.g.array(pointer) for pointer in self._inputs)
 
     def fill(self, tokens: Inputs, positions: Sequence[int]) -> None:
+        """Before a run: its inputs."""
         self.tokens[:] = tokens
         self.positions[:] = positions
         self.rows[:] = np.arange(self._first, self._first + len(self.rows))
@@ -244,6 +249,7 @@ class Passes:
         self._kept.clear()
 
     def close(self) -> None:
+        """Free the graphs and their memory."""
         self._forget()
         if self.is_open:
             ggml("ggml_gallocr_free", None, P)(self._places)
@@ -251,4 +257,5 @@ class Passes:
 
     @property
     def is_open(self) -> bool:
+        """Is there memory to run passes in?"""
         return self._places is not None

@@ -40,6 +40,7 @@ class Stretch:
     taps: bool = False
 
     def __call__(self, model: GraphModel, kv: Layout, n: int, rows: int, bucket: Hashable) -> StretchPass:
+        """Makes one."""
         return StretchPass(self, model, kv, n, rows, bucket)
 
 
@@ -66,6 +67,7 @@ class StretchPass(Pass):
         return x
 
     def bind(self) -> None:
+        """See `Pass`."""
         super().bind()
         self.taps: list[NDArray[np.float32]] = [rows_of(pointer) for pointer in self._tapped]
 
@@ -158,6 +160,7 @@ class Reader:
             passes.close()
 
     def close(self) -> None:
+        """End its threads."""
         self._processor.close()
 
 

@@ -57,6 +57,7 @@ class Slots(ABC):
         return self.used + max(0, count - len(self.free))
 
     def grow(self, capacity: int) -> None:
+        """Make room for so many slots."""
         more = np.full(capacity, -np.inf, np.float16)
         more[: self.used] = self.bias[: self.used]
         self.capacity, self.bias = capacity, more
@@ -96,6 +97,7 @@ class Slots(ABC):
         self.tail[at:] = kept
 
     def forget(self) -> None:
+        """Begin anew."""
         self.bias[:] = -np.inf
         self.free, self.used, self.settled, self.tail = [], 0, 0, []
 
@@ -149,6 +151,7 @@ class MergedSlots(Slots):
         self.entries: dict[int, tuple[int, int, int]] = {}  # token → slot, tokens in it, position of the last
 
     def border(self, size: int) -> int:
+        """See `Slots`."""
         return max(0, (size - PROTECTED) // BLOCK * BLOCK)
 
     def _settle(self, border: int) -> Merge:
@@ -171,14 +174,17 @@ class MergedSlots(Slots):
         return merge
 
     def forget(self) -> None:
+        """See `Slots`."""
         super().forget()
         self.entries = {}
 
     def state(self) -> dict[str, NDArray[np.int64]]:
+        """See `Slots`."""
         entries = [(token, *entry) for token, entry in self.entries.items()]
         return super().state() | {"entries": np.array(entries, np.int64).reshape(-1, 4)}
 
     def set_state(self, state: dict[str, NDArray[np.int64]]) -> None:
+        """See `Slots`."""
         super().set_state(state)
         self.bias[: self.used] = 0
         self.bias[self.free] = -np.inf
@@ -193,6 +199,7 @@ class WindowSlots(Slots):
     """The first tokens and the newest ones: about as many as `MergedSlots` holds, which grow slower than the text."""
 
     def border(self, size: int) -> int:
+        """See `Slots`."""
         return max(0, (size - window(size)) // FORGOTTEN * FORGOTTEN)
 
     def _settle(self, border: int) -> Merge:
@@ -202,6 +209,7 @@ class WindowSlots(Slots):
         return Merge([], [], [], [])
 
     def set_state(self, state: dict[str, NDArray[np.int64]]) -> None:
+        """See `Slots`."""
         super().set_state(state)
         self.bias[: self.used] = 0
         self.bias[self.free] = -np.inf

@@ -31,6 +31,8 @@ P, SIZE, DIM = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int64
 
 
 class InitParams(ctypes.Structure):
+    """struct ggml_init_params."""
+
     _fields_ = (("mem_size", SIZE), ("mem_buffer", P), ("no_alloc", ctypes.c_bool))
 
 
@@ -128,6 +130,7 @@ def _graph() -> Iterator[Any]:
 
 @cache
 def cpu_device() -> Any:
+    """ggml's CPU device."""
     return ggml("ggml_backend_dev_by_type", P, ctypes.c_int)(CPU_DEVICE)
 
 
