@@ -2,13 +2,14 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 ARGS ?=
+PYTEST := PYTHONDONTWRITEBYTECODE= QT_QPA_PLATFORM=offscreen $(PY) -m pytest -n auto --dist worksteal
 # `make setup NATIVE=1` compiles ik_llama.cpp for this very processor (once, ten to twenty minutes on 2 cores) instead of taking the
 # prebuilt library; later set-ups keep that, NATIVE=0 goes back.
 NATIVE ?=
 # `make setup TRAINING=1` also brings PyTorch, for training/ alone (docs/midlayer.md); later set-ups keep it, TRAINING=0 removes it.
 TRAINING ?=
 
-.PHONY: setup run chat test fuzz bench translations screenshots package test-package test-processors clean
+.PHONY: setup run chat test test-slow fuzz bench translations screenshots package test-package test-processors clean
 setup:
 	@$(PYTHON) packaging/prepare.py $(if $(NATIVE),--native $(NATIVE)) $(if $(TRAINING),--training $(TRAINING))
 
@@ -18,12 +19,21 @@ run: setup
 chat: setup
 	@$(PY) -m engine chat $(ARGS)
 
+# mypy and import-linter run beside pytest, which waits now and then; what they say comes last. Either fails the target.
+# Compiled modules are kept, whatever the user's environment says: every one of some hundred processes would compile them.
 test: setup
 	@.venv/bin/ruff check .
-	@.venv/bin/ruff format --check .
-	@.venv/bin/mypy
-	@PYTHONPATH=. .venv/bin/lint-imports --no-logo
-	@QT_QPA_PLATFORM=offscreen $(PY) -m pytest $(ARGS)
+	@.venv/bin/ruff format --check -q .
+	@mkdir -p build; { PYTHONPATH=. .venv/bin/lint-imports --no-logo; rooms=$$?; .venv/bin/mypy && [ $$rooms = 0 ]; } \
+	  >build/types.log 2>&1 & types=$$!; \
+	$(PYTEST) $(ARGS); tests=$$?; \
+	wait $$types; types=$$?; cat build/types.log; \
+	[ $$types = 0 ] || echo "mypy or import-linter failed: see above" >&2; \
+	[ $$tests = 0 ] && [ $$types = 0 ]
+
+# What takes long and is proven in a small form by `make test`: the same proofs at full length.
+test-slow: setup
+	@$(PYTEST) -m slow $(ARGS)
 
 # Strange files, templates and requests for every program, other ones each time: ARGS="--minutes 10", "--seed S", "--help".
 fuzz: setup

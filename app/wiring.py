@@ -30,9 +30,12 @@ from app.control.preferences import Preferences
 from app.control.problem_notice import ProblemNotice
 from app.control.settings_plan import SettingsPlan
 from app.control.sheets import Sheets
+from app.control.tidying import Tidying
+from app.control.unsent_keeper import UnsentKeeper
 from app.control.unstored import Unstored
 from app.control.watching import Watching
 from app.folders import Folders
+from app.intervals import Intervals
 from app.library.recovery import open_library
 from app.look.icons import application_icon
 from app.markdown.web_links import ask_about_link
@@ -49,8 +52,6 @@ from models.failures import Failure
 from models.paths import path_of
 
 log = logging.getLogger(__name__)
-TICK_MS = 250
-OPENED_MS = 300  # who leafs through the chats does not want each of them read
 
 
 class Chickadee(QObject):
@@ -62,8 +63,10 @@ class Chickadee(QObject):
         model: Path | None = None,
         command: Sequence[str] | None = None,
         max_tokens: int | None = None,
+        intervals: Intervals | None = None,
     ) -> None:
         super().__init__()
+        self._intervals = intervals = intervals or Intervals()
         application = QApplication.instance()
         assert isinstance(application, QApplication)
         self.application = application
@@ -76,9 +79,9 @@ class Chickadee(QObject):
         self.client = EngineClient(command, self)
         self.shelf = Shelf(self.library)
         self.window = Window(folders.geometry)
-        self.preferences = Preferences(settings, self.window, self.window.notice, max_tokens)
-        self.assistant = Assistant(self.client, self.preferences.options)
-        self.acts = MessageActs(self.shelf, self.assistant, self.window)
+        self.preferences = Preferences(settings, self.window, self.window.notice, intervals.settled, max_tokens)
+        self.assistant = Assistant(self.client, self.preferences.options, patience_ms=intervals.patience)
+        self.acts = MessageActs(self.shelf, self.assistant, self.window, intervals.typed)
         self.context = ContextControl(self.window.status, self.shelf, self.assistant, self.window.notice)
         self.models = ModelKeeper(self.window, folders.settings, lambda: self.preferences.options)
         self.assistant.tailor = self.models.settings.tailored
@@ -86,13 +89,19 @@ class Chickadee(QObject):
         settings.listeners.append(self.models.fetching.settings_changed)
         self._problems = ProblemNotice(self.window.notice, self.choose_model, self.assistant.start_engine)
         self._opened = QTimer(self)
-        unsent = UnsentStore(self.library)
+        unsent = UnsentKeeper(UnsentStore(self.library), self.window.notice, intervals.typed)
         self.attaching = Attaching(self.window, self.assistant, unsent, self._opened.start)
-        self.unstored = Unstored(self.shelf, self.acts, self.attaching, self.window)
+        self.unstored = Unstored(self.shelf, self.acts, self.attaching, self.window, intervals.stored_again)
         self._first_model = model
         self._remembered: Path | None = None
         self.librarian = Librarian(
-            self.shelf, self.assistant, self.window, self._show_current, self.open_chat, self._problems.complain
+            self.shelf,
+            self.assistant,
+            self.window,
+            Tidying(self.library.path, self, intervals.tidied, intervals.tidied_again),
+            self._show_current,
+            self.open_chat,
+            self._problems.complain,
         )
         self._collector = Collector(self)
         self._tick = QTimer(self)
@@ -164,9 +173,9 @@ class Chickadee(QObject):
         self.application.applicationStateChanged.connect(self.preferences.activated)
         window.closing.connect(self.stop)
         self._tick.timeout.connect(self.assistant.tick)
-        self._tick.start(TICK_MS)
+        self._tick.start(self._intervals.tick)
         self._opened.setSingleShot(True)
-        self._opened.setInterval(OPENED_MS)
+        self._opened.setInterval(self._intervals.opened)
         self._opened.timeout.connect(lambda: self.assistant.opened(self.shelf.current))
 
     def _bind(self) -> None:
@@ -190,7 +199,7 @@ class Chickadee(QObject):
         )
         ChatCommands(self.window, self.shelf, deeds)
         self.beginning = Beginning(self.window, self.shelf, self.open_chat)
-        self.places = PlaceKeeper(self.window, self.shelf)
+        self.places = PlaceKeeper(self.window, self.shelf, self._intervals.placed)
         settings, personas = self.preferences.settings, Personas(self.library)
         self.options = ChatOptionsControl(self.window, self.shelf, settings, personas, self._opened.start)
         self.watching = Watching(self.window, self.assistant, self.shelf)

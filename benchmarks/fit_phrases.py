@@ -17,9 +17,8 @@ from benchmarks.fit_prior import Array, fit, likelihood
 from benchmarks.replay import TRACE
 from benchmarks.trace import Trace, load
 from engine.loading.libraries import vocabulary
-from engine.speculative.ngram import WEIGHTS, StaticNgram, log_odds
+from engine.speculative.ngram import WEIGHTS, NgramTable, StaticNgram, log_odds
 from engine.speculative.ngram_book import made
-from engine.speculative.ngram_table import NgramTable
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from benchmarks.replay import TRACE, future
 from benchmarks.trace import Trace, load
-from engine.speculative.lengths import MOST_DRAFTED
+from engine.speculative.policy import MOST_DRAFTED
 from engine.speculative.prompt_lookup import PromptLookup
 from engine.speculative.prompt_lookup_prior import VECTOR, WEIGHTS, features
 
@@ -57,8 +57,9 @@ def drafts(trace: Trace) -> Iterator[tuple[Array, tuple[int, ...], list[int]]]:
     drafter.begin(trace.prompt)
     for i, token in enumerate(trace.output):
         drafter.extend((token,))
-        for grounds, line in drafter.drafts(MOST_DRAFTED) if tokens[i + 1 :] else ():
-            yield features(grounds), line, tokens[i + 1 :]
+        grounds = drafter.grounds(MOST_DRAFTED) if tokens[i + 1 :] else None
+        if grounds:
+            yield features(grounds), tuple(grounds.tokens), tokens[i + 1 :]
 
 
 def fit(x: Array, y: Array, weights: Array) -> Array:

@@ -20,10 +20,10 @@ from typing import Any, get_args
 import numpy as np
 
 from engine.commands.terminal import notes_to_stderr
-from engine.huge_pages import start_with_huge_pages
 from engine.loading.libraries import Backend, backend
 from engine.machine import resident_bytes
 from engine.protocol import KVModeName
+from engine.run_subprocess import start_with_huge_pages
 from engine.runtime.capi.model import CModel
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.runtime import GraphRuntime

@@ -23,9 +23,9 @@ import numpy as np
 
 from engine.commands.terminal import notes_to_stderr
 from engine.generation.sampling import SPARE
-from engine.huge_pages import start_with_huge_pages
 from engine.machine import default_threads
 from engine.protocol import Sampling
+from engine.run_subprocess import start_with_huge_pages
 from engine.runtime.ik.model import IkModel
 from engine.runtime.ik.output_head import GROUP, OutputHead
 from engine.runtime.ik.runtime import IkRuntime

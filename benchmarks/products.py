@@ -19,9 +19,9 @@ from pathlib import Path
 from statistics import median
 
 from engine.commands.terminal import notes_to_stderr
-from engine.huge_pages import start_with_huge_pages
 from engine.loading.libraries import backend
 from engine.machine import default_threads
+from engine.run_subprocess import start_with_huge_pages
 from engine.runtime.interface import Runtime, prefill
 from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag

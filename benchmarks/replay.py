@@ -1,14 +1,19 @@
-"""Drafters and chooser on recorded answers, without a model: what they save by a table of pass costs, and could save.
+"""Drafters and policy on recorded answers, without a model: what they save by a table of pass costs, and could save.
 
     python -m benchmarks.replay record --model M [--threads N] --out FILE
     python -m benchmarks.replay [--trace FILE] [--costs machine|ik|products|laptop|between] [--half tuning|held-out|all]
-                                [--phrases MODEL] [--noise SHARE] [--json]
+                                [--phrases MODEL] [--noise SHARE] [--without PART …] [--json]
+    python -m benchmarks.replay parts [--trace FILE] [--costs …] [--phrases MODEL] [--noise SHARE] [--without PART …]
 
-`auto` is the chooser with the history drafter, and with usual phrases if MODEL is named, whose answers these are. The
-oracle has the same candidates and knows the best lengths beforehand, over the whole answer; a tree could not help it,
-since it costs more than the right line alone. Times are in plain steps (one-token passes); the chooser's own time is
-not counted. In each half the chooser begins knowing nothing and learns from answer to answer; what it believes at first
+`auto` is the policy with prompt lookup, and with usual phrases if MODEL is named, whose answers these are. The
+oracle has the same drafts and knows the best lengths beforehand, over the whole answer; a tree could not help it,
+since it costs more than the right line alone. Times are in plain steps (one-token passes); the policy's own time is
+not counted. In each half the policy begins knowing nothing and learns from answer to answer; what it believes at first
 was fitted to the tuning half (`benchmarks.fit_prior`, `benchmarks.fit_phrases`).
+
+`--without` takes out parts (`benchmarks.parts`); `parts` takes out each in turn, or each of these.
+`--noise`: passes cost up to that share more or less than was calibrated, size by size, and what they really cost is
+observed with the noise of other programs, as in the engine (`engine.costs.cost_model.Drift`).
 """
 
 from __future__ import annotations
@@ -17,19 +22,20 @@ import argparse
 import json
 import random
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from benchmarks.parts import PARTS, without
 from benchmarks.trace import ANSWER_TOKENS, Trace, load, record, save
-from engine.costs.cost_model import LAPTOP, Curve
+from engine.costs.cost_model import KS, LAPTOP, CostModel, Curve, Timings
 from engine.loading.libraries import vocabulary
 from engine.speculative.draft import Draft, Drafter
-from engine.speculative.lengths import MOST_DRAFTED, Costs
+from engine.speculative.drafting import Tally
 from engine.speculative.ngram import StaticNgram
 from engine.speculative.ngram_book import made
-from engine.speculative.policy import DraftPolicy
+from engine.speculative.policy import MOST_DRAFTED, Costs, DraftPolicy
 from engine.speculative.prompt_lookup import PromptLookup
-from engine.speculative.tally import Tally
 from engine.tokenization.tokens import common_prefix
 
 TRACE = Path(__file__).parent / "traces" / "qwen2.5-coder-1.5b-q4_k_m.json.gz"
@@ -71,38 +77,42 @@ class Row:
 def main() -> None:
     options = parse()
     if options.command == "record":
-        traces = []
-        for trace in record(options.model, options.threads):
-            traces.append(trace)
-            print(f"{len(traces):3} {trace.category:12} {len(trace.prompt):5} {len(trace.output):4}")
-        save(options.out, options.model, traces)
-        return
-    traces, dice = load(options.trace), random.Random(options.noise)
-    halves = ["tuning", "held-out"] if options.half == "all" else [options.half]
-    usual = [StaticNgram(made(options.phrases, vocabulary(options.phrases)))] if options.phrases else []
-    proposals = [proposed(trace, (PromptLookup(), *usual)) for trace in traces]
-    results = {}
-    for name in [options.costs] if options.costs else TABLES:
-        table = {
-            k: c * dice.uniform(1 - options.noise, 1 + options.noise) if k > 1 else c for k, c in TABLES[name].items()
-        }
-        for half in halves:
-            chosen = [(t, p) for t, p in zip(traces, proposals, strict=True) if t.held_out == (half == "held-out")]
-            results[f"{name}, {half}"] = rows(chosen, Curve(table).at)
-    report(results, options.json)
+        return recorded(options)
+    traces = load(options.trace)
+    table = made(options.phrases, vocabulary(options.phrases)) if options.phrases else None
+
+    def drafters() -> list[Drafter]:
+        return [PromptLookup(), *([StaticNgram(table)] if table and "n-grams" not in options.without else [])]
+
+    if options.command == "parts":
+        return parts(options, traces, drafters)
+    with ExitStack() as taken:
+        for part in options.without:
+            taken.enter_context(without(part))
+        report(results(options, traces, drafters), options.json)
+    return None
+
+
+def recorded(options: argparse.Namespace) -> None:
+    traces = []
+    for trace in record(options.model, options.threads):
+        traces.append(trace)
+        print(f"{len(traces):3} {trace.category:12} {len(trace.prompt):5} {len(trace.output):4}")
+    save(options.out, options.model, traces)
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.replay", description=__doc__.splitlines()[0])
-    parser.add_argument("command", nargs="?", choices=["replay", "record"], default="replay")
+    parser.add_argument("command", nargs="?", choices=["replay", "record", "parts"], default="replay")
     parser.add_argument("--model", type=Path)
     parser.add_argument("--threads", type=int)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--trace", type=Path, default=TRACE)
-    parser.add_argument("--costs", choices=list(TABLES))
+    parser.add_argument("--costs", choices=list(TABLES), nargs="+")
     parser.add_argument("--half", choices=["tuning", "held-out", "all"], default="all")
     parser.add_argument("--phrases", type=Path, metavar="MODEL", help="draft usual phrases in its tokens too")
     parser.add_argument("--noise", type=float, default=0.0, help="by how much the costs are off, 0.1: up to 10 %%")
+    parser.add_argument("--without", nargs="+", choices=PARTS, default=[], metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if options.command == "record" and not (options.model and options.out):
@@ -110,8 +120,75 @@ def parse() -> argparse.Namespace:
     return options
 
 
+Drafters = Callable[[], Iterable[Drafter]]
+
+
+def results(options: argparse.Namespace, traces: list[Trace], drafters: Drafters) -> dict[str, list[Row]]:
+    """Rows by table of costs and half."""
+    halves = ["tuning", "held-out"] if options.half == "all" else [options.half]
+    proposals = [proposed(trace, drafters()) for trace in traces]
+    found = {}
+    for name in options.costs or TABLES:
+        for half in halves:
+            chosen = [(t, p) for t, p in zip(traces, proposals, strict=True) if t.held_out == (half == "held-out")]
+            found[f"{name}, {half}"] = rows(chosen, Machine(TABLES[name], options.noise))
+    return found
+
+
+def parts(options: argparse.Namespace, traces: list[Trace], drafters: Drafters) -> None:
+    """What each part is worth: how much slower answers are without it, and the slowest of them."""
+    chosen, options.without = options.without or list(PARTS), []
+    names = options.costs or ["machine", "ik", "laptop"]
+    options.costs = names
+
+    def speeds() -> dict[str, tuple[float, float]]:
+        found = results(options, traces, drafters)
+        sums = {name: [rows[-1] for key, rows in found.items() if key.startswith(f"{name},")] for name in names}
+        return {n: (sum(r.plain for r in s) / sum(r.auto for r in s), min(r.worst for r in s)) for n, s in sums.items()}
+
+    whole = speeds()
+    print(f"{'without':24}" + "".join(f"{name:>24}" for name in names))
+    print(f"{'nothing':24}" + "".join(f"{whole[n][0]:14.3f}×{whole[n][1]:8.2f}×" for n in names), flush=True)
+    for part in chosen:
+        options.without = [part]
+        with without(part):
+            found = speeds()
+        cells = [f"{found[n][0] / whole[n][0] - 1:+14.1%} {found[n][1]:8.2f}×" for n in names]
+        print(f"{part:24}" + "".join(cells), flush=True)
+
+
+class Machine:
+    """What passes cost, in plain steps: calibrated with errors up to `noise`, and learned from what they take."""
+
+    def __init__(self, table: dict[int, float], noise: float) -> None:
+        self._real = Curve(table).at
+        self._dice = random.Random(noise)
+        off = {k: self._real(k) * self._dice.uniform(1 - noise, 1 + noise) if k > 1 else 1.0 for k in KS}
+        self._noise = noise
+        self.model = CostModel(Timings({0: off}, 0.0, 512, self._real(512)))
+
+    @property
+    def costs(self) -> Costs:
+        """As the policy believes them."""
+        if not self._noise:
+            return Costs(self._real, lambda: 1.0)
+        return Costs(lambda k: self.model.pass_seconds(k, 0), lambda: self.model.pass_seconds(1, 0))
+
+    def ran(self, k: int) -> float:
+        """What a pass really took; one in ten is disturbed."""
+        seconds = self._real(k)
+        if self._noise:
+            disturbed = self._dice.uniform(0, 1) if self._dice.random() < 0.1 else 0
+            self.model.observe(k, 0, seconds * (1 + self._dice.uniform(0, 0.06) + disturbed))
+        return seconds
+
+    def c(self, k: int) -> float:
+        """What passes really cost."""
+        return self._real(k)
+
+
 def proposed(trace: Trace, drafters: Iterable[Drafter]) -> list[list[Draft]]:
-    """Candidates before each step that begins after output token i, for all i: they depend on the text only.
+    """Drafts before each step that begins after output token i, for all i: they depend on the text only.
 
     As in the decode loop no more is drafted than the answer may still hold beside the target's own next token."""
     found: list[list[Draft]] = [[] for _ in trace.output]
@@ -120,16 +197,16 @@ def proposed(trace: Trace, drafters: Iterable[Drafter]) -> list[list[Draft]]:
         for i, token in enumerate(trace.output, 1):
             drafter.extend((token,))
             most = min(MOST_DRAFTED, ANSWER_TOKENS - i - 1)
-            found[i - 1] += [replace(candidate, cost_seconds=0) for candidate in drafter.propose(most)]
+            found[i - 1] += [replace(draft, cost_seconds=0) for draft in drafter.propose(most)]
     return found
 
 
-def rows(chosen: Sequence[tuple[Trace, list[list[Draft]]]], c: Callable[[int], float]) -> list[Row]:
-    """A row for each category, and one for all; one chooser learns from all answers in turn."""
-    chooser, found = DraftPolicy(), dict[str, Row]()
-    for trace, candidates in chosen:
-        steps, tally = auto(chooser, trace, candidates, c)
-        best = oracle(trace, candidates, c)
+def rows(chosen: Sequence[tuple[Trace, list[list[Draft]]]], machine: Machine) -> list[Row]:
+    """A row for each category, and one for all; one policy learns from all answers in turn."""
+    policy, found = DraftPolicy(), dict[str, Row]()
+    for trace, drafts in chosen:
+        steps, tally = auto(policy, trace, drafts, machine)
+        best = oracle(trace, drafts, machine.c)
         row = Row(trace.category, trace.steps, steps, best, trace.steps / steps, tally.drafted, tally.accepted)
         found[trace.category] = total(
             trace.category, [found[trace.category], row] if trace.category in found else [row]
@@ -154,31 +231,29 @@ def future(trace: Trace) -> list[int]:
     return [*trace.output, *([-1] if trace.ended else [])]
 
 
-def auto(
-    chooser: DraftPolicy, trace: Trace, candidates: list[list[Draft]], c: Callable[[int], float]
-) -> tuple[float, Tally]:
-    """Plain steps that the chooser needs for an answer, and what it drafted."""
+def auto(policy: DraftPolicy, trace: Trace, drafts: list[list[Draft]], machine: Machine) -> tuple[float, Tally]:
+    """Plain steps that the policy needs for an answer, and what it drafted."""
     tokens, at, steps, tally = future(trace), 0, 0.0, Tally()
-    costs = Costs(c, lambda: 1.0)
-    chooser.begin()
+    policy.begin()
     while at < len(tokens) - 1:
-        decision = chooser.choose(candidates[at], costs)
-        accepted = common_prefix(list(decision.tokens), tokens[at + 1 :])
+        choice = policy.choose(drafts[at], machine.costs)
+        accepted = common_prefix(list(choice.tokens), tokens[at + 1 :])
         came = tokens[at + 1 : at + 2 + accepted]
-        chooser.learn(decision, came)
-        tally.add(decision, accepted, decision.pass_seconds)
-        steps += decision.pass_seconds
+        policy.learn(choice, came)
+        seconds = machine.ran(1 + len(choice.tokens))
+        tally.add(choice, accepted, seconds)
+        steps += seconds
         at += len(came)
     return steps, tally
 
 
-def oracle(trace: Trace, candidates: list[list[Draft]], c: Callable[[int], float]) -> float:
-    """Plain steps of the best choice of candidates and lengths for the whole answer, known beforehand."""
+def oracle(trace: Trace, drafts: list[list[Draft]], c: Callable[[int], float]) -> float:
+    """Plain steps of the best choice of drafts and lengths for the whole answer, known beforehand."""
     tokens = future(trace)
     last = len(tokens) - 1
     best = [0.0] * (last + 1)
     for at in range(last - 1, -1, -1):
-        right = max((common_prefix(list(some.tokens), tokens[at + 1 :]) for some in candidates[at]), default=0)
+        right = max((common_prefix(list(some.tokens), tokens[at + 1 :]) for some in drafts[at]), default=0)
         best[at] = min(c(1 + n) + best[min(last, at + 1 + n)] for n in range(right + 1))
     return best[0]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from engine.huge_pages import start_with_huge_pages
 from engine.rights import confine_engine
+from engine.run_subprocess import start_with_huge_pages
 
 
 def main(arguments: list[str] | None = None) -> int:

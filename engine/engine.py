@@ -16,7 +16,7 @@ from common.folders import cache_folder
 from engine.generation.answer import Answer, AnswerOptions
 from engine.generation.pulse import Pulses
 from engine.generation.sampling import Sampler
-from engine.kv.policy import PartialFixed
+from engine.kv.policy import PartialFixed, policy_for
 from engine.kv.saved import SavedChats
 from engine.loading.crash_mark import CrashWatch
 from engine.loading.libraries import PACKAGES
@@ -28,7 +28,6 @@ from engine.protocol import (
     Count,
     Counted,
     Event,
-    Finished,
     Generate,
     Load,
     Loaded,
@@ -40,6 +39,7 @@ from engine.protocol import (
     StatusReport,
     Welcome,
 )
+from engine.speculative.drafters import drafting_for
 from engine.stop import StopFlag, Stopped
 from engine.tokenization.template import continued_prompt, opened_reasoning
 from engine.tokenization.tokens import counted
@@ -111,29 +111,24 @@ class Engine:
         prompt = self._prompt(request, messages)
         if len(prompt) >= chat.info.n_ctx:
             raise self._too_long(messages, len(prompt))
-        kv = PartialFixed(chat.judge.policy(request.kv_policy, chat.target), chat.target.max_batch)
-        drafting = chat.judge.drafting(request, chat.target, chat.drafters(request))
+        kv = PartialFixed(policy_for(request.kv_policy, chat.measured, chat.target.can_truncate), chat.target.max_batch)
+        drafting = drafting_for(request, chat.sources, chat.target)
         chat.memory.open(request.chat, prompt)
         stops = (*chat.template.stops, *request.stop)
         opening = "" if request.continue_last else opened_reasoning(prompt, chat.template.vocabulary.text)
         options = AnswerOptions(stops, request.max_tokens, request.trace, opening)
         sampler = Sampler(request.sampling, prompt)
-        answer = Answer(chat.session, sampler, kv, options, drafting, chat.judge.observe)
+        answer = Answer(chat.session, sampler, kv, options, drafting, chat.measured.observe)
         self.pulses.follow(answer)
-        for event in answer.events(request.id, prompt):
-            if self.pulses.due(last=isinstance(event, Finished)):
-                pulse = self.pulses.of(chat)
-                if self.pulses.on:
-                    yield pulse
-            yield event
+        yield from self.pulses.among(answer.events(request.id, prompt), chat)
         self._last_tokens = prompt + answer.counts.tokens
         chat.memory.has_read(len(prompt) - answer.counts.reused, answer.counts.prompt_seconds)
 
     def _prompt(self, request: Generate, messages: Sequence[Message]) -> list[int]:
-        template = self._loaded().template
+        template, most = self._loaded().template, most_counted(self._loaded().info)
         if request.continue_last:
-            return continued_prompt(template, messages, self._last_tokens, self._most, self.stop.is_set)
-        return template.tokens(messages, False, self._most, self.stop.is_set)
+            return continued_prompt(template, messages, self._last_tokens, most, self.stop.is_set)
+        return template.tokens(messages, False, most, self.stop.is_set)
 
     def _too_long(self, messages: Sequence[Message], tokens: int) -> TooLong:
         chat, stopped = self._loaded(), self.stop.is_set
@@ -142,12 +137,6 @@ class Engine:
             return len(chat.template.tokens(some, most=chat.info.n_ctx, stopped=stopped))
 
         return too_long(messages, tokens, chat.info, count, chat.larger_context(tokens))
-
-    @property
-    def _most(self) -> int:
-        """Tokens of a chat that are counted; more would fit no context of this model."""
-        info = self._loaded().info
-        return most_counted(info)
 
     def prepare(self, request: Prepare) -> Iterator[Event]:
         """Read what is certain of the next prompt; the last event is Prepared, also when it was stopped."""
@@ -195,26 +184,26 @@ class Engine:
             for _ in chat.idle_work():
                 if self.stop.is_set():
                     raise Stopped
-        return bool(chat and chat.session.tokens and chat.judge.awaits_quiet)
+        return bool(chat and chat.session.tokens and chat.measured.awaits_quiet)
 
     @property
     def calibrated(self) -> bool:
         """Is it known what the loaded model's passes cost? Otherwise only published forms draft."""
-        return self._loaded().judge.table is not None
+        return self._loaded().measured.cost_model is not None
 
     def calibrate(self) -> None:
         """Time the loaded model's passes now. Raises Failure where that cannot be done, and Stopped."""
         chat = self._loaded()
-        chat.judge.calibrate(chat.target)
+        chat.measured.calibrate(chat.target)
 
     @property
     def has_phrases(self) -> bool:
         """Is it known what usually comes next in the loaded model's tokens?"""
-        return bool(self._loaded().phrases.drafters("phrases", None))
+        return self._loaded().sources.ngrams.drafter is not None
 
     def count_phrases(self) -> None:
         """Make the loaded model's table of usual phrases now. Raises Stopped."""
-        for _ in self._loaded().phrases.count_now():
+        for _ in self._loaded().sources.ngrams.count_now():
             if self.stop.is_set():
                 raise Stopped
 

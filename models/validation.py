@@ -12,6 +12,7 @@ from pathlib import Path
 
 from models.failures import Failure
 from models.header import Header, Scalar, read_header
+from models.split import other_parts
 from models.token_list import read_token_list
 
 MOST_LAYERS, MOST_EXPERTS = 512, 1024
@@ -44,11 +45,13 @@ TEXTS = (TOKENS, "tokenizer.ggml.merges")
 TOKENIZER, NO_TOKENIZER = "tokenizer.ggml.model", ("none", "no_vocab")
 
 
-def checked_header(path: Path) -> Header:
-    """The header of a file that is to be chatted with. Raises Failure where it cannot be read or makes no sense."""
+def checked_headers(path: Path) -> tuple[Header, ...]:
+    """The headers of all files of a model that is to be chatted with, the first one first.
+
+    Raises Failure where one cannot be read or makes no sense."""
     header = read_header(path)
     check(header)
-    return header
+    return (header, *other_parts(header))
 
 
 def check(header: Header) -> None:

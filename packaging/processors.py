@@ -54,7 +54,9 @@ def environment() -> None:
 def tests(processor: str, arguments: list[str]) -> int:
     say(f"the tests as a processor of the kind {processor} runs them")
     surroundings = {**os.environ, "CHICKADEE_PROCESSOR": processor, "QT_QPA_PLATFORM": "offscreen"}
-    return subprocess.run([PYTHON, "-m", "pytest", *arguments], env=surroundings, cwd=ROOT).returncode
+    return subprocess.run(
+        [PYTHON, "-m", "pytest", "-n", "auto", "--dist", "worksteal", *arguments], env=surroundings, cwd=ROOT
+    ).returncode
 
 
 if __name__ == "__main__":

@@ -10,10 +10,32 @@ from hypothesis import settings
 
 # Threads that sleep early: tests must get through beside other busy programs too, and their speed does not matter.
 os.environ.setdefault("GOMP_SPINCOUNT", "500")
-settings.register_profile("chickadee", deadline=None)  # for the same reason
-settings.load_profile("chickadee")
+# No deadline for the same reason. A run is like the one before; `make test-slow` tries many more examples, and others.
+settings.register_profile("usual", deadline=None, max_examples=30, derandomize=True)
+settings.register_profile("slow", deadline=None, max_examples=400)
+settings.load_profile("usual")
 # Words are compared: whatever the system speaks, the window speaks English until a test switches.
 os.environ |= {"LANGUAGE": "en", "LC_ALL": "C.UTF-8"}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.markexpr == "slow":
+        settings.load_profile("slow")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What hypothesis makes up examples for is slow too where slow tests are asked for."""
+    if config.option.markexpr == "slow":
+        for item in items:
+            if isinstance(item, pytest.Function) and getattr(item.obj, "is_hypothesis_test", False):
+                item.add_marker("slow")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One for each core that we may use; more than four would not fit into the memory of a small laptop."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return min(cores or 1, 4)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -21,6 +21,7 @@ from app.assistant.standing import Ahead, Problem, Standing
 from app.bugs import BUG, report, tell_all
 from app.chats.chat_options import applied
 from app.chats.prompt import with_system, without_oldest
+from app.intervals import Intervals
 from app.open_chats.conversation import Conversation
 from app.open_chats.read_ahead import ReadAhead
 from app.settings.options import Options
@@ -28,13 +29,18 @@ from engine import protocol
 from models.paths import path_of
 
 log = logging.getLogger(__name__)
-PATIENCE_SECONDS = 3.0  # an answer that was asked to stop ends within 0.1 s
 
 
 class Assistant:
     """One engine, one model, a queue of conversations. `listeners` hear every change of `standing`."""
 
-    def __init__(self, link: Link, options: Options | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        link: Link,
+        options: Options | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        patience_ms: int = Intervals().patience,
+    ) -> None:
         self.standing = Standing()
         self.listeners: list[Callable[[Standing], None]] = []
         self.watchers: list[Callable[[protocol.Pulse], None]] = []
@@ -47,7 +53,7 @@ class Assistant:
         self._active: Conversation | None = None
         self._last_id = 0
         self._hello = self._load = self._generate = 0
-        self._clock = clock
+        self._clock, self._patience = clock, patience_ms / 1000
         self._stopped_at: float | None = None
         self._restarting = self._resting = False
         self._read_ahead = ReadAhead()
@@ -170,7 +176,7 @@ class Assistant:
             used = self._prompt_tokens + self._speed.tokens
             chat = self._active.chat.id
             self._set(live_speed=self._speed.tokens_per_second, context_tokens=used, context_chat=chat)
-        if self._stopped_at is not None and self._clock() - self._stopped_at >= PATIENCE_SECONDS:
+        if self._stopped_at is not None and self._clock() - self._stopped_at >= self._patience:
             self._stopped_at = None
             self._link.kill()
 

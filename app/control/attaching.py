@@ -25,7 +25,7 @@ from app.background import Background
 from app.composer.fit_question import question_of
 from app.control.unsent_keeper import UnsentKeeper
 from app.open_chats.conversation import Change, Conversation
-from app.open_chats.unsent import Item, Unsent, UnsentStore
+from app.open_chats.unsent import Item, Unsent
 from app.window import Window
 from app.words import Saying, said, tr
 from engine.protocol import Counted as CountedEvent
@@ -42,12 +42,12 @@ class Attaching(QObject):
         self,
         window: Window,
         assistant: Assistant,
-        store: UnsentStore,
+        unsent: UnsentKeeper,
         certain: Callable[[], object],
     ) -> None:
         super().__init__(window)
         self._composer, self._notice, self._assistant = window.composer, window.notice, assistant
-        self._unsent = UnsentKeeper(store, window.notice)
+        self._unsent = unsent
         self._certain = certain
         self._reader = FileReader(self)
         self._background = Background(self)

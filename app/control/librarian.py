@@ -37,6 +37,7 @@ class Librarian(QObject):
         shelf: Shelf,
         assistant: Assistant,
         window: Window,
+        tidying: Tidying,
         show_current: Callable[[], None],
         open_chat: Callable[[str], None],
         complain: Callable[[Failure], None],
@@ -47,7 +48,7 @@ class Librarian(QObject):
         self.search = Search(shelf.library.path)
         self._finding = Finding(self.search, self)
         self._listing = Throttle(self.list_now, LISTING_MS, self)
-        self.tidying = Tidying(shelf.library.path, self)
+        self.tidying = tidying
         self._bin: BinDialog | None = None
         self.exchange = Exchange(shelf, window, self._imported, complain)
         self._connect()

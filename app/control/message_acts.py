@@ -18,13 +18,11 @@ from app.words import Saying, tr, tr_n
 from engine.protocol import Remedy
 from models.failures import Failure
 
-PAUSE_MS = 500  # at most so much of what is typed is not stored yet
-
 
 class MessageActs(QObject):
     """Does what the window's transcript is asked for, with the shelf's current conversation."""
 
-    def __init__(self, shelf: Shelf, assistant: Assistant, window: Window) -> None:
+    def __init__(self, shelf: Shelf, assistant: Assistant, window: Window, pause_ms: int) -> None:
         super().__init__(window)
         self._shelf, self._assistant = shelf, assistant
         transcript = self._transcript = window.transcript
@@ -32,7 +30,7 @@ class MessageActs(QObject):
         self._edited: dict[Conversation, Failure | None] = {}  # not stored yet, or not possible
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
-        self._pause.setInterval(PAUSE_MS)
+        self._pause.setInterval(pause_ms)
         self._pause.timeout.connect(self._keep_edits)
         window.closing.connect(self._keep_edits)
         self._work = {

@@ -8,7 +8,6 @@ from app.background import Background, ignore
 from app.open_chats.shelf import Shelf
 from app.window import Window
 
-PAUSE_MS = 1000  # a window that is dragged, and an answer that is followed, change all the time
 MOVES = frozenset(
     (QEvent.Type.Resize, QEvent.Type.Move, QEvent.Type.Show, QEvent.Type.Hide, QEvent.Type.WindowStateChange)
 )
@@ -17,13 +16,13 @@ MOVES = frozenset(
 class PlaceKeeper(QObject):
     """At most one write a second, in a thread: it waits for the disk. Nothing is written where nothing has changed."""
 
-    def __init__(self, window: Window, shelf: Shelf) -> None:
+    def __init__(self, window: Window, shelf: Shelf, pause_ms: int) -> None:
         super().__init__(window)
         self._window, self._shelf, self._state = window, shelf, window.state
         self._background = Background(self)
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
-        self._pause.setInterval(PAUSE_MS)
+        self._pause.setInterval(pause_ms)
         self._pause.timeout.connect(self._keep)
         self._state.listeners.append(self.soon)
         for widget in (window, window.sidebar):

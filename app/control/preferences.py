@@ -19,7 +19,6 @@ from app.words import tr
 from models.failures import Failure
 
 log = logging.getLogger(__name__)
-SETTLE_MS = 800  # who changes several settings does not want the model loaded again for each
 
 
 class Preferences(QObject):
@@ -31,7 +30,9 @@ class Preferences(QObject):
     settled = Signal()
     opened = Signal(object)
 
-    def __init__(self, settings: Settings, window: QWidget, notice: Notice, max_tokens: int | None = None) -> None:
+    def __init__(
+        self, settings: Settings, window: QWidget, notice: Notice, settled_ms: int, max_tokens: int | None = None
+    ) -> None:
         super().__init__(window)
         self.settings = settings
         self._dialog: OneDialog[SettingsDialog] = OneDialog()
@@ -42,7 +43,7 @@ class Preferences(QObject):
         self._told: Told | None = None  # of them
         self._settling = QTimer(self)
         self._settling.setSingleShot(True)
-        self._settling.setInterval(SETTLE_MS)
+        self._settling.setInterval(settled_ms)
         self._settling.timeout.connect(self.settled)
         settings.listeners.append(self._hear)
 

@@ -14,8 +14,6 @@ from app.library.upkeep import keep_up
 from models.failures import Failure
 
 log = logging.getLogger(__name__)
-PAUSE_MS = 3_000
-AGAIN_MS = 60_000  # after a failure
 CLOSING_SECONDS = 2.0  # nobody sees a window that is closed wait so long
 
 
@@ -26,9 +24,10 @@ class Tidying(QObject):
 
     ended = Signal(object)
 
-    def __init__(self, library: Path, parent: QObject) -> None:
+    def __init__(self, library: Path, parent: QObject, pause_ms: int, again_ms: int) -> None:
         super().__init__(parent)
         self._library = library
+        self._pause_ms, self._again_ms = pause_ms, again_ms
         self._background = Background(self)
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
@@ -36,7 +35,7 @@ class Tidying(QObject):
         self._until = math.inf
 
     def soon(self) -> None:
-        self._pause.start(PAUSE_MS)
+        self._pause.start(self._pause_ms)
 
     def now(self) -> None:
         self._pause.start(0)
@@ -62,5 +61,5 @@ class Tidying(QObject):
     def _put_off(self, failure: Failure) -> None:
         """Nobody waits for it, but who deletes all chats; others hear with their next write what stands in the way."""
         log.warning("the library's upkeep waits: %s (%s)", failure, failure.detail)
-        self._pause.start(AGAIN_MS)
+        self._pause.start(self._again_ms)
         self.ended.emit(failure)

@@ -11,19 +11,17 @@ from app.open_chats.conversation import Conversation
 from app.open_chats.unsent import NEW, Unsent, UnsentStore
 from models.failures import Failure
 
-PAUSE_MS = 500  # at most so much of what is typed is not stored yet
-
 
 class UnsentKeeper:
     """What cannot be stored or read is worth a note, but no interruption; it is tried again with the next write."""
 
-    def __init__(self, store: UnsentStore, notice: Notice) -> None:
+    def __init__(self, store: UnsentStore, notice: Notice, pause_ms: int) -> None:
         self._store, self._notice = store, notice
         self._typed: Conversation | None = None
         self._owed: dict[Conversation, tuple[bool, Failure]] = {}  # with its files?, and why it could not be stored
         self._pause = QTimer(notice)
         self._pause.setSingleShot(True)
-        self._pause.setInterval(PAUSE_MS)
+        self._pause.setInterval(pause_ms)
         self._pause.timeout.connect(self._paused)
         self._guarded(store.tidy)
 

@@ -11,19 +11,17 @@ from app.open_chats.shelf import Shelf
 from app.window import Window
 from app.words import tr
 
-AGAIN_MS = 5_000  # what is kept waiting has failed before, and fails fast
-
 
 class Unstored(QObject):
     """Who failed to store something has said so; here it is said when that has come right."""
 
-    def __init__(self, shelf: Shelf, acts: MessageActs, attaching: Attaching, window: Window) -> None:
+    def __init__(self, shelf: Shelf, acts: MessageActs, attaching: Attaching, window: Window, again_ms: int) -> None:
         super().__init__(window)
         self._shelf, self._acts, self._attaching, self._notice = shelf, acts, attaching, window.notice
         self._some = False
         self._again = QTimer(self)
         self._again.timeout.connect(self.try_again)
-        self._again.start(AGAIN_MS)
+        self._again.start(again_ms)
 
     def try_again(self) -> None:
         was_some, self._some = self._some, bool(self.sentences())

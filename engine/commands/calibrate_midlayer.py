@@ -11,6 +11,8 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from engine.costs.calibrated import Key, kept
 from engine.costs.cost_model import CostModel, Timings
@@ -22,9 +24,10 @@ from engine.protocol import Message
 from engine.runtime.options import ContextOptions
 from engine.speculative import exits
 from engine.speculative.exits import ExitFound, Exits
-from engine.speculative.middle_layer import exit_of
+from engine.speculative.mid_layer import exit_of
 from engine.stop import StopFlag, Stopped
 from engine.tokenization.chat_lines import read_chats
+from engine.tokenization.template import ChatTemplate
 from models.default import default_model
 from models.failures import Failure
 from models.paths import shown
@@ -46,7 +49,7 @@ def run(options: argparse.Namespace, timed: Timed) -> int:
     stop = StopFlag()
     before = signal.signal(signal.SIGINT, lambda _signal, _frame: stop.set())
     try:
-        asked = asked_in(options.chats) if options.chats else []
+        asked = asked_in(options.chats) if options.chats else our_questions()
         found = measure(plan, timings(plan, timed), asked, options.tokens, stop)
     except Stopped:
         print("\nchickadee: Stopped.", file=sys.stderr)
@@ -62,6 +65,11 @@ def run(options: argparse.Namespace, timed: Timed) -> int:
 def asked_in(chats: Path) -> list[Sequence[Message]]:
     """What is asked in a file of chats. Raises Failure."""
     return [chat.asked for chat in read_chats(chats)]
+
+
+def our_questions() -> list[Sequence[Message]]:
+    """What is asked where nobody has chats of his own."""
+    return [(Message("user", question),) for question in exits.questions()]
 
 
 def timings(plan: LoadPlan, timed: Timed) -> Timings:
@@ -81,10 +89,10 @@ def key_of(plan: LoadPlan) -> Key:
 
 
 def measure(plan: LoadPlan, timings: Timings, asked: Sequence[Sequence[Message]], tokens: int, stop: StopFlag) -> Exits:
-    """Over the model's answers to what was `asked`, or to our questions, `tokens` of them. Raises Failure, Stopped."""
+    """Over the model's answers to what was `asked`, `tokens` of them. Raises Failure, Stopped."""
+    from engine.runtime.graph.early_exit import guesses
     from engine.runtime.graph.model import GraphModel
     from engine.runtime.graph.runtime import GraphRuntime
-    from engine.speculative.best_exit import BestExit
 
     shapes, layers = shapes_of(plan.header), len(shapes_of(plan.header).layers)
     name, threads = shown(plan.options.path), plan.memory.threads
@@ -95,7 +103,13 @@ def measure(plan: LoadPlan, timings: Timings, asked: Sequence[Sequence[Message]]
         model = stack.enter_context(closing(GraphModel(plan.headers, lambda _fraction: not stop.is_set())))
         target = stack.enter_context(closing(GraphRuntime(model, ContextOptions(N_CTX, threads), stop)))
         layers_tried = [exit_of(shapes, each, layers) for each in tried]
-        for event in BestExit(model, target, layers_tried, CostModel(timings).c, asked).measure(key_of(plan), tokens):
+        prompts = map(ChatTemplate(model.template, model.vocabulary).tokens, asked)
+
+        def says(tokens: Sequence[int], layers: Sequence[int]) -> NDArray[np.int32]:
+            return guesses(model, tokens, layers, threads, stop)
+
+        best = exits.BestExit(target, says, layers_tried, CostModel(timings).c, prompts)
+        for event in best.measure(key_of(plan), tokens):
             if isinstance(event, Exits):
                 print(file=sys.stderr)
                 return event

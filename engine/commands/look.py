@@ -21,7 +21,7 @@ from engine.runtime.capi.vocabulary import CVocabulary
 from engine.runtime.sizes import DrySizes, KVType
 from engine.tokenization.template import ChatTemplate
 from models.failures import Failure
-from models.validation import checked_header
+from models.validation import checked_headers
 
 # Bytes of all kinds, blanks, letters of several alphabets and a character beyond the first 65,536.
 SAMPLE = "".join(map(chr, range(256))) + " \n\n\tHello, world’s 1234567 ελληνικά кириллица 日本語 한국어 العربية 🐦"
@@ -63,11 +63,12 @@ def crash_quietly() -> None:
 
 def look(path: Path, name: BackendName) -> None:
     """All that a plan and a chat have a library do with the file before its weights are read. Raises Failure."""
-    header = checked_header(path)
+    headers = checked_headers(path)
     watch = CrashWatch()
-    watch.watch(crash_mark(header) if name == "ik" else None)  # so that llama.cpp computes it, unless asked otherwise
+    mark = crash_mark(headers[0]) if name == "ik" else None
+    watch.watch(mark)  # so that llama.cpp computes it, unless asked otherwise
     try:
-        with backend(name).dry(path) as sizes:
+        with backend(name).dry(headers) as sizes:
             assert isinstance(sizes, CDryModel)
             try_contexts(sizes)
             ChatTemplate(sizes.model.template, sizes.model.vocabulary)

@@ -1,22 +1,26 @@
-"""What passes cost: the published formulas from peaks and shapes, and the table of measured times. Loads no model.
+"""What a pass costs: the cost model, from measured times, and the published formulas, from peaks and shapes.
 
-Names and definitions are those of the methods page: `nt`, `tl`, `td`, `c(k)`, depth.
+`c(k)` is the time of a pass of k tokens over that of a pass of one, at the same depth (tokens in the KV cache). All
+times are in seconds.
 """
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
-from collections.abc import Mapping
+from bisect import bisect_left, bisect_right, insort
+from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from engine.costs.drift import Drift
 from engine.costs.profile import Profile
 from models.shapes import KVType, Shapes
 
 KS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48)  # tokens of the passes that are timed
 LAPTOP = {1: 1.0, 2: 1.03, 4: 1.15, 8: 1.5, 16: 2.3, 32: 4.2, 48: 6.0}  # c(k) where memory bandwidth is the limit
 NEARLY_FREE = 1.1  # c(k) up to which k tokens count as no dearer than one
+WINDOW = 32  # passes of about the same number of tokens, whose lower quartile counts
+WORTH_TELLING = 0.005  # a change of less leaves all decisions as they are
+FORGET_AFTER = 32  # passes of one token in a row, after which one older time of each other size is forgotten
 
 
 def nt(profile: Profile, shapes: Shapes) -> float:
@@ -101,8 +105,7 @@ class CostModel:
         """Seconds of a pass of `k` tokens after `depth` cached ones, as fast as the machine is now.
 
         `rows`: for how many of the tokens logits are wanted (None: all)."""
-        alone, whole = (self._seconds(self._current, n, depth, r) for n, r in ((1, 1), (k, rows)))
-        return self.drift.now(alone, whole)
+        return self.drift.speed * self._seconds(self._current, k, depth, rows)
 
     def _seconds(self, curve: Curve, k: int, depth: int, rows: int | None) -> float:
         assert k > 0, k
@@ -133,19 +136,88 @@ class CostModel:
         return seconds + (self.pass_seconds(rest, depth + parts * large, rows=1) if rest else 0.0)
 
     def observe(self, k: int, depth: int, seconds: float, rows: int | None = None) -> None:
-        """Learn from a real pass; noise is expected and does not stick (`engine.costs.drift`)."""
+        """Learn from a real pass of `k` tokens; noise is expected and does not stick (`Drift`)."""
         if k < 1 or depth < 0 or not 0 < seconds < math.inf:
             return
-        alone, whole = (self._seconds(self._calibrated, n, depth, r) for n, r in ((1, 1), (k, rows)))
-        if self.drift.observe(k, seconds, alone, whole):
+        if self.drift.observe(k, seconds / self._seconds(self._calibrated, k, depth, rows)):
             self._current = Curve({k: s * self.drift.shape(k) for k, s in self._points.items()})
 
     def refreshed(self) -> Timings:
-        """The timings with what was learned of single numbers of tokens; the speeds of the moment are left out."""
+        """The timings with what was learned of single sizes of passes; the speed of the moment is left out."""
         old = self.timings
         learned = {d: {k: s * self.drift.shape(k) for k, s in times.items()} for d, times in old.pass_seconds.items()}
         large = old.large_seconds * self.drift.shape(old.large_tokens)
         return Timings(learned, old.row_seconds, old.large_tokens, large, old.disturbed)
+
+
+class Drift:
+    """How real passes come to differ from calibrated ones, told apart from noise.
+
+    The speed of the moment, which falls when another program uses the memory or the processor is hot, is that of passes
+    of one token. What other sizes cost beside it is what decisions rest on, and where a calibration was wrong.
+
+    All are lower quartiles over windows of ratios to calibrated times. Disturbances only ever make a pass slower: until
+    three quarters of a window are slow, the quartile does not rise, however slow they are; a quarter of fast ones is
+    enough to lower it. Where nothing is drafted any more, because a size seemed dear, only passes of one token come,
+    and what was seen of the others is forgotten little by little."""
+
+    def __init__(self, ks: Sequence[int]) -> None:
+        """`ks`: the numbers of tokens told apart, 1 among them; others count to the nearest."""
+        self._ks = list(ks)
+        self._windows = {k: Quartile(WINDOW) for k in ks}
+        self._told = dict.fromkeys(ks, 1.0)
+        self._alone = 0  # passes of one token in a row
+
+    @property
+    def speed(self) -> float:
+        """By how much a pass of one token takes longer now than when it was calibrated."""
+        return self._windows[1].value
+
+    def shape(self, k: int) -> float:
+        """By how much passes of k tokens take longer beyond that, as of the last change that `observe` told."""
+        return self._told[self._nearest(k)]
+
+    def observe(self, k: int, ratio: float) -> bool:
+        """A pass of k tokens took `ratio` times what was calibrated. True if the shape of any size changed."""
+        k = self._nearest(k)
+        if k > 1:
+            self._alone = 0
+            return self._add(k, ratio / self.speed)
+        self._windows[1].add(ratio)
+        self._alone += 1
+        if self._alone % FORGET_AFTER:
+            return False
+        changed = [self._add(other, 1.0) for other in self._ks if other > 1]
+        return any(changed)
+
+    def _add(self, k: int, ratio: float) -> bool:
+        window = self._windows[k]
+        window.add(ratio)
+        if abs(window.value - self._told[k]) <= WORTH_TELLING * self._told[k]:
+            return False
+        self._told[k] = window.value
+        return True
+
+    def _nearest(self, k: int) -> int:
+        i = bisect_left(self._ks, k)
+        around = self._ks[max(0, i - 1) : i + 1]
+        return min(around, key=lambda known: abs(known - k))
+
+
+class Quartile:
+    """The lower quartile of the last `size` numbers; the window begins full of ones, the calibration's own word."""
+
+    def __init__(self, size: int) -> None:
+        self._window = deque([1.0] * size)
+        self._sorted = [1.0] * size
+        self.value = 1.0
+
+    def add(self, number: float) -> None:
+        """In place of the oldest."""
+        del self._sorted[bisect_left(self._sorted, self._window.popleft())]
+        self._window.append(number)
+        insort(self._sorted, number)
+        self.value = self._sorted[len(self._sorted) // 4]
 
 
 class Curve:
@@ -161,6 +233,7 @@ class Curve:
         self._known: dict[int, float] = {}  # every step asks for the same few
 
     def at(self, x: int) -> float:
+        """Its value at `x` tokens."""
         y = self._known.get(x)
         if y is None:
             y = self._known[x] = self._between(x)

@@ -12,8 +12,7 @@ from engine.generation.sampling import Sampler
 from engine.kv.policy import PartialFixed
 from engine.kv.session import Session
 from engine.protocol import Event, Finished, PrefillProgress, Statistics, StopReason, Text, Trace
-from engine.speculative.drafting import Drafting, Off
-from engine.speculative.tally import Tally
+from engine.speculative.drafting import Drafting, Off, Tally
 from engine.stop import Stopped
 
 

@@ -15,8 +15,8 @@ from engine.kv.policy import Decision, PartialFixed
 from engine.kv.session import Session
 from engine.protocol import StopReason
 from engine.runtime.interface import ROOT, Logits, Tree
-from engine.speculative import policy as chooser
 from engine.speculative.drafting import Drafting, Off
+from engine.speculative.policy import DraftChoice
 from engine.stop import Stopped
 
 
@@ -31,7 +31,7 @@ class Pass:
     inputs: int
     depth: int
     recomputed: int
-    draft: chooser.Decision
+    draft: DraftChoice
     accepted: int
     seconds: float
     decision: Decision

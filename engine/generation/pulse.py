@@ -7,20 +7,20 @@ gathers; any other one gets what was gathered last.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from engine.machine import memory, resident_bytes
-from engine.protocol import Pulse
+from engine.protocol import Event, Finished, Pulse
 
 if TYPE_CHECKING:
     from engine.costs.cost_model import CostModel
+    from engine.costs.measurements import Measurements
     from engine.generation.answer import Answer
     from engine.kv.memory import ChatMemory
     from engine.kv.session import Session
     from engine.runtime.interface import Runtime
-    from engine.speculative.judge import Judge
 
 EVERY_SECONDS = 0.5  # one takes about 0.4 ms; the panel draws numbers every second
 
@@ -41,7 +41,7 @@ class Watched(Protocol):
         """Its way to the disk."""
 
     @property
-    def judge(self) -> Judge:
+    def measured(self) -> Measurements:
         """What passes cost."""
 
 
@@ -74,6 +74,15 @@ class Pulses:
         self._last = pulse = self._gather(chat)
         return pulse
 
+    def among(self, events: Iterable[Event], chat: Watched) -> Iterator[Event]:
+        """The events of an answer, and pulses between them while somebody looks."""
+        for event in events:
+            if self.due(last=isinstance(event, Finished)):
+                pulse = self.of(chat)
+                if self.on:
+                    yield pulse
+            yield event
+
     def _gather(self, chat: Watched | None) -> Pulse:
         self._told = self._clock()
         if self._answer and (chat is None or self._answer.session is not chat.session):
@@ -97,7 +106,7 @@ class Pulses:
             drafters=counts.drafts.drafters if counts else (),
             estimated_speedup=counts.drafts.estimated_speedup if counts else 1.0,
             prompt_rate=chat.memory.prefill_rate if chat else 0.0,
-            costs=cost_curve(chat.judge.table, cached) if chat else (),
+            costs=cost_curve(chat.measured.cost_model, cached) if chat else (),
             batch=counts.batch if counts else 0,
             head_groups=chat.target.head_groups if chat else (),
         )

@@ -44,6 +44,22 @@ class Always:
         return Decision(True, "always")
 
 
+class Peaks(Protocol):
+    """What the published rule compares, from theoretical peaks (methods: `nt`, `td`, `tl`)."""
+
+    @property
+    def nt(self) -> float:
+        """Tokens that the machine runs in the time of one."""
+
+    @property
+    def td(self) -> Callable[[int], float]:
+        """Seconds to run so many input tokens at peak compute."""
+
+    @property
+    def tl(self) -> Callable[[int], float]:
+        """Seconds to load so many fixed keys and values at full memory bandwidth."""
+
+
 @dataclass(frozen=True, slots=True)
 class Published:
     """The rule as published, on theoretical peaks (methods: `nt`, `td`, `tl`).
@@ -65,6 +81,26 @@ class Published:
         if td < tl:
             return Decision(False, f"td {td * 1e3:.3f} ms < tl {tl * 1e3:.3f} ms")
         return Decision(True, f"{inputs} inputs > nt {self.nt:.1f} and td {td * 1e3:.3f} ms ≥ tl {tl * 1e3:.3f} ms")
+
+
+class PassCosts(Protocol):
+    """What is known of passes (`engine.costs.measurements`)."""
+
+    def pass_seconds(self, inputs: int, depth: int, /) -> float | None:
+        """Seconds of a pass of `inputs` tokens after `depth` cached ones, None where nothing was measured."""
+
+    def peaks(self) -> Peaks | None:
+        """For the published rule; None where they are not known."""
+
+
+def policy_for(name: KVPolicy, costs: PassCosts, can_truncate: bool) -> Policy:
+    """The policy of that name for this model and machine; `always` for a model that cannot do otherwise.
+
+    `can_truncate`: tokens can be taken out of its cache."""
+    peaks = costs.peaks() if name == "published" and can_truncate else None
+    if name == "always" or not can_truncate or (name == "published" and peaks is None):
+        return Always()
+    return Published(peaks.nt, peaks.td, peaks.tl) if peaks else Measured(costs.pass_seconds)
 
 
 class Measured:

@@ -47,8 +47,6 @@ REFUSED = 2  # exit code: a Refusal was printed
 Look = tuple[str, ...]  # what a look depends on: the library, its version, the identities of the file and its parts
 PASSED = Store("looked-at", 2, bool, most_entries=2000)  # the version is also of what is looked at
 
-_passed: set[Look] = set()  # by this process, also what could not be kept
-
 
 class Refusal(msgspec.Struct, frozen=True):
     """The Failure that the process came upon, as it prints it."""
@@ -64,7 +62,7 @@ def first_look(headers: Headers, backend: BackendName) -> Iterator[None]:
     The process has started at the first yield, and is killed when the iterator is closed. Raises Failure for a file
     that is no model, or brings the library down."""
     path, look = headers[0].path, look_of(headers, backend)
-    if look is None or look in _passed or PASSED.get(*look):
+    if look is None or PASSED.get(*look):
         return
     with tempfile.TemporaryFile() as said:
         arguments = ("look", "--backend", BESIDE.get(backend, backend), "--", str(path.absolute()))
@@ -178,8 +176,7 @@ def _is_built_in(path: Path) -> bool:
 
 
 def _remember(look: Look) -> None:
-    """Where nothing can be written, this process remembers."""
-    _passed.add(look)
+    """Where nothing can be written, the file is looked at again."""
     try:
         PASSED.put(True, *look)
     except OSError as error:

@@ -26,8 +26,8 @@ IMPORTED: dict[str, BackendName] = {"llama_cpp": "llama", "ik_llama_cpp": "ik"} 
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """`load(path, progress, repack=…, mmap=…)` makes a model, `target(model, options, stop, folder)` its target, and
-    `dry(path, flash_attention)` tells a file's sizes without room for it.
+    """`load(file, progress, repack=…, mmap=…)` makes a model, `target(model, options, stop, folder)` its target, and
+    `dry(file, flash_attention)` tells its sizes without room for it; `file` is its path, or its files' headers.
 
     `lossy_note(model, mode)`: what the user should know of a lossy way to keep keys and values, as a sentence.
     `build` tells apart what was timed or saved with one library from what another one would do; `kernels`: which of

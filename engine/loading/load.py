@@ -10,6 +10,7 @@ from typing import Literal
 
 from common.folders import cache_folder
 from engine.costs.calibrated import Key
+from engine.costs.measurements import Measurements
 from engine.kv.memory import ChatMemory
 from engine.kv.saved import Guard, SavedChats
 from engine.kv.session import Session
@@ -19,16 +20,15 @@ from engine.loading.library_choice import BackendTrial
 from engine.loading.resolve import LoadPlan
 from engine.loading.sizes import DRAFT, DRAFT_LOGITS, given_back
 from engine.machine import fingerprint
-from engine.protocol import Generate, KVType, ModelInfo, Remedy
+from engine.protocol import KVType, ModelInfo, Remedy
 from engine.runtime.capi.model import CModel
 from engine.runtime.interface import Runtime
 from engine.runtime.options import EXACT, ContextOptions, KVMode, words_of
 from engine.runtime.sizes import ANSWER_ROOM, size_class
 from engine.speculative import exits
-from engine.speculative.draft import Drafter
-from engine.speculative.draft_model import DraftModel
-from engine.speculative.judge import Judge
-from engine.speculative.middle_layer import MiddleLayer
+from engine.speculative.draft_model import DraftModel, Follower
+from engine.speculative.drafters import DraftSources
+from engine.speculative.mid_layer import EarlyExits
 from engine.speculative.ngram_book import NgramBook
 from engine.stop import StopFlag
 from engine.tokenization.template import ChatTemplate
@@ -52,12 +52,11 @@ class LoadedModel:
     template: ChatTemplate
     session: Session
     memory: ChatMemory
-    judge: Judge
+    measured: Measurements
     info: ModelInfo
     draft: DraftModel | None
     draft_weights: CModel | None
-    phrases: NgramBook
-    middle: MiddleLayer
+    sources: DraftSources
     trial: BackendTrial | None
 
     @property
@@ -69,24 +68,14 @@ class LoadedModel:
             size += given_back(memory.parts, self.draft.target.n_ctx / self.draft.n_ctx, DRAFT)
         return size
 
-    def drafters(self, request: Generate) -> tuple[Drafter, ...]:
-        """Those of the request's mode that belong to this model. Raises Failure where a layer that is asked for cannot
-        draft."""
-        if request.draft.startswith("midlayer"):
-            return (self.middle.drafter(request.draft, request.exit_layers),)
-        usual = self.phrases.drafters(request.draft, self.judge.table)
-        if request.draft == "phrases":
-            return usual
-        models = (self.draft.drafter(request.draft),) if self.draft else ()
-        return (*usual, *models, *(self.middle.automatic() if request.draft == "auto" else ()))
-
     def idle_work(self) -> Iterator[None]:
         """What is useful while nobody waits, the most useful first; may end at each step. Raises Failure, Stopped."""
-        self.memory.save(self.judge.disk_bytes_per_s)
-        yield from self.judge.measure(self.target)
-        if self.draft and self.judge.table:
-            self.draft.read_ahead(self.session.tokens, self.judge.table)
-        yield from self.phrases.count(self.judge.table)
+        self.memory.save(self.measured.disk_bytes_per_s)
+        yield from self.measured.measure(self.target)
+        self.sources.keep_learned()
+        if self.draft and self.measured.cost_model:
+            self.draft.read_ahead(self.session.tokens, self.measured.cost_model)
+        yield from self.sources.ngrams.count(self.measured.cost_model)
         if self.trial:
             yield from self.trial.measure()
 
@@ -155,7 +144,9 @@ class _Loader:
         target = self.plan.library.target(weights, options, self.stop, cache_folder())
         opened.callback(target.close)
         n_vocab = min(weights.vocabulary.n_tokens, model.vocabulary.n_tokens)
-        return DraftModel(target, n_ctx, n_vocab, share=weights.size_bytes / model.size_bytes)
+        follower = Follower(target, n_vocab, n_ctx)
+        follower.warm_up()
+        return DraftModel(follower, share=weights.size_bytes / model.size_bytes)
 
     def _context(self, n_ctx: int, kv_type: KVType, kv_mode: KVMode = EXACT) -> ContextOptions:
         options, memory = self.plan.options, self.plan.memory
@@ -180,7 +171,14 @@ class _Loader:
         target = library.target(model, context, self.stop, cache_folder())
         session = Session(target, memory.n_ctx)
         key = Key(identity, memory.threads, memory.kv_type, library.build + words, fingerprint())
-        judge = Judge(known_shapes(model.header), key, identity_of(weights.header) if weights else "")
+        measured = Measurements(key, known_shapes(model.header))
+        sources = DraftSources(
+            measured,
+            NgramBook(model.path, identity, BESIDE.get(library.name, library.name)),
+            self._exits(target, measured, model.header),
+            draft,
+            identity_of(weights.header) if weights else "",
+        )
         other = self.plan.choice.trial
         return LoadedModel(
             plan=self.plan,
@@ -189,20 +187,20 @@ class _Loader:
             template=template,
             session=session,
             memory=ChatMemory(session, self.saved, guard),
-            judge=judge,
+            measured=measured,
+            sources=sources,
             info=self._info(model, template),
             draft=draft,
             draft_weights=weights,
-            phrases=NgramBook(model.path, identity, BESIDE.get(library.name, library.name)),
-            middle=self._middle(target, judge, model.header),
             trial=BackendTrial(model.path, other, memory.threads, memory.kv_type) if other else None,
         )
 
-    def _middle(self, target: Runtime, judge: Judge, header: Header) -> MiddleLayer:
+    def _exits(self, target: Runtime, measured: Measurements, header: Header) -> EarlyExits:
         why_not = self.plan.choice.note if self.plan.options.backend == "graph" else ""
-        found = exits.kept(judge.key) if self.plan.library.name == "graph" else None
+        found = exits.kept(measured.key) if self.plan.library.name == "graph" else None
         best = found.best.layers if found else next(iter(exits.trained(header)), None)
-        return MiddleLayer(target, judge.shapes, lambda: judge.table, why_not, best, pays=bool(found and found.pays))
+        pays = bool(found and found.pays)
+        return EarlyExits(target, measured.shapes, lambda: measured.cost_model, best, pays, why_not)
 
     def _info(self, model: CModel, template: ChatTemplate) -> ModelInfo:
         library, memory = self.plan.library, self.plan.memory

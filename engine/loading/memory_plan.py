@@ -48,10 +48,12 @@ class DraftFile:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """How to load a model. `parts` are bytes by name and sum up to `total_bytes`; `notes` are those of the `reasons`
-    that a user should see without asking. When the verdict is "no", the rest is the smallest way to load it, and
-    `max_n_ctx` the largest context that would fit, 0 if none does. `draft_kv_type`: of the draft model, which is loaded
-    in the same way otherwise; None: without one."""
+    """How to load a model, with contexts in tokens. `parts` are bytes by name and sum up to `total_bytes`; `notes` are
+    those of the `reasons` that a user should see without asking.
+
+    When the verdict is "no", the rest is the smallest way to load it, and `max_n_ctx` the largest context that would
+    fit, 0 if none does. `draft_kv_type`: of the draft model, which is loaded in the same way otherwise; None: without
+    one."""
 
     verdict: Verdict
     total_bytes: int
@@ -69,12 +71,15 @@ class MemoryPlan:
     draft_kv_type: KVType | None = None
 
     def as_json(self) -> dict[str, Any]:
+        """What `plan --json` prints; its fields are an interface."""
         names = ("verdict", "total_bytes", "available_bytes", "parts", "n_ctx", "max_n_ctx", "kv_type", "repack")
         return {name: getattr(self, name) for name in (*names, "threads")} | {"reasons": list(self.reasons)}
 
 
 def make_plan(name: str, sizes: Sizes, budget: Budget, wish: Wish, draft: DraftFile | None = None) -> MemoryPlan:
-    """The best plan for the model called `name` within the budget; without its draft model if that is too much."""
+    """The best plan for the model called `name` within the budget; without its draft model if that is too much.
+
+    Raises Failure where it cannot store its keys and values in the type that is asked for."""
     alone = _Search(name, sizes, budget, wish)
     if draft is None:
         return alone.plan()
@@ -91,7 +96,22 @@ def with_note(plan: MemoryPlan, note: str) -> MemoryPlan:
     return plan if plan.verdict == "no" else replace(plan, reasons=(*plan.reasons, note), notes=(*plan.notes, note))
 
 
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A way to load the model with a context of `n_ctx` tokens, and its bytes by name."""
+
+    layout: Layout
+    n_ctx: int
+    parts: dict[str, int]
+
+    @property
+    def bytes(self) -> int:
+        return sum(self.parts.values())
+
+
 class _Search:
+    """For the first candidate within the budget, and for the words that say why it is that one."""
+
     def __init__(self, name: str, sizes: Sizes, budget: Budget, wish: Wish, draft: DraftFile | None = None) -> None:
         self.name = name
         self.sizes = sizes
@@ -101,15 +121,15 @@ class _Search:
         self.trained = sizes.n_ctx_train or COMFORTABLE
 
     def plan(self) -> MemoryPlan:
-        return self._finish(*self.found) if self.found else self._refuse()
+        return self._finish(self.found) if self.found else self._refuse()
 
     @cached_property
-    def found(self) -> tuple[Layout, int, dict[str, int]] | None:
+    def found(self) -> _Candidate | None:
         """The first candidate that fits."""
         for layout, n_ctx in self.candidates():
             parts = self.parts(layout, n_ctx)
             if parts and sum(parts.values()) <= self.budget.usable:
-                return layout, n_ctx, parts
+                return _Candidate(layout, n_ctx, parts)
         return None
 
     # --- what is tried ---
@@ -191,15 +211,16 @@ class _Search:
 
     # --- what is said ---
 
-    def _finish(self, layout: Layout, n_ctx: int, parts: dict[str, int]) -> MemoryPlan:
+    def _finish(self, found: _Candidate) -> MemoryPlan:
+        layout, n_ctx = found.layout, found.n_ctx
         short = not self.wish.n_ctx and n_ctx < self.comfortable
         less = given_up(self.layouts[0], layout, n_ctx if short else None)
         verdict: Verdict = "tight" if less else "fits"
         notes = (*self._cut(), *less)
-        total = show_bytes(sum(parts.values()))
+        total = show_bytes(found.bytes)
         what = f"{self.name} with {self.draft.name} needs" if self.draft else f"{self.name} needs"
         room = f"{what} up to {total} with a context of {n_ctx:,} tokens; {usable(self.budget)}."
-        return self._plan(verdict, layout, n_ctx, parts, (room, *notes, *self._explained(layout, n_ctx)), notes)
+        return self._plan(verdict, found, (room, *notes, *self._explained(layout, n_ctx)), notes)
 
     def _cut(self) -> tuple[str, ...]:
         return cut(self.trained) if self.wish.n_ctx and self.wish.n_ctx > self.trained else ()
@@ -219,7 +240,7 @@ class _Search:
         said = (f"{sentence}{usable(self.budget)}.", *self._cut(), self._would_fit(n_ctx))
         parts = self.parts(layout, n_ctx)
         assert parts
-        return self._plan("no", layout, n_ctx, parts, said, said)
+        return self._plan("no", _Candidate(layout, n_ctx, parts), said, said)
 
     def _would_fit(self, n_ctx: int) -> str:
         quantised: KVType = "q8_0"
@@ -233,21 +254,14 @@ class _Search:
         total, _ = self.smallest(min(STEP, self.trained), self.layouts)
         return f"No context would fit: even the smallest needs {show_bytes(total)}. Choose a smaller model."
 
-    def _plan(
-        self,
-        verdict: Verdict,
-        layout: Layout,
-        n_ctx: int,
-        parts: dict[str, int],
-        said: tuple[str, ...],
-        notes: tuple[str, ...],
-    ) -> MemoryPlan:
+    def _plan(self, verdict: Verdict, found: _Candidate, said: tuple[str, ...], notes: tuple[str, ...]) -> MemoryPlan:
+        layout = found.layout
         return MemoryPlan(
             verdict=verdict,
-            total_bytes=sum(parts.values()),
+            total_bytes=found.bytes,
             available_bytes=self.budget.usable,
-            parts=parts,
-            n_ctx=n_ctx,
+            parts=found.parts,
+            n_ctx=found.n_ctx,
             max_n_ctx=self.max_n_ctx,
             kv_type=layout.kv_type,
             repack=layout.repack,
@@ -272,6 +286,7 @@ def _classes_down() -> Iterator[int]:
 
 
 def usable(budget: Budget) -> str:
+    """How much memory there is for the model."""
     size = show_bytes(budget.usable)
     if budget.limit is not None:
         return f"{size} of the budget of {show_bytes(budget.limit)} can be used"
@@ -295,10 +310,12 @@ def given_up(first: Layout, layout: Layout, short_n_ctx: int | None) -> tuple[st
 
 
 def cut(trained: int) -> tuple[str, ...]:
+    """Why the context is smaller than was asked for: the model was trained for `trained` tokens."""
     return (f"The model was trained for {trained:,} tokens of context; more than that is not used.",)
 
 
 def held_twice(repacked: int) -> str:
+    """`repacked`: bytes of the weights that are repacked beside the mapped file."""
     size = show_bytes(repacked)
     return f"{size} of the weights are held twice, as in the file and repacked for this processor: 1.2× faster."
 
@@ -316,4 +333,5 @@ def without_draft(name: str, together: int, n_ctx: int) -> str:
 
 
 def large_draft(name: str) -> str:
+    """`name`: the draft model's."""
     return f"The draft model {name} is no smaller than the model it drafts for: it can hardly pay."

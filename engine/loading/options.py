@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Self, get_args
 
 from engine.machine import default_threads
-from engine.protocol import BackendWish, FlashAttention, KVType, Load
+from engine.protocol import BackendName, BackendWish, FlashAttention, KVType, Load
 from engine.runtime.options import EXACT, KVMode, check_kv_type, mode_of
 from models.failures import Failure
 from models.paths import path_of
@@ -52,6 +52,7 @@ class LoadOptions:
     memory_bytes: int | None = None
 
     def __post_init__(self) -> None:
+        assert not self.no_other or self.backend in get_args(BackendName), self
         Wish(1 if self.threads is None else self.threads, self.n_ctx, self.kv_type)  # checks them
         if self.memory_bytes is not None and self.memory_bytes < 0:
             raise ValueError(f"memory must be 0 bytes or more, not {self.memory_bytes}")

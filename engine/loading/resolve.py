@@ -22,7 +22,7 @@ from models.header import Header
 from models.paths import shown
 from models.same_vocabulary import check_pair
 from models.split import model_headers
-from models.validation import check
+from models.validation import checked_headers
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,7 @@ def resolve(options: LoadOptions, around: Surroundings = HERE) -> LoadPlan:
 
     Raises Failure where a file is no chat model or an option is not possible with it, Stopped, and OtherLibrary when
     it takes a new process."""
-    headers = model_headers(options.path)
-    check(headers[0])
+    headers = checked_headers(options.path)
     draft = model_headers(options.draft) if options.draft else None
     choice = choose(options.backend_wish, headers[0], options.wish.threads, options.kv_type or "f16")
     if choice.name != options.backend_wish and (options.no_other or options.kv_mode != EXACT):

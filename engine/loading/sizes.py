@@ -38,7 +38,7 @@ K_ROW = 256  # weights: rows of another length than a multiple are stored in a t
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """One way to load the weights and to make contexts."""
+    """One way to load the weights and to make contexts; `n_batch`: most tokens of a pass."""
 
     kv_type: KVType
     n_batch: int
@@ -60,7 +60,9 @@ def all_parts(sizes: Sizes, draft: Sizes | None, layout: Layout, n_ctx: int, row
 def model_parts(
     sizes: Sizes, layout: Layout, n_ctx: int, rows: int, max_logits: int = MAX_LOGITS
 ) -> dict[str, int] | None:
-    """Of one model: `rows` of logits are held, and a pass has room to compute `max_logits`."""
+    """Of one model with a context of `n_ctx` tokens: `rows` of logits are held, and a pass can compute `max_logits`.
+
+    None as `all_parts`."""
     context, weights = sizes.context(n_ctx, layout.kv_type, layout.n_batch, max_logits), sizes.weights
     if context is None:
         return None
@@ -125,7 +127,7 @@ def budget(total: int, available: int, limit: int | None = None, freed_bytes: in
 
 
 class EstimatedSizes:
-    """Implements `engine.runtime.sizes.Sizes`."""
+    """Implements `engine.runtime.sizes.Sizes` for a model of which only an estimate is here."""
 
     def __init__(self, model: Estimate) -> None:
         self.model = model
@@ -135,14 +137,16 @@ class EstimatedSizes:
 
     @property
     def n_ctx_train(self) -> int:
+        """Tokens of context that it was trained for, 0 if that is not known."""
         return self.model.n_ctx_train
 
     @property
     def n_vocab(self) -> int:
+        """Tokens of its vocabulary, perhaps a guess."""
         return self.model.vocabulary
 
     def context(self, n_ctx: int, kv_type: KVType, n_batch: int, max_logits: int = MAX_LOGITS) -> ContextSizes:
-        """See `engine.runtime.sizes.Sizes`."""
+        """Bytes of keys and values (layers × width × tokens), of a pass's vectors and mask, and of a row of logits."""
         model = self.model
         kv = n_ctx * model.layers * model.kv_width * KV_ELEMENT_BYTES[kv_type]
         inner = n_batch * (2 * model.feed_forward + INNER * model.embedding) * 4

@@ -1,7 +1,4 @@
-"""How often drafted tokens are right, by drafter, evidence and place in the draft, and by token: learned, fading.
-
-Knows not what passes cost.
-"""
+"""How often drafted tokens are right, by drafter, evidence and place in the draft, and by token: learned, fading."""
 
 from __future__ import annotations
 
@@ -47,29 +44,29 @@ class Acceptance:
         """For JSON, without single tokens."""
         return {key: [round(x, 3) for x in value] for key, value in self._seen.items()}
 
-    def rates(self, candidate: Draft, weight: float = WEIGHT) -> list[float]:
+    def rates(self, draft: Draft, weight: float = WEIGHT) -> list[float]:
         """The probability of each token of the draft, given that those before it are right."""
-        rates, names = [], self._names(candidate)
+        rates, names = [], self._names(draft)
         shifts: list[float] = []
-        for place, (confidence, token) in enumerate(zip(candidate.confidence, candidate.tokens, strict=True)):
+        for place, (confidence, token) in enumerate(zip(draft.confidence, draft.tokens, strict=True)):
             place_class = PLACES[min(place, LAST_PLACE)]
             if place_class == len(shifts):
                 before = shifts[-1] if shifts else 1.0
                 seen = self._seen.get(f"{names}{place_class}")
                 shifts.append(shift(seen, weight) if seen else before)
-            rates.append(moved(confidence, shifts[place_class] * self._token_odds((candidate.drafter, token))))
+            rates.append(moved(confidence, shifts[place_class] * self._token_odds((draft.drafter, token))))
         return rates
 
-    def _names(self, candidate: Draft) -> str:
-        return f"{candidate.drafter} {','.join(map(str, candidate.evidence))} "
+    def _names(self, draft: Draft) -> str:
+        return f"{draft.drafter} {','.join(map(str, draft.evidence))} "
 
-    def learn(self, candidate: Draft, place: int, right: bool) -> None:
+    def learn(self, draft: Draft, place: int, right: bool) -> None:
         """Token `place` of the draft was right or not; all before it were right."""
-        confidence = candidate.confidence[place]
-        key = self._names(candidate) + str(PLACES[min(place, LAST_PLACE)])
+        confidence = draft.confidence[place]
+        key = self._names(draft) + str(PLACES[min(place, LAST_PLACE)])
         self._seen[key] = faded(self._seen.get(key), right, confidence)
-        if candidate.tokens[place] != ANY:
-            self._learn_token((candidate.drafter, candidate.tokens[place]), right, confidence)
+        if draft.tokens[place] != ANY:
+            self._learn_token((draft.drafter, draft.tokens[place]), right, confidence)
 
     def _learn_token(self, key: tuple[str, int], right: bool, confidence: float) -> None:
         self._tokens[key] = faded(self._tokens.pop(key, None), right, confidence)  # the last one now

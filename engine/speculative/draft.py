@@ -1,4 +1,4 @@
-"""What the decode loop and the chooser know of a drafter: it proposes tokens that may come next. Knows no target.
+"""What the decode loop and the policy know of a drafter: it proposes tokens that may come next.
 
 A drafter may own a model, or be a layer of the target itself: then its drafts cost time, which `cost` tells beforehand.
 """
@@ -16,7 +16,7 @@ SURE = (0.3, 0.6, 0.85, 0.97)  # probabilities of the first token that part draf
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """Tokens that may follow the newest one, as a line; lines with a common beginning can be merged into a tree.
+    """Tokens that may follow the newest one, as a line.
 
     `confidence[i]`: the drafter's own guess of the probability that token i is right if all before it are; what was
     learned of this `evidence` goes beyond it. `cost_seconds`: what making this draft took."""
@@ -29,9 +29,9 @@ class Draft:
 
     def __post_init__(self) -> None:
         if not self.tokens or len(self.tokens) != len(self.confidence):
-            raise ValueError("a candidate needs tokens and a confidence for each")
+            raise ValueError("a draft needs tokens and a confidence for each")
         if not 0 <= self.cost_seconds < math.inf:
-            raise ValueError("a candidate's cost must be zero or more seconds")
+            raise ValueError("a draft's cost must be zero or more seconds")
         if not all(0 <= p <= 1 for p in self.confidence):
             raise ValueError("confidences are probabilities")
 
@@ -40,7 +40,8 @@ class Drafter(Protocol):
     """Follows one chat's tokens: `begin` with every prompt, `extend` with all tokens of the answer, drafted or not."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """As in statistics."""
 
     @property
     def cost(self) -> float:
@@ -56,6 +57,6 @@ class Drafter(Protocol):
         """Drafts of at most `limit` tokens to follow the newest token, the best first; none if there is no evidence."""
 
 
-def bucket(probability: float) -> Evidence:
+def sureness(probability: float) -> Evidence:
     """0 to 4: how sure a drafter with probabilities of its own is of the first token."""
     return (sum(probability >= limit for limit in SURE),)

@@ -1,7 +1,8 @@
 """Mid-layer decoding: a lower layer of the target itself, with the target's own head behind it, drafts.
 
-Knows the target only as an `engine.runtime.interface.EarlyExitRuntime`. What the lower layers make of a draft is not
-computed again by the pass that verifies it, so a draft costs less than the time that it takes.
+As in self-speculative decoding with an early exit (LayerSkip, arXiv:2404.16710; Draft & Verify, arXiv:2309.08168, skips
+layers in between). What the lower layers make of a draft is not computed again by the pass that verifies it, so a draft
+costs less than the time that it takes.
 """
 
 from __future__ import annotations
@@ -14,11 +15,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.costs.cost_model import CostModel
-from engine.runtime.interface import EarlyExitRuntime
-from engine.speculative.draft import Draft, bucket
+from engine.runtime.interface import EarlyExitRuntime, Runtime
+from engine.speculative.draft import Draft, sureness
+from models.failures import Failure
+from models.shapes import Shapes
 
 LATELY = 32  # looks ahead whose lower quartile is the time of one: other programs only ever make them slower
 LEAST = 0.02  # of a look ahead's time, that drafting a token costs at least: its head
+USUAL = 0.75  # of the layers, where nobody measured which one is best: below that untrained models agree too seldom
+ONLY_GRAPH = "A layer of a model can draft only where Chickadee's own graph computes the model."
+WHOLE_HEADS = (
+    "A layer of a model can draft only where the model has two layers or more and all heads keep every token. Leave "
+    "keys and values exact, or draft in another way."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,29 +45,29 @@ class Exit:
 
 
 class MidLayer:
-    """A `Drafter`. `table()`: what the target's passes cost, None as long as that is not known.
+    """A `Drafter`. `costs()`: what the target's passes cost, None as long as that is not known.
 
-    Improved form: at most as many tokens as asked for, and no more once the probability that all so far are right is
-    below what one more costs in plain steps. Published form: always one token."""
+    It drafts at most as many tokens as asked for, and no more once the probability that all so far are right is below
+    what one more costs in plain steps."""
 
-    def __init__(
-        self, target: EarlyExitRuntime, exit: Exit, table: Callable[[], CostModel | None], published: bool = False
-    ) -> None:
+    name = "midlayer"
+
+    def __init__(self, target: EarlyExitRuntime, exit: Exit, costs: Callable[[], CostModel | None]) -> None:
         assert exit.layers in target.exits, (exit, target.exits)
-        self.name = "midlayer-published" if published else "midlayer"
         self.target = target
         self.exit = exit
-        self.published = published
-        self._table = table
+        self._costs = costs
         self._chat: list[int] = []
         self._looks: deque[float] = deque(maxlen=LATELY)
         self._unpaid = 0.0  # seconds of drafts that came to nothing
 
     def begin(self, tokens: Sequence[int]) -> None:
+        """A prompt was read."""
         self._chat = list(tokens)
         self._unpaid = 0.0
 
     def extend(self, tokens: Sequence[int]) -> None:
+        """The target has chosen these tokens."""
         self._chat.extend(tokens)
 
     @property
@@ -71,29 +80,30 @@ class MidLayer:
     def _look_seconds(self) -> float:
         if self._looks:
             return sorted(self._looks)[len(self._looks) // 4]
-        table = self._table()
-        return self.exit.look * table.pass_seconds(1, len(self._chat)) if table else 0.0
+        costs = self._costs()
+        return self.exit.look * costs.pass_seconds(1, len(self._chat)) if costs else 0.0
 
     def _saved(self, inputs: int) -> float:
         """Seconds by which a pass of so many tokens is faster, all of which but one the lower layers have seen."""
-        table, depth = self._table(), len(self._chat)
-        if table is None:
+        costs, depth = self._costs(), len(self._chat)
+        if costs is None:
             return 0.0
-        return self.exit.lower * (table.pass_seconds(inputs, depth, rows=1) - table.pass_seconds(1, depth, rows=1))
+        return self.exit.lower * (costs.pass_seconds(inputs, depth, rows=1) - costs.pass_seconds(1, depth, rows=1))
 
     def propose(self, limit: int) -> list[Draft]:
+        """What this layer would say next, and after that, at most `limit` tokens. Raises Stopped."""
         unread = self._chat[self.target.size :]  # the newest token, and those before it that are not kept
         if limit < 1 or not unread:
             return []
         started = time.perf_counter()
-        tokens, confidence = self._write(unread, 1 if self.published else limit)
+        tokens, confidence = self._write(unread, limit)
         seconds = self._unpaid + time.perf_counter() - started
         if not tokens:
             self._unpaid = seconds
             return []
         self._unpaid = 0.0
         cost = max(0.0, seconds - self._saved(len(unread) + len(tokens)))
-        return [Draft(tokens, self.name, bucket(confidence[0]), confidence, cost)]
+        return [Draft(tokens, self.name, sureness(confidence[0]), confidence, cost)]
 
     def _write(self, unread: Sequence[int], most: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
         """At most so many tokens and their probabilities; none where the lower layers would end the answer."""
@@ -104,15 +114,15 @@ class MidLayer:
             tokens.append(token)
             confidence.append(probability)
             reach *= probability
-            if len(tokens) == most or (reach < enough and not self.published):
+            if len(tokens) == most or reach < enough:
                 break
         return tuple(tokens), tuple(confidence)
 
     @property
     def _one_more(self) -> float:
         """What one more drafted token costs, in plain steps."""
-        table = self._table()
-        return self.cost / table.pass_seconds(1, len(self._chat)) if table else self.exit.look
+        costs = self._costs()
+        return self.cost / costs.pass_seconds(1, len(self._chat)) if costs else self.exit.look
 
     def _guesses(self, unread: Sequence[int]) -> Iterator[tuple[int, float]]:
         """The likeliest next token and its probability, the one after it, and so on: each a pass, when asked for."""
@@ -127,3 +137,70 @@ class MidLayer:
                 return
             yield token, probability
             unread = (token,)
+
+
+class EarlyExits:
+    """Which layer of a loaded model drafts for the model itself, and the drafters made of its layers.
+
+    `best`: the number of layers that is best for this model, None if it is not known; `pays`: do its drafts pay?
+    `why_not`: why another library computes the model, though our own graph was asked for."""
+
+    def __init__(
+        self,
+        target: Runtime,
+        shapes: Shapes | None,
+        costs: Callable[[], CostModel | None],
+        best: int | None = None,
+        pays: bool = False,
+        why_not: str = "",
+    ) -> None:
+        self.target, self.shapes, self.why_not = target, shapes, why_not
+        self.best, self.pays = best, pays
+        self._costs = costs
+        self._made: dict[tuple[int, type[MidLayer]], MidLayer] = {}
+
+    def drafter(self, layers: int | None, form: type[MidLayer] = MidLayer) -> MidLayer:
+        """After so many layers, or the best number of them. Raises Failure where they cannot draft."""
+        target = self._can_exit()
+        count = layers or self._usual(target.exits)
+        most = target.exits[-1]
+        if count not in target.exits:
+            sentence = f"{count} layers cannot draft: this model has {most + 1} in all, and 1 to {most} of them can."
+            raise Failure("no_such_layer", sentence)
+        key = count, form
+        if key not in self._made:
+            self._made[key] = form(target, exit_of(self.shapes, count, most + 1), self._costs)
+        return self._made[key]
+
+    def paying(self) -> tuple[MidLayer, ...]:
+        """The best layer's drafter, if its drafts were measured to pay."""
+        if (
+            not self.pays
+            or self.best is None
+            or not isinstance(self.target, EarlyExitRuntime)
+            or self.best not in self.target.exits
+        ):
+            return ()
+        return (self.drafter(self.best),)
+
+    def _usual(self, exits: range) -> int:
+        if self.best is not None and self.best in exits:
+            return self.best
+        return max(1, round(USUAL * (len(exits) + 1)))
+
+    def _can_exit(self) -> EarlyExitRuntime:
+        if not isinstance(self.target, EarlyExitRuntime):
+            how = self.why_not or "Choose our own graph (--backend graph), or another way to draft."
+            raise Failure("no_early_exit", f"{ONLY_GRAPH} {how}")
+        if not self.target.exits:
+            raise Failure("no_early_exit", WHOLE_HEADS)
+        return self.target
+
+
+def exit_of(shapes: Shapes | None, layers: int, of: int) -> Exit:
+    """By the weights that a token reads in the first `layers` of so many."""
+    if shapes is None:
+        return Exit(layers, layers / of, layers / of)
+    weights = [layer.pass_bytes for layer in shapes.layers]
+    lower, head = sum(weights[:layers]), shapes.output.pass_bytes
+    return Exit(layers, lower / sum(weights), (lower + head) / (sum(weights) + head))

@@ -1,4 +1,4 @@
-"""What history lookup believes before anything is learned: how likely each token of a draft is, from its evidence.
+"""What prompt lookup believes before anything is learned: how likely each token of a draft is, from what speaks for it.
 
 A logistic regression, fitted to the tuning half of the recorded answers by `python -m benchmarks.fit_prior`.
 """
@@ -6,52 +6,56 @@ A logistic regression, fitted to the tuning half of the recorded answers by `pyt
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 WEIGHTS = {
-    "bias": -0.41,
-    "length": 0.06,  # for each doubling of the match's length, with the draft's tokens before
-    "single": -1.01,  # the match is a single token
-    "disputed": 0.16,  # another occurrence that agreed so far goes on otherwise
-    "rival": -0.79,  # for each doubling of that one's match
-    "shared": 0.66,  # another occurrence goes on in the same way
-    "near": 0.51,  # where a copy is under way or was left
-    "second": -0.53,  # there is a more promising occurrence
-    "prompt": 0.55,  # found in what was read, not in the answer itself
-    "prompt_length": 0.6,  # copies of what was read are longer than the answer's repetitions of itself
-    "hits": 0.2,  # the share of tokens foreseen of late
-    "copy": -0.02,  # for each doubling of the copy under way, with the draft's tokens before, if it goes on with it
-    "elsewhere": -0.36,  # for each doubling of the copy under way, if it does not
-    "record": 1.11,  # what became of this token in this answer when it was foreseen (`engine.speculative.foreseen`)
-    "asked": -0.57,  # found in the last tokens of the prompt, and so perhaps in what is to be changed
+    "bias": -0.28,
+    "length": -0.15,  # for each doubling of the match's length, with the draft's tokens before
+    "single": -1.28,  # the match is a single token
+    "rival": -0.5,  # for each doubling of the match of another occurrence, which agreed so far and goes on otherwise
+    "near": 0.57,  # where a copy is under way or was left
+    "prompt": 0.42,  # found in what was read, not in the answer itself
+    "prompt_length": 0.77,  # copies of what was read are longer than the answer's repetitions of itself
+    "record": 1.46,  # what became of this token in this answer when it was foreseen (`Foreseen`)
 }
 
 HOPELESS = 0.01  # a token that is reached less often is not worth being named
 
 
+class Foreseen:
+    """Which tokens came in an answer when they were foreseen, and which did not.
+
+    Where an edit changes a word it often does so everywhere, and where a text is rewritten, its punctuation stays or
+    goes. `records`: of each token that was foreseen, ln((1 + times it came) / (1 + times it did not))."""
+
+    def __init__(self) -> None:
+        self.records: dict[int, float] = {}
+        self._counts: dict[int, tuple[int, int]] = {}
+
+    def add(self, token: int, came: bool) -> None:
+        """A token was foreseen, and it came or did not."""
+        yes, no = self._counts.get(token, (1, 1))
+        yes, no = yes + came, no + (not came)
+        self._counts[token] = yes, no
+        self.records[token] = math.log(yes / no)
+
+
 @dataclass(frozen=True, slots=True)
 class Grounds:
-    """Of one draft, until the next token comes. `followed`: it goes on with the copy under way, of `run` tokens so far.
+    """What speaks for a draft of these `tokens`, until the next token comes. `prompt`: it is from what was read.
 
-    `shared`: how many tokens another occurrence agrees with; `rivals`: from which tokens on others disagree, and the
-    longest match of those; `records`: of tokens that were foreseen; `asked`: tokens of what is to be done."""
+    `rivals`: from which of the draft's tokens on other occurrences go on otherwise, and the longest match of those."""
 
     tokens: Sequence[int]
     length: int
     near: bool
-    followed: bool
-    second: bool
     prompt: bool
-    run: int
-    hits: float
-    shared: int
     rivals: Mapping[int, int]
     records: Mapping[int, float]
-    asked: Collection[int]
 
 
 def features(grounds: Grounds) -> NDArray[np.float64]:
@@ -62,16 +66,10 @@ def features(grounds: Grounds) -> NDArray[np.float64]:
     found[:, 0] = 1
     found[:, 1] = length
     found[:, 2] = grounds.length + places == 1
-    found[:, 3] = [place in grounds.rivals for place in places]
-    found[:, 4] = [math.log2(1 + grounds.rivals.get(place, 0)) for place in range(len(places))]
-    found[:, 5] = places < grounds.shared
-    found[:, 6:9] = grounds.near, grounds.second, grounds.prompt
-    found[:, 9] = grounds.prompt * length
-    found[:, 10] = grounds.hits
-    found[:, 11] = np.log2(1 + grounds.run + places) if grounds.followed else 0
-    found[:, 12] = 0 if grounds.followed else math.log2(1 + grounds.run)
-    found[:, 13] = [grounds.records.get(token, 0) for token in grounds.tokens]
-    found[:, 14] = [token in grounds.asked for token in grounds.tokens]
+    found[:, 3] = [math.log2(1 + grounds.rivals.get(place, 0)) for place in range(len(places))]
+    found[:, 4:6] = grounds.near, grounds.prompt
+    found[:, 6] = grounds.prompt * length
+    found[:, 7] = [grounds.records.get(token, 0) for token in grounds.tokens]
     return found
 
 
@@ -80,21 +78,14 @@ def prior(grounds: Grounds) -> tuple[float, ...]:
 
     What `features` and the weights say, token by token: most drafts are hopeless after a few, and between two passes,
     with nothing in the processor's caches, one call of numpy takes longer than ten tokens do here."""
-    followed, run, prompt = grounds.followed, grounds.run, grounds.prompt
-    whole = BIAS + NEAR * grounds.near + SECOND * grounds.second + PROMPT * prompt + HITS * grounds.hits
-    if not followed:
-        whole += ELSEWHERE * math.log2(1 + run)
-    per_doubling = LENGTH + PROMPT_LENGTH * prompt
+    whole = BIAS + NEAR * grounds.near + PROMPT * grounds.prompt
+    per_doubling = LENGTH + PROMPT_LENGTH * grounds.prompt
     found, reach = [], 1.0
     for place, token in enumerate(grounds.tokens):
         odds = whole + per_doubling * math.log2(grounds.length + place) + RECORD * grounds.records.get(token, 0)
-        odds += SINGLE * (grounds.length + place == 1) + SHARED * (place < grounds.shared)
+        odds += SINGLE * (grounds.length + place == 1)
         if place in grounds.rivals:
-            odds += DISPUTED + RIVAL * math.log2(1 + grounds.rivals[place])
-        if token in grounds.asked:
-            odds += ASKED
-        if followed:
-            odds += COPY * math.log2(1 + run + place)
+            odds += RIVAL * math.log2(1 + grounds.rivals[place])
         chance = 1 / (1 + math.exp(-odds))
         found.append(chance)
         reach *= chance
@@ -104,5 +95,4 @@ def prior(grounds: Grounds) -> tuple[float, ...]:
 
 
 VECTOR = np.array(list(WEIGHTS.values()))
-BIAS, LENGTH, SINGLE, DISPUTED, RIVAL, SHARED, NEAR, SECOND, PROMPT, PROMPT_LENGTH, HITS, *_LAST = WEIGHTS.values()
-COPY, ELSEWHERE, RECORD, ASKED = _LAST
+BIAS, LENGTH, SINGLE, RIVAL, NEAR, PROMPT, PROMPT_LENGTH, RECORD = WEIGHTS.values()

@@ -20,7 +20,7 @@ from typing import Any
 
 import psutil
 
-from engine.huge_pages import TUNABLES
+from engine.run_subprocess import TUNABLES
 from engine.stop import Stopped
 from engine.tokenization import jinja
 

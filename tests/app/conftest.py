@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QCoreApplication, QEvent, Qt
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 from pytestqt.wait_signal import SignalBlocker
 
 from app import words
-from app.assistant import assistant
 from app.folders import Folders, open_folders
+from app.intervals import Intervals
 from app.markdown import math_service
 from app.wiring import Chickadee
 from engine.protocol import Request, decode_request
@@ -80,10 +80,11 @@ def _words_can_be_translated(known_words: set[str]) -> Iterator[None]:
     assert unknown == []
 
 
-@pytest.fixture(autouse=True)
-def _no_engine_is_ended_for_being_slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beside busy programs even a sound one may take longer than a user should wait."""
-    monkeypatch.setattr(assistant, "PATIENCE_SECONDS", SECONDS / 1000)
+@pytest.fixture
+def intervals() -> Intervals:
+    """The window waits for nothing that a test would have to wait for too. Only an engine has its time: beside busy
+    programs even a sound one may take longer than a user should wait."""
+    return Intervals(tick=50, patience=SECONDS, opened=10, typed=20, settled=20, placed=20)
 
 
 @pytest.fixture
@@ -91,14 +92,20 @@ def folders(tmp_path: Path) -> Folders:
     return open_folders(tmp_path / "data")
 
 
-@pytest.fixture
-def open_window(qtbot: QtBot, qapp: QApplication, folders: Folders, tmp_path: Path) -> Iterator[Opener]:
-    """Opens the window on the test's folder; every one is closed again."""
-    opened: list[Chickadee] = []
+@pytest.fixture(scope="session")
+def fusion(qapp: QApplication) -> None:
+    """The style that the program sets when it starts."""
     qapp.setStyle("Fusion")
 
+
+@pytest.fixture
+def open_window(qtbot: QtBot, fusion: None, folders: Folders, tmp_path: Path, intervals: Intervals) -> Iterator[Opener]:
+    """Opens the window on the test's folder; every one is closed again."""
+    opened: list[Chickadee] = []
+
     def opener(model: Path | None = None, command: list[str] | None = FAKE, max_tokens: int | None = None) -> Chickadee:
-        chickadee = Chickadee(folders, model or (tmp_path / "fake.gguf" if command else None), command, max_tokens)
+        model = model or (tmp_path / "fake.gguf" if command else None)
+        chickadee = Chickadee(folders, model, command, max_tokens, intervals)
         opened.append(chickadee)
         chickadee.window.resize(1000, 700)
         with qtbot.waitExposed(chickadee.window):
@@ -112,6 +119,8 @@ def open_window(qtbot: QtBot, qapp: QApplication, folders: Folders, tmp_path: Pa
             chickadee.window.close()
         chickadee.window.deleteLater()
         chickadee.deleteLater()
+    # Now: what is left would be painted again with the next window's theme, which takes longer than all of its making.
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
 
 
 @pytest.fixture

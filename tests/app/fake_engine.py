@@ -23,7 +23,6 @@ from typing import Any
 
 from engine import protocol as p
 from models.paths import path_of
-from models.titles import title_of
 
 REQUESTS: queue.Queue[p.Request | None] = queue.Queue()
 CANCELLED: set[int] = set()
@@ -54,7 +53,8 @@ def count(request: p.Count) -> p.Counted:
 
 
 def info(path: str, n_ctx: int) -> p.ModelInfo:
-    return p.ModelInfo(path, title_of(path_of(path)), "llama", 1_000_000, 1_000_000, n_ctx, 32768, 2, "model")
+    title = path_of(path).stem.replace("-", " ")  # models.titles takes longer to import than all else here together
+    return p.ModelInfo(path, title, "llama", 1_000_000, 1_000_000, n_ctx, 32768, 2, "model")
 
 
 def load(request: p.Load) -> p.ModelInfo | None:

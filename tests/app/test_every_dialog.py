@@ -138,7 +138,9 @@ def test_a_remedy_of_a_newer_engine_is_left_out(chickadee: Chickadee, qtbot: QtB
     assert [button.text() for button in view.choices.buttons] == ["Forget the oldest turn"]
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    "backend", [name if name == "llama" else pytest.param(name, marks=pytest.mark.slow) for name in BACKENDS]
+)
 def test_every_dialog_opens_with_the_real_engine(
     folders: Folders, open_window: Opener, qtbot: QtBot, ask: Ask, backend: str
 ) -> None:

@@ -127,6 +127,7 @@ def said_next(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().strip()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="POSIX signals")
 def test_three_programs_at_once(tmp_path: Path, start: Starter) -> None:
     """On a folder that is new, and on one whose window was killed."""

@@ -197,7 +197,7 @@ def test_a_window_that_is_closed_while_the_disk_is_full_ends_clean(tmp_path: Pat
             file.write(b"\n" * (-log.stat().st_size % mmap.PAGESIZE))
         fill_up(data)
         process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=SECONDS / 1000)
         assert (process.returncode, errors) == (0, b"")
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from engine.engine import Engine
@@ -16,6 +19,11 @@ needs_ik = pytest.mark.skipif(
 )
 GREEDY = Sampling(temperature=0, repeat_penalty=1)
 QUESTION = Message("user", "Write one sentence about a small bird.")
+
+
+def some_and_all(cases: Sequence[object], some: int) -> list[Any]:
+    """The first of the cases for every run of the tests, and all of them for `make test-slow`."""
+    return [pytest.param(cases[:some], id="some"), pytest.param(cases, id="all", marks=pytest.mark.slow)]
 
 
 def library() -> BackendName:

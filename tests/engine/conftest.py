@@ -1,4 +1,8 @@
-"""The real default model, loaded once for all tests, and GGUF files that are no chat models."""
+"""The real default model, loaded once for all tests of a process, and GGUF files that are no chat models.
+
+It computes in one thread: as many processes test at once as there are cores. In several threads it computes for the
+tests of the runtimes, and in the processes that tests start.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ from models.default import default_model
 @pytest.fixture(scope="session")
 def loaded() -> Iterator[Engine]:
     engine = Engine()
-    engine.load(Load(0, str(default_model()), n_ctx=1024, threads=2, backend="llama"))
+    engine.load(Load(0, str(default_model()), n_ctx=1024, threads=1, backend="llama"))
     yield engine
     engine.close()
 

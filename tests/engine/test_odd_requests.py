@@ -142,7 +142,7 @@ def test_an_order_that_makes_no_sense(pipe):
     assert isinstance(pipe.end(9), Finished)
     pipe.send(Cancel(11, request=11), Shutdown(12), Hello(13))
     assert pipe.end(11) == Cancelled(11, found=False)
-    assert pipe.process.wait(20) == 0
+    assert pipe.process.wait(120) == 0
 
 
 @pytest.fixture

@@ -82,7 +82,7 @@ class Pipe:
         assert self.process.stdin
         assert self.process.stdout
         self.process.stdin.close()
-        code = self.process.wait(20)
+        code = self.process.wait(120)
         self.process.stdout.close()
         return code
 
@@ -121,7 +121,7 @@ def test_a_whole_life(pipe):
     assert isinstance(failed, Failed)
     assert failed.code == "no_model"
     pipe.send(Shutdown(6))
-    assert pipe.process.wait(20) == 0
+    assert pipe.process.wait(120) == 0
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="priorities have other names there")
@@ -246,7 +246,7 @@ def test_another_library_takes_another_process(pipe, first, second):
     pipe.send(Generate(3, MESSAGES, Sampling(temperature=0), max_tokens=2))
     assert isinstance(pipe.end(3), Finished)  # what was loaded still is
     pipe.send(Shutdown(4))
-    assert pipe.process.wait(20) == 0
+    assert pipe.process.wait(120) == 0
 
 
 def test_prepare_gives_way_to_generate(pipe):
@@ -281,7 +281,7 @@ def test_cancel_ends_a_template_without_end(pipe, tmp_path):
     assert isinstance(ended[6], Failed)
     assert isinstance(ended[7], Unloaded)
     pipe.send(Shutdown(8))
-    assert pipe.process.wait(20) == 0
+    assert pipe.process.wait(120) == 0
 
 
 def test_it_ends_with_its_stdin_even_in_the_middle_of_an_answer(pipe):
@@ -300,4 +300,4 @@ def test_a_killed_engine_leaves_no_half_line(pipe):
     assert pipe.process.stdout
     lines = pipe.process.stdout.read().splitlines(keepends=True)
     assert all(line.endswith(b"\n") for line in lines)
-    pipe.process.wait(10)
+    pipe.process.wait(120)

@@ -254,21 +254,20 @@ def _make_engine_files(folder: Path) -> str:
     from engine.kv.saved import SavedChats
     from engine.protocol import Load
     from engine.speculative import exits
-    from engine.speculative.kept import keep_chances
-    from engine.speculative.ngram_file import keep_phrases
-    from engine.speculative.ngram_table import Entries, NgramTable
+    from engine.speculative.drafters import LEARNED
+    from engine.speculative.ngram import Entries, NgramTable, keep_phrases
 
     machine_profile()
     engine = Engine()
     engine.load(Load(1, str(folder), n_ctx=512, threads=2, backend="llama"))
     loaded = engine._loaded()
-    key = loaded.judge.key
+    key = loaded.measured.key
     calibrated.keep(
         key, Timings({0: {1: 0.001, 2: 0.0012, 8: 0.003}, 256: {1: 0.0011, 2: 0.0013, 8: 0.0031}}, 1e-5, 100, 0.02)
     )
     gain = exits.Gain(1.2, 2)
     exits.keep(exits.Exits(key, 100, (exits.ExitFound(1, 0.5, 0.5, gain, gain),)))
-    keep_chances(key.model, loaded.judge.chooser.state())
+    LEARNED.put(loaded.sources.policy.state(), key.model)
     ids = np.arange(40)
     keep_phrases(key.model, NgramTable(Entries(ids.astype(np.int64), ids.astype(np.uint32), np.full(40, 200,
         np.uint8)),

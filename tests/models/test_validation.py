@@ -10,7 +10,7 @@ from models.collection import describe
 from models.default import default_model
 from models.failures import Failure
 from models.header import Header, Scalar
-from models.validation import checked_header, validate
+from models.validation import checked_headers, validate
 from tests.models.make_gguf import make_gguf
 
 NAN = float("nan")
@@ -108,13 +108,13 @@ def test_real_models_are_let_pass(architecture, values):
 
 
 def test_the_default_model_is_let_pass():
-    assert checked_header(default_model()).architecture == "llama"
+    assert checked_headers(default_model())[0].architecture == "llama"
 
 
 @pytest.mark.parametrize("alignment", [1, 0, 4, 33, True])
 def test_an_alignment_that_ggml_cannot_compute_with(tmp_path, alignment):
     with pytest.raises(Failure):
-        checked_header(make_gguf(tmp_path / "bird.gguf", general__alignment=alignment))
+        checked_headers(make_gguf(tmp_path / "bird.gguf", general__alignment=alignment))
 
 
 def test_a_vocabulary_whose_lists_do_not_go_together():

@@ -69,6 +69,7 @@ def test_native_is_chosen_kept_and_given_up(setup, monkeypatch):
     assert installed(setup) == "compiled"
 
 
+@pytest.mark.slow
 def test_an_interrupted_compile_goes_on(setup, monkeypatch, capsys):
     monkeypatch.setenv("PROBE_BREAKS", "1")
     with pytest.raises(setup.steps.SetupError, match=r"the probe did not compile.*\n(.*\n)*.*prebuilt the probe stays"):
@@ -81,6 +82,7 @@ def test_an_interrupted_compile_goes_on(setup, monkeypatch, capsys):
     assert "fetching" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_another_processor_without_a_compiler_goes_back(setup, monkeypatch, capsys):
     setup.native.install_native(setup.build)
     monkeypatch.setattr(setup.compiled, "cpu_flags", lambda: "another processor's")

@@ -20,6 +20,7 @@ def products(monkeypatch):
     return import_module("products")
 
 
+@pytest.mark.slow  # `make setup` has just compiled what the tests of ik_llama.cpp compute with
 @pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() != "x86_64" or not shutil.which("c++"), reason="not compiled here"
 )

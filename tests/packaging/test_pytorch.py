@@ -43,6 +43,7 @@ def test_it_comes_stays_and_goes(pytorch, monkeypatch):
     assert (pytorch.installed(), pytorch.module.chosen()) == (False, False)
 
 
+@pytest.mark.slow
 def test_what_chickadee_needs_stays(pytorch):
     pytorch.module.install()
     pytorch.needed.write_text(f"{probe.NAME}==0\n")
@@ -52,6 +53,7 @@ def test_what_chickadee_needs_stays(pytorch):
     assert (pytorch.installed(), pytorch.module.chosen()) == (True, False)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_had_stops_only_those_who_asked(pytorch, capsys):
     lock = pytorch.module.LOCK
     lock.write_text(re.sub("sha256:.*", "sha256:" + "0" * 64, lock.read_text()))

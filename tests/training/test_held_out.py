@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.protocol import Message
-from engine.speculative.best_exit import questions as asked_in_calibration
+from engine.speculative.exits import questions as asked_in_calibration
 from engine.tokenization.chat_lines import Chat
 from training.data import questions
 from training.held_out import split

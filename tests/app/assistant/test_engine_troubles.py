@@ -144,11 +144,11 @@ def test_a_model_from_elsewhere_is_loaded_by_an_engine_that_may_read_it(
     elsewhere.parent.mkdir()
     shutil.copyfile(default_model(), elsewhere)
     chickadee = open_window(command=None)
-    qtbot.waitUntil(lambda: chickadee.assistant.standing.phase == "ready", timeout=60_000)
+    qtbot.waitUntil(lambda: chickadee.assistant.standing.phase == "ready")
     first = chickadee.client.pid
     assert chickadee.assistant.standing.limits == ("files", "network")
     chickadee.assistant.use_model(elsewhere)
-    qtbot.waitUntil(lambda: chickadee.assistant.standing.phase == "ready", timeout=60_000)
+    qtbot.waitUntil(lambda: chickadee.assistant.standing.phase == "ready")
     assert chickadee.assistant.standing.model
     assert Path(chickadee.assistant.standing.model.path) == elsewhere
     assert chickadee.client.pid != first

@@ -230,7 +230,7 @@ def test_parts_end_at_paragraphs_and_overlap() -> None:
 
 def child(*arguments: str) -> Reply:
     code = "import sys; from app.attachments.child import main; main(sys.argv[1], *map(eval, sys.argv[2:]))"
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, timeout=120, check=True)
     return msgspec.json.decode(done.stdout, type=Reply)
 
 
@@ -265,7 +265,7 @@ def test_the_process_reads_its_file_and_can_do_nothing_else(tmp_path: Path) -> N
         refused |= dict.fromkeys(("file beside", "folder", "writing"), "done")
     for name in ("a.docx", "a.pdf", "a.html"):
         done = subprocess.run(
-            [sys.executable, "-m", "app.attachments.child", str(tmp_path / name)], capture_output=True, timeout=60
+            [sys.executable, "-m", "app.attachments.child", str(tmp_path / name)], capture_output=True, timeout=120
         )
         reply = msgspec.json.decode(done.stdout, type=Reply)
         assert reply.file, (name, reply.refused)

@@ -14,6 +14,7 @@ from PySide6.QtCore import QTimer
 from pytestqt.qtbot import QtBot
 
 from app.folders import Folders, open_folders
+from app.intervals import Intervals
 from app.wiring import Chickadee
 from tests.app.conftest import SECONDS, Opener
 from tests.app.small_disk import fill_up, small_disk
@@ -48,6 +49,12 @@ def folders(tmp_path: Path) -> Iterator[Folders]:
         yield open_folders(disk)
 
 
+@pytest.fixture
+def intervals() -> Intervals:
+    """The program's own: what is written meanwhile may free a page of the full disk."""
+    return Intervals(patience=SECONDS)
+
+
 def say(chickadee: Chickadee, text: str) -> None:
     """All at once: typing so much takes long."""
     chickadee.window.composer.text.setPlainText(text)
@@ -57,7 +64,7 @@ def say(chickadee: Chickadee, text: str) -> None:
 def test_the_program_ends_clean_and_says_what_is_lost(folders: Folders) -> None:
     command = [sys.executable, "-c", USER, str(folders.data)]
     environment = os.environ | {"QT_QPA_PLATFORM": "offscreen"}
-    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
+    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
     assert ended.stderr == f"What you had begun to write could not be stored. {FULL}\n"
     assert (ended.returncode, ended.stdout) == (0, "")
 

@@ -203,7 +203,7 @@ def test_another_program_that_looks_into_the_file_takes_nothing_away(path: Path)
     stored(library, "before")
     keep_up(path)
     look = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.execute('SELECT * FROM chats'); db.close()"
-    subprocess.run([sys.executable, "-c", look, str(path)], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", look, str(path)], check=True, timeout=120)
     assert beside(path, "-wal").exists()
     stored(library, "later words")
     assert len(found(path, "words")) == 1

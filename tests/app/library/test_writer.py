@@ -34,7 +34,7 @@ class Window:
         self._some.release()
 
     def hear(self) -> None:
-        assert self._some.acquire(timeout=10)
+        assert self._some.acquire(timeout=60)
         self._calls.pop(0)()
 
 
@@ -69,7 +69,7 @@ def test_what_comes_behind_a_long_write_is_written_behind_it(library: Library, w
     order, go = list[str](), threading.Event()
 
     def slowly(_db: sqlite3.Connection) -> None:
-        assert go.wait(10)
+        assert go.wait(60)
         order.append("long")
 
     library.writer.write(slowly, lambda _: order.append("told"), long=True)

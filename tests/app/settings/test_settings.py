@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as rules
 from hypothesis import strategies as st
 
 from app import words
@@ -24,7 +23,6 @@ from engine.protocol import Generate, Load, Lookup, Message, Sampling
 from models.failures import Failure
 
 GIB = 1 << 30
-ON_DISK = rules(max_examples=60)  # how long a sync takes is the disk's business
 DEFAULTS: dict[str, Value] = {setting.name: setting.default for setting in SETTINGS}
 BY_HAND = """\
 # My settings
@@ -91,7 +89,6 @@ def test_every_setting_has_a_section_a_name_and_a_sentence() -> None:
         assert setting.help.endswith(".")
 
 
-@ON_DISK
 @given(values=changes)
 def test_what_is_stored_comes_back(tmp_path_factory: pytest.TempPathFactory, values: dict[str, Value]) -> None:
     path = tmp_path_factory.mktemp("settings") / "settings.toml"
@@ -198,7 +195,6 @@ def test_a_wrong_value_is_named_and_the_default_used(path: Path, line: str, sent
     assert Settings(path).problems == ()
 
 
-@ON_DISK
 @given(st.fixed_dictionaries({}, optional={setting.key: jsonish for setting in SETTINGS}), st.booleans())
 def test_no_file_is_too_bad(tmp_path_factory: pytest.TempPathFactory, table: dict[str, object], spread: bool) -> None:
     import tomlkit

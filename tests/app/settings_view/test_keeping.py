@@ -164,9 +164,7 @@ def test_all_chats_go_for_good_also_one_that_is_being_answered(
     qtbot.waitUntil(lambda: not answered.busy)
     assert chickadee.shelf.chats() == []
     assert chickadee.shelf.current.messages == []
-    qtbot.waitUntil(
-        lambda: not any(b"secret" in path.read_bytes() for path in folders.data.glob("library*")), timeout=30_000
-    )
+    qtbot.waitUntil(lambda: not any(b"secret" in path.read_bytes() for path in folders.data.glob("library*")))
     with sqlite3.connect(folders.library) as db:
         assert db.execute("SELECT count(*) FROM chats").fetchone() == (0,)
         assert db.execute("SELECT count(*) FROM messages").fetchone() == (0,)

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.assistant import assistant
+from app.intervals import Intervals
 from app.wiring import Chickadee
 from engine.protocol import Generate, Load, Prepare
 from tests.app.conftest import SECONDS, Opener, Requests
@@ -135,10 +135,8 @@ def test_a_full_context_is_told_and_the_next_message_forgets(
     assert last.forget_turns == 1
 
 
-def test_an_engine_that_ignores_stop_is_ended(
-    chickadee: Chickadee, ask: Ask, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(assistant, "PATIENCE_SECONDS", 0.1)
+@pytest.mark.parametrize("intervals", [Intervals(patience=100)])
+def test_an_engine_that_ignores_stop_is_ended(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     ask(chickadee, "hang")
     qtbot.waitUntil(lambda: last_text(chickadee) == "The partial answer", timeout=SECONDS)
     qtbot.keyClick(chickadee.window, Qt.Key.Key_Escape)
@@ -150,10 +148,10 @@ def test_an_engine_that_ignores_stop_is_ended(
     assert last_text(chickadee) == "echo: again"
 
 
+@pytest.mark.parametrize("intervals", [Intervals(patience=100)])
 def test_another_model_is_loaded_though_the_engine_hangs(
-    chickadee: Chickadee, ask: Ask, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    chickadee: Chickadee, ask: Ask, qtbot: QtBot, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(assistant, "PATIENCE_SECONDS", 0.1)
     ask(chickadee, "hang")
     qtbot.waitUntil(lambda: last_text(chickadee) == "The partial answer", timeout=SECONDS)
     chickadee.use_model(str(tmp_path / "other.gguf"))

@@ -15,10 +15,10 @@ from engine import machine
 from engine.__main__ import main
 from engine.costs import profile, quiet, speeds
 from engine.costs.calibrated import Key
+from engine.costs.measurements import Measurements
 from engine.costs.profile import Profile, kept_profile, machine_profile
 from engine.costs.quiet import MINUTE, OTHERS, QuietMinute, Reading, is_quiet, reading
 from engine.machine import fingerprint
-from engine.speculative.judge import Judge
 from tests.engine.asking import QUESTION, ask
 from tests.engine.fake_runtime import FakeRuntime
 
@@ -184,15 +184,15 @@ def busy(processes: int) -> Iterator[None]:
             process.communicate()
 
 
-def test_beside_real_programs_it_is_provisional(quick, monkeypatch):
+def test_beside_real_programs_it_is_provisional(quick, monkeypatch, tmp_path):
     monkeypatch.setattr(profile, "RAM_SECONDS", 0.4)  # the system counts in hundredths of a second
     with busy(2 * machine.usable_cores()):
-        assert profile.measure(quick.parent).provisional
+        assert profile.measure(tmp_path).provisional
 
 
 @pytest.fixture
-def waiting(quick, monkeypatch) -> tuple[Judge, Machine, list[int], FakeRuntime]:
-    """A judge with a provisional profile, which is measured apart; how often, the list tells."""
+def waiting(quick, monkeypatch) -> tuple[Measurements, Machine, list[int], FakeRuntime]:
+    """Measurements with a provisional profile, which is measured apart; how often, the list tells."""
     measured(monkeypatch, Machine(**NOISY), 19e9)
     calls: list[int] = []
 
@@ -201,72 +201,72 @@ def waiting(quick, monkeypatch) -> tuple[Judge, Machine, list[int], FakeRuntime]
         machine_profile(fresh=True)
         yield 0
 
-    monkeypatch.setattr("engine.speculative.judge.measured_apart", apart)
-    monkeypatch.setattr("engine.speculative.judge.MOST_SET_ASIDE", -1)  # no calibration
-    judge, found = Judge(None, Key("m", 2, "f16", "build 1", fingerprint())), Machine(own=0, others=1.5)
-    judge.quiet = QuietMinute(found.read)
-    return judge, found, calls, FakeRuntime()
+    monkeypatch.setattr("engine.costs.measurements.measured_apart", apart)
+    monkeypatch.setattr("engine.costs.measurements.MOST_SET_ASIDE", -1)  # no calibration
+    measurements, found = Measurements(Key("m", 2, "f16", "build 1", fingerprint()), None), Machine(own=0, others=1.5)
+    measurements.quiet = QuietMinute(found.read)
+    return measurements, found, calls, FakeRuntime()
 
 
-def look(judge: Judge, target: FakeRuntime, times: int) -> None:
+def look(measurements: Measurements, target: FakeRuntime, times: int) -> None:
     for _ in range(times):
-        for _ in judge.measure(target):
+        for _ in measurements.measure(target):
             pass
 
 
 def test_a_provisional_profile_is_measured_again_in_the_next_quiet_minute(waiting, monkeypatch):
-    judge, found, calls, target = waiting
-    assert judge.awaits_quiet
-    look(judge, target, 100)
+    measurements, found, calls, target = waiting
+    assert measurements.awaits_quiet
+    look(measurements, target, 100)
     assert calls == []
     found.others = 0
-    look(judge, target, 50)
+    look(measurements, target, 50)
     assert calls == []
-    look(judge, target, 15)  # but somebody began to compute just then
+    look(measurements, target, 15)  # but somebody began to compute just then
     assert len(calls) == 1
-    assert judge.profile
-    assert judge.profile.provisional
+    assert measurements.profile
+    assert measurements.profile.provisional
     monkeypatch.setattr(quiet, "reading", Machine().read)
-    look(judge, target, 50)
+    look(measurements, target, 50)
     assert len(calls) == 1
-    look(judge, target, 30)
+    look(measurements, target, 30)
     assert len(calls) == 2
-    assert not judge.profile.provisional
-    assert not judge.awaits_quiet
-    look(judge, target, 200)
+    assert not measurements.profile.provisional
+    assert not measurements.awaits_quiet
+    look(measurements, target, 200)
     assert len(calls) == 2
 
 
 def test_a_disturbed_calibration_waits_for_quiet_too(waiting, monkeypatch):
-    judge, found, _calls, target = waiting
-    monkeypatch.setattr("engine.speculative.judge.MOST_SET_ASIDE", 1 << 30)
-    monkeypatch.setattr(judge, "profile", measured(monkeypatch, Machine(), 29e9))
+    measurements, found, _calls, target = waiting
+    monkeypatch.setattr("engine.costs.measurements.MOST_SET_ASIDE", 1 << 30)
+    monkeypatch.setattr(measurements, "profile", measured(monkeypatch, Machine(), 29e9))
     tries: list[int] = []
 
     def disturbed(_target: object) -> Iterator[None]:
         tries.append(1)
-        judge._attempts += 1
+        measurements._attempts += 1
         yield
 
-    monkeypatch.setattr(judge, "_calibrate", disturbed)
-    assert not judge.awaits_quiet
-    look(judge, target, 100)
+    monkeypatch.setattr(measurements, "_calibrate", disturbed)
+    assert not measurements.awaits_quiet
+    look(measurements, target, 100)
     assert len(tries) == 1  # the first one at once
-    assert judge.awaits_quiet
+    assert measurements.awaits_quiet
     found.others = 0
-    look(judge, target, 70)
+    look(measurements, target, 70)
     assert len(tries) == 2
-    look(judge, target, 500)
+    look(measurements, target, 500)
     assert len(tries) == 3
-    assert not judge.awaits_quiet
+    assert not measurements.awaits_quiet
 
 
 def test_idle_time_goes_on_while_a_quiet_minute_is_awaited(engine, quick, monkeypatch):
     ask(engine, QUESTION, max_tokens=2)
     chat = engine._loaded()
-    monkeypatch.setattr(chat.judge, "measure", lambda _target: iter(()))
-    monkeypatch.setattr(type(chat.phrases), "count", lambda *_: iter(()))
-    monkeypatch.setattr(chat.judge, "profile", measured(monkeypatch, Machine(**NOISY), 19e9))
+    monkeypatch.setattr(chat.measured, "measure", lambda _target: iter(()))
+    monkeypatch.setattr(type(chat.sources.ngrams), "count", lambda *_: iter(()))
+    monkeypatch.setattr(chat.measured, "profile", measured(monkeypatch, Machine(**NOISY), 19e9))
     assert engine.idle()
-    monkeypatch.setattr(chat.judge, "profile", measured(monkeypatch, Machine(), 29e9))
+    monkeypatch.setattr(chat.measured, "profile", measured(monkeypatch, Machine(), 29e9))
     assert not engine.idle()

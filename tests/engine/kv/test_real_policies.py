@@ -6,7 +6,7 @@ import pytest
 
 from engine.kv.policy import Measured, Policy, Published
 from engine.protocol import Message
-from tests.engine.asking import ask, assert_same_but_for_near_ties
+from tests.engine.asking import ask, assert_same_but_for_near_ties, some_and_all
 
 QUESTIONS = [
     "Why do birds sing?",
@@ -37,16 +37,17 @@ PUBLISHED = Published(nt=3.0, td=lambda inputs: inputs * 1e-3, tl=lambda fixed: 
 MEASURED = Measured(lambda inputs, depth: (1e-3 if inputs <= 6 else 1e-1) * depth**3)
 
 
+@pytest.mark.parametrize("questions", some_and_all(QUESTIONS, 3))
 @pytest.mark.parametrize("policy", [PUBLISHED, MEASURED], ids=["published", "measured"])
-def test_greedy_answers_are_the_same_as_with_every_token_cached(engine, monkeypatch, policy: Policy):
+def test_greedy_answers_are_the_same_as_with_every_token_cached(engine, monkeypatch, policy: Policy, questions):
     recomputed = 0
-    for question in QUESTIONS:
+    for question in questions:
         messages = (Message("user", question),)
         _, always = ask(engine, *messages, max_tokens=10, kv_policy="always", draft="off")
         with monkeypatch.context() as patch:
-            patch.setattr(type(engine._loaded().judge), "policy", lambda *_: policy)
+            patch.setattr("engine.engine.policy_for", lambda *_: policy)
             _, finished = ask(engine, *messages, max_tokens=10, draft="off")
         assert_same_but_for_near_ties(engine, messages, always.tokens, finished.tokens)
         recomputed += finished.statistics.recomputed_tokens
         assert finished.statistics.context_tokens + finished.statistics.pending_tokens >= len(finished.tokens)
-    assert recomputed > 100
+    assert recomputed > 4 * len(questions)

@@ -9,6 +9,7 @@ from contextlib import closing, suppress
 
 import pytest
 
+from engine.costs.profile import machine_profile
 from engine.engine import Engine
 from engine.protocol import Finished, Generate, Load, Message, PrefillProgress, Prepare, Prepared, Text
 from engine.runtime.llama.library import lib
@@ -166,8 +167,8 @@ def test_measuring_in_idle_time_that_is_stopped_puts_all_back(engine, countdown)
     answer(engine, LONG)
     chat = engine._loaded()
     tokens = list(chat.session.tokens)
-    measuring = chat.judge.measure(chat.target)
-    chat.judge.profile = chat.judge._profile()
+    measuring = chat.measured.measure(chat.target)
+    chat.measured.profile = machine_profile()
     for _ in range(3):
         next(measuring)
     countdown.left = 30

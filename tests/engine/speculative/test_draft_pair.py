@@ -12,7 +12,7 @@ import pytest
 from engine.engine import Engine
 from engine.loading.load import identity_of
 from engine.protocol import Load
-from engine.speculative.judge import REFRESH_AFTER, Judge
+from engine.speculative.drafters import KEEP_AFTER, DraftSources
 from engine.speculative.policy import typical
 from engine.stop import Stopped
 from models.default import default_model
@@ -28,7 +28,7 @@ def pair(tmp_path_factory) -> Iterator[Engine]:
     engine = Engine()
     engine.load(Load(0, str(default_model()), n_ctx=1024, threads=2, draft_model=str(copy), backend="llama"))
     chat = engine._loaded()
-    chat.judge.table = Dear()
+    chat.measured.cost_model = Dear()
     yield engine
     engine.close()
 
@@ -54,34 +54,39 @@ def test_real_answers_equal_plain_ones(pair, plain, mode):
     assert drafted.statistics.steps < 0.7 * plain.statistics.steps
 
 
-def test_what_is_learned_of_drafts_is_kept_for_the_pair(pair, monkeypatch):
-    monkeypatch.setattr("engine.speculative.judge.measured_apart", lambda: iter(()))
+def test_what_is_learned_of_drafts_is_kept_for_the_pair(pair):
     chat = pair._loaded()
-    judge = Judge(None, chat.judge.key, identity_of(chat.draft_weights.header))
-    judge.table, judge._observed = Dear(), REFRESH_AFTER
-    judge.chooser.acceptance.learn(typical("model"), 0, True)
-    for _ in judge.measure(chat.target):
-        pass
-    assert Judge(None, judge.key, identity_of(chat.draft_weights.header)).chooser.state() == judge.chooser.state()
-    assert Judge(None, judge.key).chooser.state() != judge.chooser.state()
+    identity = identity_of(chat.draft_weights.header)
+
+    def sources(of: str) -> DraftSources:
+        return DraftSources(chat.measured, chat.sources.ngrams, chat.sources.exits, draft_identity=of)
+
+    found = sources(identity)
+    found.policy.acceptance.learn(typical("model"), 0, True)
+    found.keep_learned()
+    assert sources(identity).policy.state() != found.policy.state()  # a single step is not worth keeping
+    found.policy.steps = KEEP_AFTER
+    found.keep_learned()
+    assert sources(identity).policy.state() == found.policy.state()
+    assert sources("").policy.state() != found.policy.state()
 
 
 def test_idle_time_is_used_to_read_the_chat_where_drafts_can_pay(pair, monkeypatch):
     chat = pair._loaded()
     ask(pair, QUESTION, draft="off")
-    monkeypatch.setattr(chat.judge, "measure", lambda _target: iter(()))
-    follower = chat.draft.drafter("model").follower
+    monkeypatch.setattr(chat.measured, "measure", lambda _target: iter(()))
+    follower = chat.draft.follower
     follower.session.forget()
-    monkeypatch.setattr(chat.judge, "table", None)
+    monkeypatch.setattr(chat.measured, "cost_model", None)
     pair.idle()
     assert follower.session.tokens == []
-    monkeypatch.setattr(chat.judge, "table", Dear())
+    monkeypatch.setattr(chat.measured, "cost_model", Dear())
     pair.idle()
     assert follower.session.tokens[: len(chat.session.tokens)] == chat.session.tokens
 
 
 def test_the_flag_stops_the_draft_model_too_and_it_goes_on_rightly(pair):
-    drafter = pair._loaded().draft.drafter("model")
+    drafter = pair._loaded().draft
     follower, chat = drafter.follower, [100 + i % 200 for i in range(300)]
     drafter.begin([5])
     drafter.begin(chat)
@@ -118,7 +123,7 @@ def test_without_memory_for_both_the_model_is_loaded_alone(tmp_path):
     info = engine.load(Load(0, str(default_model()), memory_bytes=300 << 20, draft_model=str(copy))).model
     assert "The draft model copy.gguf is left out" in info.notes[-1]
     assert engine._loaded().draft is None
-    engine._loaded().judge.table = Dear()
+    engine._loaded().measured.cost_model = Dear()
     _, finished = ask(engine, QUESTION, max_tokens=8, draft="model")
     assert (finished.statistics.drafted, len(finished.tokens)) == (0, 8)
     engine.close()

@@ -15,9 +15,9 @@ from engine.protocol import Lookup
 from engine.runtime.interface import Tree
 from engine.speculative.draft import Draft
 from engine.speculative.drafting import MOST_NAPS, PATIENCE, Auto, Fixed
-from engine.speculative.policy import Decision, DraftPolicy
+from engine.speculative.policy import DraftChoice, DraftPolicy
 from engine.speculative.prompt_lookup import PromptLookup
-from engine.speculative.prompt_lookup_published import PublishedLookup
+from engine.speculative.published import PublishedLookup
 from engine.tokenization.tokens import common_prefix
 from tests.engine.fake_runtime import END, FakeRuntime, greedy, script
 from tests.engine.kv.test_policy import Listed
@@ -43,10 +43,10 @@ class Guess:
     def begin(self, tokens, /) -> None:
         self.tokens = list(tokens)
 
-    def choose(self, newest, base, depth, most, /) -> Decision:
+    def choose(self, newest, base, depth, most, /) -> DraftChoice:
         self.tokens.extend(newest)
         tree = Tree.merged(self.line() for _ in range(self.rng.randint(0, self.branches))).first(max(0, most))
-        return Decision(tree.tokens, parents=() if tree.is_line else tree.parents)
+        return DraftChoice(tree.tokens, parents=() if tree.is_line else tree.parents)
 
     def line(self) -> list[int]:
         draft: list[int] = []
@@ -55,8 +55,8 @@ class Guess:
             draft.append(right if self.rng.random() < 0.7 else self.rng.randrange(97, 100))
         return draft
 
-    def learn(self, decision, came, /) -> None:
-        self.learned.append((len(decision.tokens), len(came) - 1))
+    def learn(self, choice, came, /) -> None:
+        self.learned.append((len(choice.tokens), len(came) - 1))
         self.tokens.extend(came[:-1])
 
 
@@ -132,9 +132,9 @@ def test_the_published_form_verifies_its_sequences_whole(text, lookup):
     for step in steps:
         if step.source:
             draft = step.source.draft
-            assert Tree.merged(c.tokens for c in draft.candidates).tokens == draft.tokens
-            assert len(draft.candidates) <= lookup.m
-            assert all(len(c.tokens) < lookup.n for c in draft.candidates)
+            assert Tree.merged(c.tokens for c in draft.proposed).tokens == draft.tokens
+            assert len(draft.proposed) <= lookup.m
+            assert all(len(c.tokens) < lookup.n for c in draft.proposed)
 
 
 def test_history_drafts_a_copy_and_saves_passes():

@@ -8,11 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.protocol import Lookup
-from engine.speculative.foreseen import Foreseen
-from engine.speculative.prompt_lookup import PromptLookup
-from engine.speculative.prompt_lookup_prior import HOPELESS, VECTOR, features, prior
-from engine.speculative.prompt_lookup_published import PublishedLookup
-from engine.speculative.suffixes import LEVELS, MOST_MATCH, Suffixes
+from engine.speculative.prompt_lookup import LEVELS, MOST_MATCH, PromptLookup, Suffixes
+from engine.speculative.prompt_lookup_prior import HOPELESS, VECTOR, Foreseen, features, prior
+from engine.speculative.published import PublishedLookup
 
 texts = st.lists(st.integers(0, 3), max_size=60) | st.lists(st.integers(0, 40), max_size=60)
 FEW, ALL = 2, 10_000
@@ -73,7 +71,7 @@ def test_more_tokens_than_slots() -> None:
 
 
 def drafts(drafter: PromptLookup, limit: int = 8) -> list[tuple[int, ...]]:
-    return [candidate.tokens for candidate in drafter.propose(limit)]
+    return [draft.tokens for draft in drafter.propose(limit)]
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=30))
@@ -101,18 +99,16 @@ def test_pieces_make_no_difference(prompt: list[int], answer: list[int], data: s
         pieces.extend(answer[at : at + size])
         at += size
     assert list(whole.tokens) == list(pieces.tokens) == prompt + answer
-    assert [(c.tokens, c.evidence) for c in whole.propose(8)] == [(c.tokens, c.evidence) for c in pieces.propose(8)]
+    assert [(d.tokens, d.confidence) for d in whole.propose(8)] == [(d.tokens, d.confidence) for d in pieces.propose(8)]
 
 
 @given(texts, st.integers(1, 20))
-def test_candidates_are_continuations(tokens: list[int], limit: int) -> None:
+def test_drafts_are_continuations(tokens: list[int], limit: int) -> None:
     drafter = PromptLookup()
     drafter.begin(tokens)
     for draft in drafts(drafter, limit):
         assert 1 <= len(draft) <= limit
         assert any((tokens + list(draft))[p : p + len(draft)] == list(draft) for p in brute_force(tokens))
-    first = [draft[0] for draft in drafts(drafter, limit)]
-    assert len(set(first)) == len(first)
 
 
 @given(texts)
@@ -130,7 +126,7 @@ def test_the_prior_is_the_regression_as_far_as_there_is_hope(prompt: list[int], 
     drafter = PromptLookup()
     drafter.begin(prompt)
     drafter.extend(answer)
-    for grounds, _ in drafter.drafts(47):
+    if grounds := drafter.grounds(47):
         chances = 1 / (1 + np.exp(-features(grounds) @ VECTOR))
         found = prior(grounds)
         assert found == pytest.approx(chances[: len(found)])
@@ -143,8 +139,7 @@ def test_a_copy_is_taken_up_again_where_it_was_left() -> None:
     drafter = PromptLookup()
     drafter.begin([*source, *elsewhere, 100])
     drafter.extend([1, 2, 3, 4, 5, 60, 9])
-    assert drafts(drafter, 3)[0] == (6, 7, 8)
-    assert drafts(drafter, 3)[1] == (51, 52, 100)
+    assert drafts(drafter, 3) == [(6, 7, 8)]
 
 
 def test_a_word_that_was_replaced_before_is_expected_to_be_replaced_again() -> None:
@@ -159,18 +154,6 @@ def test_a_word_that_was_replaced_before_is_expected_to_be_replaced_again() -> N
     drafter.begin([*source, *range(100, 200)])
     drafter.extend([21, 22])  # another answer may do otherwise
     assert drafter.propose(4)[0].confidence[2] > replaced.confidence[2] + 0.1
-
-
-def test_what_was_asked_for_last_is_copied_less_surely() -> None:
-    source = [1, 2, 3, 4, 5, 6, 7, 8]
-
-    def confidence(asked: list[int]) -> float:
-        drafter = PromptLookup()
-        drafter.begin([*source, *range(100, 160), *asked])
-        drafter.extend([2, 3, 4])
-        return drafter.propose(4)[0].confidence[0]
-
-    assert confidence([5, 90]) < confidence([91, 90])
 
 
 def test_nothing_to_look_up() -> None:
@@ -190,7 +173,7 @@ def test_published_recent(tokens: list[int], match: int, m: int, n: int) -> None
     drafter.begin(tokens)
     positions = [p for p, length in brute_force(tokens).items() if length >= match]
     expected = [tuple(tokens[p : p + n - 1]) for p in sorted(positions, reverse=True)[:m]]
-    assert [candidate.tokens for candidate in drafter.propose(63)] == expected
+    assert [draft.tokens for draft in drafter.propose(63)] == expected
 
 
 @given(texts, st.integers(1, 4), st.integers(0, 3))
@@ -200,8 +183,8 @@ def test_published_random_is_seeded_and_without_repeats(tokens: list[int], m: in
     one.begin(tokens)
     other.begin([*tokens[: len(tokens) // 2], 7, 7])
     other.begin(tokens)
-    found = [candidate.tokens for candidate in one.propose(63)]
-    assert found == [candidate.tokens for candidate in other.propose(63)]
+    found = [draft.tokens for draft in one.propose(63)]
+    assert found == [draft.tokens for draft in other.propose(63)]
     left = [tuple(tokens[p : p + 2]) for p in brute_force(tokens)]
     assert len(found) == min(m, len(left))
     for draft in found:

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.speculative.budget import Budget
-from engine.speculative.lengths import CAUTION, LENGTHS, MARGIN, MOST_DRAFTED, WORTH, Costs, best_length, reached
+from engine.speculative.policy import CAUTION, LENGTHS, MARGIN, MOST_DRAFTED, WORTH, Budget, Costs, best_length, reached
 
 STEEP = Costs(lambda k: 0.35 + 0.65 * k, lambda: 1.0)
 HALF = Costs(lambda k: 0.5 + 0.5 * k, lambda: 1.0)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from engine.speculative.follower import STEP
-from engine.speculative.matched import MOST, START, MatchedLengths
-from tests.engine.speculative.test_model_drafter import PROMPT, continuation, drafter
+from engine.speculative.draft_model import STEP, Follower
+from engine.speculative.published import MOST, START, PublishedDraftLength, PublishedDraftModel
+from tests.engine.speculative.test_model_drafter import PROMPT, Small, continuation, drafter
 
 
-def lengths(*drafts: tuple[int, int]) -> MatchedLengths:
-    matched = MatchedLengths()
+def lengths(*drafts: tuple[int, int]) -> PublishedDraftLength:
+    matched = PublishedDraftLength()
     for right, drafted in drafts:
         matched.add(right, drafted)
     return matched
@@ -32,7 +32,7 @@ def test_drafts_that_are_right_to_their_end_make_k_grow():
 
 
 def test_the_published_form_learns_k_from_the_chat_and_forgets_it_with_another_one():
-    draft, chat = drafter(published=True), list(PROMPT)
+    draft, chat = PublishedDraftModel(Follower(Small(), 257, 512), 0.01), list(PROMPT)
     draft.begin(chat)
     for _ in range(5):
         tokens = draft.propose(9)[0].tokens

@@ -14,9 +14,9 @@ from engine.kv.policy import Always, PartialFixed
 from engine.kv.session import Session
 from engine.runtime.interface import RowLogits, prefill
 from engine.speculative.drafting import Auto, Fixed
-from engine.speculative.mid_layer import Exit, MidLayer
-from engine.speculative.middle_layer import exit_of
+from engine.speculative.mid_layer import Exit, MidLayer, exit_of
 from engine.speculative.policy import DraftPolicy
+from engine.speculative.published import PublishedMidLayer
 from engine.stop import Stopped
 from models.default import default_model
 from models.header import read_header
@@ -81,7 +81,7 @@ def often_wrong(seed: int):
 def test_no_answer_changes(published, seed):
     plain = answer(FakeRuntime(), None)
     target, costs = Exiting(guess=often_wrong(seed)), Dear()
-    drafter = MidLayer(target, EXIT, lambda: costs, published)
+    drafter = (PublishedMidLayer if published else MidLayer)(target, EXIT, lambda: costs)
     drafting = Fixed(drafter, None) if published else Auto((drafter,), DraftPolicy(), costs)
     assert answer(target, drafting) == plain
     assert len(target.passes) < 50  # of 60 tokens
@@ -90,13 +90,13 @@ def test_no_answer_changes(published, seed):
 
 def test_the_published_form_is_one_token_ahead():
     target = Exiting()
-    drafter = MidLayer(target, EXIT, lambda: None, published=True)
+    drafter = PublishedMidLayer(target, EXIT, lambda: None)
     drafter.begin(PROMPT)
     list(prefill(target, PROMPT))
     drafter.extend([97])
-    (candidate,) = drafter.propose(8)
-    assert candidate.tokens == (letters([*PROMPT, 97]),)
-    assert candidate.drafter == "midlayer-published"
+    (draft,) = drafter.propose(8)
+    assert draft.tokens == (letters([*PROMPT, 97]),)
+    assert draft.drafter == "midlayer-published"
     assert target.looked == [[97]]
 
 
@@ -106,9 +106,9 @@ def test_tokens_that_are_not_kept_are_looked_at_first():
     drafter.begin([*PROMPT, 97, 98])
     list(prefill(target, PROMPT))
     drafter.extend([99])
-    (candidate,) = drafter.propose(3)
-    assert len(candidate.tokens) == 3
-    first, second, _ = candidate.tokens
+    (draft,) = drafter.propose(3)
+    assert len(draft.tokens) == 3
+    first, second, _ = draft.tokens
     assert target.looked == [[97, 98, 99], [first], [second]]
     assert first == letters([*PROMPT, 97, 98, 99])
 
@@ -123,9 +123,9 @@ def test_no_more_is_written_than_is_likely_right(probability, length):
     list(prefill(target, PROMPT))
     drafter.extend([97])
     drafter._looks.append(0.3)
-    (candidate,) = drafter.propose(8)
-    assert len(candidate.tokens) == length
-    assert candidate.confidence == pytest.approx((probability,) * length, rel=0.01)
+    (draft,) = drafter.propose(8)
+    assert len(draft.tokens) == length
+    assert draft.confidence == pytest.approx((probability,) * length, rel=0.01)
 
 
 def test_what_verifying_saves_is_no_cost():
@@ -139,7 +139,7 @@ def test_what_verifying_saves_is_no_cost():
 
 def test_where_the_layers_would_end_the_answer_nothing_is_drafted():
     target = Exiting(script(b"so it is", len(PROMPT)), guess=lambda _tokens: END)
-    drafter = MidLayer(target, EXIT, lambda: None, published=True)
+    drafter = PublishedMidLayer(target, EXIT, lambda: None)
     assert bytes(answer(target, Fixed(drafter, None))) == b"so it is"
     assert target.looked
     assert max(target.passes[-8:]) == 1
@@ -153,7 +153,7 @@ def test_a_full_context_leaves_no_room_to_look_ahead():
 
 def test_stopped_while_looking_ahead():
     target = Exiting()
-    drafter = MidLayer(target, EXIT, lambda: None, published=True)
+    drafter = PublishedMidLayer(target, EXIT, lambda: None)
     drafter.begin(PROMPT)
     list(prefill(target, PROMPT))
     drafter.extend([97])

@@ -13,12 +13,11 @@ from engine.costs.cost_model import CostModel, Timings
 from engine.generation.decode import decode
 from engine.kv.policy import Always, PartialFixed
 from engine.kv.session import Session
-from engine.speculative.draft import bucket
+from engine.speculative.draft import sureness
+from engine.speculative.draft_model import DraftModel, Follower
 from engine.speculative.drafting import Auto, Fixed
-from engine.speculative.follower import Follower
-from engine.speculative.matched import START
-from engine.speculative.model_drafter import ModelDrafter
 from engine.speculative.policy import DraftPolicy
+from engine.speculative.published import START, PublishedDraftModel
 from engine.stop import Stopped
 from models.failures import Failure
 from tests.engine.fake_runtime import END, FakeRuntime, greedy, letters, script
@@ -27,10 +26,10 @@ PROMPT = list(b"the small bird sang. the small bird ")
 
 
 class Dear(CostModel):
-    """Any pass takes a second, far more than the small model's, whatever real passes take."""
+    """Any pass takes 100 seconds, far more than the small model's, whatever real passes take."""
 
     def __init__(self) -> None:
-        super().__init__(Timings({0: dict.fromkeys((1, 8, 48), 1.0)}, 0.0, 512, 2.0))
+        super().__init__(Timings({0: dict.fromkeys((1, 8, 48), 100.0)}, 0.0, 512, 200.0))
 
     def observe(self, k, depth, seconds, rows=None) -> None:
         pass
@@ -46,8 +45,11 @@ class Small(FakeRuntime):
         return math.log(self.probability / (1 - self.probability) * END)
 
 
-def drafter(target: FakeRuntime | None = None, limit: int = 512, share: float = 0.01, **options) -> ModelDrafter:
-    return ModelDrafter(Follower(target or Small(), 257, limit), share, **options)
+def drafter(
+    target: FakeRuntime | None = None, limit: int = 512, share: float = 0.01, published: bool = False
+) -> DraftModel:
+    form = PublishedDraftModel if published else DraftModel
+    return form(Follower(target or Small(), 257, limit), share)
 
 
 def continuation(tokens: list[int], count: int) -> tuple[int, ...]:
@@ -58,13 +60,13 @@ def continuation(tokens: list[int], count: int) -> tuple[int, ...]:
     return tuple(written[len(tokens) :])
 
 
-def target_of(draft: ModelDrafter) -> FakeRuntime:
+def target_of(draft: DraftModel) -> FakeRuntime:
     target = draft.follower.session.runtime
     assert isinstance(target, FakeRuntime)
     return target
 
 
-def check(draft: ModelDrafter, chat: list[int]) -> None:
+def check(draft: DraftModel, chat: list[int]) -> None:
     """The cache holds what the session says, and drafts follow the chat."""
     target, session = target_of(draft), draft.follower.session
     assert target.cache == session.tokens
@@ -99,11 +101,11 @@ def test_any_sequence_of_calls_keeps_the_cache_in_step(actions, published, limit
             chat = [*chat, *new]
             draft.extend(new)
         else:
-            candidates = draft.propose(count)
-            for candidate in candidates:
-                assert candidate.tokens == continuation(chat, len(candidate.tokens))
-                assert len(candidate.tokens) <= count
-            assert bool(candidates) == (0 < len(chat) <= limit and count > 0)
+            drafts = draft.propose(count)
+            for found in drafts:
+                assert found.tokens == continuation(chat, len(found.tokens))
+                assert len(found.tokens) <= count
+            assert bool(drafts) == (0 < len(chat) <= limit and count > 0)
         check(draft, chat)
 
 
@@ -144,8 +146,8 @@ def test_the_cost_is_that_of_its_own_steps_and_of_reading_first():
     assert 0 < step < 0.1
     draft.begin(PROMPT)
     assert draft.cost > len(PROMPT) * step * 0.2
-    candidate = draft.propose(4)[0]
-    assert 0 < candidate.cost_seconds < 1
+    found = draft.propose(4)[0]
+    assert 0 < found.cost_seconds < 1
     draft.extend(continuation(PROMPT, 4))
     draft.extend([97])
     assert draft.follower.catch_up_seconds == 0
@@ -206,26 +208,26 @@ def test_it_stops_when_another_token_cannot_pay(probability, share, length):
     target.probability = probability
     draft = drafter(target, share=share)
     draft.begin(PROMPT)
-    candidate = draft.propose(9)[0]
-    assert len(candidate.tokens) == length
-    assert candidate.confidence == pytest.approx([probability] * length, rel=1e-3)
-    assert candidate.evidence == bucket(probability)
+    found = draft.propose(9)[0]
+    assert len(found.tokens) == length
+    assert found.confidence == pytest.approx([probability] * length, rel=1e-3)
+    assert found.evidence == sureness(probability)
     published = drafter(target, share=share, published=True)
     published.begin(PROMPT)
     assert len(published.propose(9)[0].tokens) == START
 
 
 def test_evidence_is_how_sure_the_first_token_is():
-    assert [bucket(p)[0] for p in (0.1, 0.5, 0.7, 0.9, 0.99, 1.0)] == [0, 1, 2, 3, 4, 4]
+    assert [sureness(p)[0] for p in (0.1, 0.5, 0.7, 0.9, 0.99, 1.0)] == [0, 1, 2, 3, 4, 4]
 
 
 def test_tokens_beyond_the_shared_vocabulary_are_neither_written_nor_read():
-    draft = ModelDrafter(Follower(Small(), 110), 0.01)
+    draft = DraftModel(Follower(Small(), 110), 0.01)
     draft.begin([97])
     for _ in range(30):
-        for candidate in draft.propose(3):
-            assert max(candidate.tokens) < 110
-            draft.extend(candidate.tokens)
+        for found in draft.propose(3):
+            assert max(found.tokens) < 110
+            draft.extend(found.tokens)
         draft.extend([98])
     draft.extend([111])
     assert draft.propose(3) == []

@@ -8,9 +8,10 @@ import pytest
 
 from engine.costs import calibration
 from engine.costs.cost_model import CostModel, Timings
-from engine.protocol import Message
+from engine.protocol import DraftMode, Generate, Message
+from engine.speculative.drafters import drafters_for
+from engine.speculative.ngram import kept_phrases
 from engine.speculative.ngram_book import CHEAP, NgramBook
-from engine.speculative.ngram_file import kept_phrases
 from engine.speculative.policy import DraftPolicy
 from engine.stop import Stopped
 from models.default import default_model
@@ -34,7 +35,7 @@ def cache(tmp_path, monkeypatch):
 def test_where_two_tokens_are_dear_nothing_is_counted():
     book = NgramBook(default_model(), "model", "llama")
     assert [*book.count(None), *book.count(costs(CHEAP))] == []
-    assert book.drafters("auto", costs(1.0)) == ()
+    assert book.drafter is None
 
 
 @pytest.mark.usefixtures("cache")
@@ -42,26 +43,32 @@ def test_a_model_that_cannot_be_counted_is_tried_once(tmp_path):
     book = NgramBook(tmp_path / "none.gguf", "model", "llama")
     assert [*book.count(costs(1.0))]
     assert [*book.count(costs(1.0))] == []
-    assert book.drafters("phrases", costs(1.0)) == ()
+    assert book.drafter is None
 
 
 @pytest.mark.usefixtures("cache")
 def test_phrases_of_the_default_model(engine, monkeypatch):
     chat = engine._loaded()
-    monkeypatch.setattr(chat.phrases, "_drafter", None)  # what is counted here is no other test's
-    monkeypatch.setattr(chat.judge, "table", costs(1.0))
-    monkeypatch.setattr(chat.judge, "chooser", DraftPolicy())
-    monkeypatch.setattr(type(chat.judge), "observe", lambda *_: None)
+    monkeypatch.setattr(chat.sources.ngrams, "_drafter", None)  # what is counted here is no other test's
+    monkeypatch.setattr(chat.measured, "cost_model", costs(1.0))
+    monkeypatch.setattr(chat.sources, "policy", DraftPolicy())
+    monkeypatch.setattr(type(chat.measured), "observe", lambda *_: None)
     _, plain = ask(engine, QUESTION, max_tokens=48, draft="off")
     _, nothing = ask(engine, QUESTION, max_tokens=8, draft="phrases")
     assert nothing.statistics.drafted == 0
 
     engine.count_phrases()
-    (drafter,) = chat.phrases.drafters("auto", chat.judge.table)
+    drafter = chat.sources.ngrams.drafter
     assert 3e6 < drafter.table.bytes < 6 * 2**20
-    assert chat.phrases.drafters("auto", costs(CHEAP)) == chat.phrases.drafters("history", costs(1.0)) == ()
-    assert [*chat.phrases.count(chat.judge.table)] == []
-    assert kept_phrases(chat.phrases.identity) is not None
+    asked: tuple[tuple[DraftMode, float, bool], ...] = (
+        ("auto", 1.0, True), ("auto", CHEAP, False), ("phrases", CHEAP, True), ("history", 1.0, False),
+    )  # fmt: skip
+    for mode, two, drafts in asked:
+        monkeypatch.setattr(chat.measured, "cost_model", costs(two))
+        assert (drafter in drafters_for(Generate(0, (QUESTION,), draft=mode), chat.sources)) == drafts
+    monkeypatch.setattr(chat.measured, "cost_model", costs(1.0))
+    assert [*chat.sources.ngrams.count(chat.measured.cost_model)] == []
+    assert kept_phrases(chat.sources.ngrams.identity) is not None
     for mode in ("phrases", "auto"):
         _, drafted = ask(engine, QUESTION, max_tokens=48, draft=mode)
         assert_same_but_for_near_ties(engine, (QUESTION,), plain.tokens, drafted.tokens)
@@ -72,11 +79,11 @@ def test_phrases_of_the_default_model(engine, monkeypatch):
 @pytest.mark.usefixtures("cache")
 def test_counting_is_stopped(engine, monkeypatch):
     chat = engine._loaded()
-    monkeypatch.setattr(chat.phrases, "_drafter", None)
-    monkeypatch.setattr(chat.phrases, "_tried", False)
+    monkeypatch.setattr(chat.sources.ngrams, "_drafter", None)
+    monkeypatch.setattr(chat.sources.ngrams, "_tried", False)
     ask(engine, QUESTION, max_tokens=2, draft="off")
-    monkeypatch.setattr(chat.judge, "table", costs(1.0))
-    monkeypatch.setattr(type(chat.judge), "measure", lambda *_: iter(()))  # nothing else is to be done
+    monkeypatch.setattr(chat.measured, "cost_model", costs(1.0))
+    monkeypatch.setattr(type(chat.measured), "measure", lambda *_: iter(()))  # nothing else is to be done
     engine.stop.set()
     try:
         with pytest.raises(Stopped):
@@ -86,9 +93,10 @@ def test_counting_is_stopped(engine, monkeypatch):
     finally:
         engine.stop.clear()
     assert not engine.has_phrases
-    assert kept_phrases(chat.phrases.identity) is None
+    assert kept_phrases(chat.sources.ngrams.identity) is None
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cache")
 def test_who_asks_for_phrases_has_them_counted_first(monkeypatch, capsys):
     from engine.__main__ import main

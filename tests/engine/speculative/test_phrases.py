@@ -12,10 +12,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.store import Store
-from engine.speculative.ngram import HOPELESS, LONGEST, StaticNgram, prior
-from engine.speculative.ngram_counts import ALIKE, DISCOUNT, FEWEST, LEAST, counted
-from engine.speculative.ngram_file import PHRASES, keep_phrases, kept_phrases
-from engine.speculative.ngram_table import MOST_TOKENS, STEPS, UNKNOWN, Next, NgramTable
+from engine.speculative.ngram import (
+    HOPELESS,
+    LONGEST,
+    MOST_TOKENS,
+    PHRASES,
+    STEPS,
+    UNKNOWN,
+    Next,
+    NgramTable,
+    StaticNgram,
+    keep_phrases,
+    kept_phrases,
+    prior,
+)
+from engine.speculative.ngram_book import ALIKE, DISCOUNT, FEWEST, LEAST, counted
 
 VOCABULARY = 12
 texts = st.lists(st.lists(st.integers(0, 5), max_size=30), min_size=1, max_size=4)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ from engine.costs.cost_model import CostModel, Timings
 from engine.protocol import Generate, Lookup, Message, Sampling, Trace
 from engine.speculative.policy import DraftPolicy
 from models.failures import Failure
-from tests.engine.asking import GREEDY, QUESTION, ask, assert_same_but_for_near_ties
+from tests.engine.asking import GREEDY, QUESTION, ask, assert_same_but_for_near_ties, some_and_all
 from tests.engine.kv.test_real_policies import PUBLISHED
 
 TEXT = "The wren sings in the hedge. The wren sings all day. The robin sings in the hedge too, and all night."
@@ -31,24 +33,39 @@ LAYERS: dict[str, dict[str, Any]] = {  # our own graph's alone
 }
 
 
+def forms(modes: Iterable[str], *usual: str) -> list[Any]:
+    """Every mode with tokens pending and without, on all questions for `make test-slow`; the usual ones, called by mode
+    and cache, on one question in every run of the tests."""
+    found = []
+    for mode, (cache, pending) in itertools.product(modes, {"cached": False, "pending": True}.items()):
+        name = f"{mode} {cache}"
+        if name in usual:
+            found.append(pytest.param(mode, pending, QUESTIONS[:1], id=name))
+        found.append(pytest.param(mode, pending, QUESTIONS, id=f"{name} all", marks=pytest.mark.slow))
+    return found
+
+
 @pytest.fixture
-def judge(engine, monkeypatch):
-    """The engine's judge, who believes that passes of any size cost the same and that nothing was learned yet."""
-    judge = engine._loaded().judge
+def free_passes(engine, monkeypatch):
+    """The engine believes that passes of any size cost the same, and learned nothing yet."""
+    chat = engine._loaded()
     free = Timings({0: dict.fromkeys((1, 8, 48), 1.0)}, 0.0, 512, 2.0)
-    monkeypatch.setattr(judge, "table", CostModel(free))
-    monkeypatch.setattr(judge, "chooser", DraftPolicy())
-    monkeypatch.setattr(type(judge), "observe", lambda *_: None)
-    return judge
+    monkeypatch.setattr(chat.measured, "cost_model", CostModel(free))
+    monkeypatch.setattr(chat.sources, "policy", DraftPolicy())
+    monkeypatch.setattr(type(chat.measured), "observe", lambda *_: None)
 
 
-@pytest.mark.parametrize("pending", [False, True], ids=["cached", "pending"])
-@pytest.mark.parametrize("mode", MODES)
-def test_greedy_answers_are_the_plain_ones(engine, judge, monkeypatch, mode, pending):
+@pytest.mark.parametrize(
+    ("mode", "pending", "questions"),
+    forms(
+        MODES, "auto cached", "auto pending", "published cached", "published tree pending", "published random cached"
+    ),
+)
+def test_greedy_answers_are_the_plain_ones(engine, free_passes, monkeypatch, mode, pending, questions):
     if pending:
-        monkeypatch.setattr(type(judge), "policy", lambda *_: PUBLISHED)
+        monkeypatch.setattr("engine.engine.policy_for", lambda *_: PUBLISHED)
     accepted = recomputed = 0
-    for question in QUESTIONS:
+    for question in questions:
         messages = (Message("user", question),)
         _, plain = ask(engine, *messages, max_tokens=24, kv_policy="always", draft="off")
         _, drafted = ask(engine, *messages, max_tokens=24, **(MODES | LAYERS)[mode])
@@ -59,19 +76,20 @@ def test_greedy_answers_are_the_plain_ones(engine, judge, monkeypatch, mode, pen
         assert numbers.steps + numbers.accepted >= numbers.decode_tokens - 1
         accepted += numbers.accepted
         recomputed += numbers.recomputed_tokens
-    assert accepted > 10
+    assert accepted > 3 * len(questions)
     assert (recomputed > 0) == pending
 
 
-def test_a_seed_gives_one_text_on_every_run(engine, judge):
+@pytest.mark.parametrize("questions", some_and_all(QUESTIONS[:2], 1))
+def test_a_seed_gives_one_text_on_every_run(engine, free_passes, questions):
     """What was learned meanwhile makes other drafts, and no other text."""
     warm = Sampling(temperature=0.9, repeat_penalty=1.1, seed=11)
     modes = ({"draft": "off"}, {"draft": "auto"}, {"draft": "auto"}, MODES["published tree"])
-    for question in QUESTIONS[:2]:
+    for question in questions:
         runs = []
         for mode in modes:
             engine.forget()  # a prompt that is read in other pieces has other last bits
-            runs.append(ask(engine, Message("user", question), sampling=warm, max_tokens=40, **mode)[1])
+            runs.append(ask(engine, Message("user", question), sampling=warm, max_tokens=24, **mode)[1])
         assert len({finished.tokens for finished in runs}) == 1
         assert all(finished.statistics.accepted for finished in runs[1:])
 
@@ -89,7 +107,7 @@ def test_layers_draft_on_our_own_graph_only(engine, mode):
     assert caught.value.code == "no_early_exit"
 
 
-def test_what_drafting_does_is_counted_and_traced(engine, judge):
+def test_what_drafting_does_is_counted_and_traced(engine, free_passes):
     messages = (Message("user", QUESTIONS[0]),)
     *events, finished = engine.generate(Generate(1, messages, GREEDY, max_tokens=32, draft="history", trace=True))
     passes = [event for event in events if isinstance(event, Trace)]
@@ -107,7 +125,7 @@ def test_what_drafting_does_is_counted_and_traced(engine, judge):
 
 
 def test_a_model_without_timings_drafts_in_published_form_only(engine, monkeypatch):
-    monkeypatch.setattr(engine._loaded().judge, "table", None)
+    monkeypatch.setattr(engine._loaded().measured, "cost_model", None)
     assert not engine.calibrated
     messages = (Message("user", QUESTIONS[0]),)
     for mode in ("auto", "history"):

@@ -21,9 +21,8 @@ from engine.runtime.graph.early_exit import guesses
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.runtime import GraphRuntime
 from engine.speculative import exits
-from engine.speculative.best_exit import questions
-from engine.speculative.exits import Exits, Gain
-from engine.speculative.middle_layer import MiddleLayer
+from engine.speculative.exits import Exits, Gain, questions
+from engine.speculative.mid_layer import EarlyExits
 from engine.stop import StopFlag, Stopped
 from models.default import default_model
 from models.failures import Failure
@@ -83,11 +82,11 @@ def test_the_command_keeps_it_and_the_engine_knows_it(measured, monkeypatch, tmp
     engine = Engine()
     engine.load(Load(0, str(default_model()), n_ctx=512, threads=2, backend="graph"))
     try:
-        middle = engine._loaded().middle
+        middle = engine._loaded().sources.exits
         assert (middle.best, middle.pays) == (measured.best.layers, False)
-        assert middle.automatic() == ()
+        assert middle.paying() == ()
         middle.pays = True
-        assert [drafter.exit.layers for drafter in middle.automatic()] == [measured.best.layers]
+        assert [drafter.exit.layers for drafter in middle.paying()] == [measured.best.layers]
         numbers = ask(engine, QUESTION, max_tokens=12, draft="midlayer-published")[1].statistics
         assert [each.name for each in numbers.drafters] == ["midlayer-published"]
     finally:
@@ -95,15 +94,20 @@ def test_the_command_keeps_it_and_the_engine_knows_it(measured, monkeypatch, tmp
 
 
 def test_a_layer_that_the_model_does_not_have_is_not_used(target):
-    middle = MiddleLayer(target, None, lambda: None, best=99, pays=True)
-    assert middle.automatic() == ()
+    middle = EarlyExits(target, None, lambda: None, best=99, pays=True)
+    assert middle.paying() == ()
 
 
+@pytest.mark.slow
 def test_chats_of_a_file_are_answered_instead_of_our_questions(measured, tmp_path):
     path = tmp_path / "chats.jsonl"
     path.write_text(f"{line('Count from 1 to 40.')}\n{line('word ' * 3000)}\n")  # the second one is too long
     found = calibrate_midlayer.measure(plan(), TIMINGS, calibrate_midlayer.asked_in(path), 64, StopFlag())
     assert [each.agreement for each in found.found] != [each.agreement for each in measured.found]
+
+
+def test_chats_of_a_file_that_leave_no_room_are_refused(tmp_path):
+    path = tmp_path / "chats.jsonl"
     path.write_text(f"{line('word ' * 3000)}\n")
     with pytest.raises(Failure, match="No chat of these leaves room"):
         calibrate_midlayer.measure(plan(), TIMINGS, calibrate_midlayer.asked_in(path), 64, StopFlag())

@@ -6,34 +6,38 @@ import pytest
 
 from engine.protocol import Sampling
 from models.failures import Failure
-from tests.engine.asking import QUESTION, ask
+from tests.engine.asking import QUESTION, ask, some_and_all
 from tests.engine.kv import test_real_policies as policies
 from tests.engine.runtime.graph.test_engine import loaded
 from tests.engine.speculative import test_real_drafts as drafts
-from tests.engine.speculative.test_real_drafts import judge
+from tests.engine.speculative.test_real_drafts import free_passes
 
-__all__ = ["judge", "loaded"]
-
-
-@pytest.mark.parametrize("pending", [False, True], ids=["cached", "pending"])
-@pytest.mark.parametrize("mode", ["auto", "published tree", "a layer", "a layer as published"])
-def test_greedy_answers_are_the_plain_ones(engine, judge, monkeypatch, mode, pending):
-    drafts.test_greedy_answers_are_the_plain_ones(engine, judge, monkeypatch, mode, pending)
+__all__ = ["free_passes", "loaded"]
 
 
-def test_a_seed_gives_the_same_text_when_a_layer_drafts(engine, judge):
+USUAL = ("auto pending", "published tree cached", "a layer pending", "a layer as published cached")
+
+
+@pytest.mark.parametrize(
+    ("mode", "pending", "questions"), drafts.forms(["auto", "published tree", *drafts.LAYERS], *USUAL)
+)
+def test_greedy_answers_are_the_plain_ones(engine, free_passes, monkeypatch, mode, pending, questions):
+    drafts.test_greedy_answers_are_the_plain_ones(engine, free_passes, monkeypatch, mode, pending, questions)
+
+
+def test_a_seed_gives_the_same_text_when_a_layer_drafts(engine, free_passes):
     warm = Sampling(temperature=0.9, seed=11)
     runs = []
     for more in ({"draft": "off"}, drafts.LAYERS["a layer"], drafts.LAYERS["a layer as published"]):
         engine.forget()
-        runs.append(ask(engine, QUESTION, sampling=warm, max_tokens=40, **more)[1])
+        runs.append(ask(engine, QUESTION, sampling=warm, max_tokens=20, **more)[1])
     assert len({finished.tokens for finished in runs}) == 1
     assert all(finished.statistics.accepted for finished in runs[1:]), [each.statistics for each in runs]
 
 
 def test_a_pass_that_a_layer_has_begun_tells_nothing_of_other_passes(engine, monkeypatch):
     seen = []
-    monkeypatch.setattr(type(engine._loaded().judge), "observe", lambda _judge, passed: seen.append(passed))
+    monkeypatch.setattr(type(engine._loaded().measured), "observe", lambda _judge, passed: seen.append(passed))
     numbers = ask(engine, QUESTION, max_tokens=8, **drafts.LAYERS["a layer as published"])[1].statistics
     assert numbers.drafted
     assert all(not passed.drafted for passed in seen)
@@ -46,11 +50,13 @@ def test_layers_that_are_not_there(engine, layers, message):
     assert caught.value.code == "no_such_layer"
 
 
-def test_without_a_measurement_three_quarters_of_the_layers_draft(engine, judge):
-    middle = engine._loaded().middle
-    assert middle.drafter("midlayer", None).exit.layers == 22
-    assert middle.automatic() == ()
+def test_without_a_measurement_three_quarters_of_the_layers_draft(engine, free_passes):
+    middle = engine._loaded().sources.exits
+    assert middle.drafter(None).exit.layers == 22
+    assert middle.paying() == ()
 
 
-def test_tokens_that_stay_uncached_change_no_answer(engine, monkeypatch):
-    policies.test_greedy_answers_are_the_same_as_with_every_token_cached(engine, monkeypatch, policies.PUBLISHED)
+@pytest.mark.parametrize("questions", some_and_all(policies.QUESTIONS, 3))
+def test_tokens_that_stay_uncached_change_no_answer(engine, monkeypatch, questions):
+    test = policies.test_greedy_answers_are_the_same_as_with_every_token_cached
+    test(engine, monkeypatch, policies.PUBLISHED, questions)

@@ -39,7 +39,7 @@ __all__ = [
 @pytest.fixture(scope="module")
 def loaded() -> Iterator[Engine]:
     engine = Engine()
-    info = engine.load(Load(0, str(default_model()), n_ctx=1024, threads=2, backend="graph")).model
+    info = engine.load(Load(0, str(default_model()), n_ctx=1024, threads=1, backend="graph")).model
     assert info.backend == "graph"
     yield engine
     engine.close()

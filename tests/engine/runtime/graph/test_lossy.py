@@ -30,7 +30,7 @@ LONG = (Message("user", "Birds: " + "tit, wren, robin, finch; " * 60),)  # some 
 def load(mode: str = "merged", share: float | None = 0.5) -> Engine:
     engine = Engine()
     path = str(default_model())
-    engine.load(Load(0, path, n_ctx=2048, threads=2, backend="graph", kv_mode=mode, kv_share=share))  # type: ignore[arg-type]
+    engine.load(Load(0, path, n_ctx=2048, threads=1, backend="graph", kv_mode=mode, kv_share=share))  # type: ignore[arg-type]
     return engine
 
 
@@ -95,7 +95,7 @@ def test_reading_ahead(engine):
 
 def test_drafts_and_uncached_tokens(engine, monkeypatch):
     """What is drafted is the chat's own text here, which comes again and again."""
-    engine._loaded().judge.table = None
+    engine._loaded().measured.cost_model = None
     _, finished = ask(engine, *LONG, max_tokens=24, draft="history-published", kv_policy="published")
     assert finished.statistics.accepted > 0
     assert finished.statistics.decode_tokens == 24
@@ -151,7 +151,7 @@ def test_its_passes_are_timed(engine, monkeypatch):
     ask(engine, *LONG, max_tokens=4)
     chat = engine._loaded()
     tokens = list(chat.session.tokens)
-    for _ in chat.judge._calibrate(chat.target):
+    for _ in chat.measured._calibrate(chat.target):
         pass
     assert chat.target.size == len(tokens)
     assert ask(engine, *LONG, max_tokens=4)[1].statistics.reused_tokens > 0

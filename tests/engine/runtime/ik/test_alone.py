@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -16,7 +17,13 @@ from models.default import default_model
 from tests.engine.asking import QUESTION, ask, needs_ik
 
 ALONE = Path(__file__).parent / "alone"
+COMPUTING = ("target", "tree", "unfilled", "products", "output_head", "model", "dry", "architectures")
+ANSWERING = ("answers", "drafts", "pair")
 pytestmark = needs_ik
+
+
+def files(names: Sequence[str]) -> list[str]:
+    return [str(ALONE / f"test_{name}.py") for name in names]
 
 
 def run_alone(*options: str) -> None:
@@ -25,12 +32,16 @@ def run_alone(*options: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-TESTS = "target tree unfilled products output_head model dry answers drafts pair architectures"
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("names", [COMPUTING, ANSWERING], ids=["computing", "answering"])
+def test_alone(names):
+    run_alone(*files(names))
 
 
-@pytest.mark.parametrize("name", TESTS.split())
-def test_alone(name):
-    run_alone(str(ALONE / f"test_{name}.py"))
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_alone_at_length():
+    run_alone("-m", "slow", *files(ANSWERING))
 
 
 def test_greedy_answers_are_llama_cpps(engine, tmp_path, monkeypatch):

@@ -47,7 +47,7 @@ def target(opened: IkRuntime, prompt: list[int]) -> IkRuntime:
 @pytest.fixture(scope="session")
 def loaded() -> Iterator[Engine]:
     engine = Engine()
-    engine.load(Load(0, str(default_model()), n_ctx=1024, threads=2, backend="ik"))
+    engine.load(Load(0, str(default_model()), n_ctx=1024, threads=1, backend="ik"))
     yield engine
     engine.close()
 

@@ -2,7 +2,12 @@
 
 import sys
 
+import pytest
+
 from tests.engine.runtime.test_llama import *  # noqa: F403
+
+for each in (test_a_damaged_saved_chat_is_read_again, test_where_memory_is_short_eight_bit_keys_and_values_are_offered):  # noqa: F405
+    pytest.mark.slow(each)  # what they are about is the same code for every library
 
 
 def test_one_library(engine):

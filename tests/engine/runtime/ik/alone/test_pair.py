@@ -33,9 +33,9 @@ def test_a_draft_model_changes_no_answer(pair, monkeypatch, mode):
     chat = pair._loaded()
     assert isinstance(chat.draft_weights, IkModel)
     free = Timings({0: dict.fromkeys((1, 8, 24), 1.0)}, 0.0, 31, 2.0)
-    monkeypatch.setattr(chat.judge, "table", CostModel(free))
-    monkeypatch.setattr(chat.judge, "chooser", DraftPolicy())
-    monkeypatch.setattr(type(chat.judge), "observe", lambda *_: None)
+    monkeypatch.setattr(chat.measured, "cost_model", CostModel(free))
+    monkeypatch.setattr(chat.sources, "policy", DraftPolicy())
+    monkeypatch.setattr(type(chat.measured), "observe", lambda *_: None)
     _, plain = ask(pair, QUESTION, max_tokens=24, draft="off")
     _, drafted = ask(pair, QUESTION, max_tokens=24, draft=mode)
     assert drafted.statistics.accepted > 5
