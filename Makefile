@@ -9,7 +9,7 @@ NATIVE ?=
 # `make setup TRAINING=1` also brings PyTorch, for training/ alone (docs/midlayer.md); later set-ups keep it, TRAINING=0 removes it.
 TRAINING ?=
 
-.PHONY: setup run chat test test-slow fuzz bench translations screenshots package test-package test-processors clean
+.PHONY: setup run chat test test-slow fuzz bench translations screenshots package test-native test-package test-processors clean
 setup:
 	@$(PYTHON) packaging/prepare.py $(if $(NATIVE),--native $(NATIVE)) $(if $(TRAINING),--training $(TRAINING))
 
@@ -53,6 +53,10 @@ screenshots: setup
 # Installers of this system in dist/: see packaging/README.md.
 package:
 	@CHICKADEE_VENV="$(CURDIR)/build/venv" $(PYTHON) packaging/package.py $(ARGS)
+
+# Our native code for ik_llama.cpp under AddressSanitizer and UBSan (five minutes): ARGS="-k stop".
+test-native: setup
+	@$(PY) packaging/check_native.py $(ARGS)
 
 test-package:
 	@packaging/test_deb.sh

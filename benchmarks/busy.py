@@ -17,6 +17,7 @@ from pathlib import Path
 from benchmarks.decode import prompt, speed
 from benchmarks.peers import LlamaServer, OurEngine
 from engine.machine import default_threads
+from engine.run_subprocess import set_environment
 from models.default import default_model
 
 CTX = 2048
@@ -57,4 +58,5 @@ def measure(name: str, start: Callable[[], OurEngine | LlamaServer], loops: int,
 
 
 if __name__ == "__main__":
+    set_environment()
     main()

@@ -26,6 +26,7 @@ from benchmarks.peers import LlamaServer, OurEngine, Run
 from engine.loading.libraries import NAMES
 from engine.machine import default_threads
 from engine.protocol import BackendName, Message
+from engine.run_subprocess import set_environment
 from models.default import default_model
 
 SERVER = "llama-server"
@@ -140,4 +141,5 @@ def report(options: argparse.Namespace, threads: int, runs: dict[str, list[Run]]
 
 
 if __name__ == "__main__":
+    set_environment()
     main()

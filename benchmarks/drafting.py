@@ -34,6 +34,7 @@ from benchmarks.prompts import Prompt, asked_in, prompts
 from engine.loading.libraries import BESIDE, NAMES
 from engine.machine import default_threads
 from engine.protocol import BackendName, DraftMode, Lookup
+from engine.run_subprocess import set_environment
 from models.default import default_model
 
 COPYING = ("summary", "question", "editing", "rewriting", "follow-up")  # answers that repeat what was said
@@ -252,4 +253,5 @@ def equal_answers(answers: list[Answer]) -> dict[str, tuple[int, int]]:
 
 
 if __name__ == "__main__":
+    set_environment()
     main()

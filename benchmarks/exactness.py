@@ -27,6 +27,7 @@ from engine.kv.session import Session
 from engine.loading.libraries import NAMES, backend
 from engine.machine import default_threads
 from engine.protocol import Sampling
+from engine.run_subprocess import set_environment
 from engine.runtime.options import ContextOptions
 from engine.speculative.drafting import Auto, Drafting, Off
 from engine.speculative.policy import DraftPolicy
@@ -116,4 +117,5 @@ def summary(found: list[Comparison]) -> str:
 
 
 if __name__ == "__main__":
+    set_environment()
     main()

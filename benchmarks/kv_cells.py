@@ -23,7 +23,7 @@ from engine.commands.terminal import notes_to_stderr
 from engine.loading.libraries import Backend, backend
 from engine.machine import resident_bytes
 from engine.protocol import KVModeName
-from engine.run_subprocess import start_with_huge_pages
+from engine.run_subprocess import start_with_environment
 from engine.runtime.capi.model import CModel
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.runtime import GraphRuntime
@@ -166,7 +166,7 @@ def decode_speed(target: Runtime, count: int = 24) -> float:
 
 if __name__ == "__main__":
     try:
-        start_with_huge_pages()
+        start_with_environment()
         main()
     except Failure as failure:
         raise SystemExit(str(failure)) from failure

@@ -18,6 +18,7 @@ from typing import Any
 from benchmarks.decode import prompt
 from engine.engine import Engine
 from engine.protocol import Finished, Generate, KVPolicy, Load, Message, Prepare, Sampling, Statistics
+from engine.run_subprocess import set_environment
 from models.default import default_model
 
 POLICIES: tuple[KVPolicy, ...] = ("always", "published", "measured")
@@ -86,4 +87,5 @@ def answer(engine: Engine, chat: tuple[Message, ...], policy: KVPolicy, tokens: 
 
 
 if __name__ == "__main__":
+    set_environment()
     main()

@@ -21,6 +21,7 @@ from benchmarks.peers import GREEDY, OurEngine
 from engine.costs.profile import machine_profile
 from engine.loading.libraries import NAMES
 from engine.protocol import BackendName, Generate, Message
+from engine.run_subprocess import set_environment
 from engine.runtime.sizes import ANSWER_ROOM, SMALLEST, size_class
 from models.default import default_model
 
@@ -110,4 +111,5 @@ def row(peak: Peak) -> str:
 
 
 if __name__ == "__main__":
+    set_environment()
     main()

@@ -25,9 +25,9 @@ from engine.commands.terminal import notes_to_stderr
 from engine.generation.sampling import SPARE
 from engine.machine import default_threads
 from engine.protocol import Sampling
-from engine.run_subprocess import start_with_huge_pages
+from engine.run_subprocess import start_with_environment
 from engine.runtime.ik.model import IkModel
-from engine.runtime.ik.output_head import GROUP, OutputHead
+from engine.runtime.ik.native import GROUP, OutputHead
 from engine.runtime.ik.runtime import IkRuntime
 from engine.runtime.interface import prefill
 from engine.runtime.options import ContextOptions
@@ -145,5 +145,5 @@ def compared(target: IkRuntime, head: OutputHead, text: list[int]) -> tuple[floa
 
 if __name__ == "__main__":
     with suppress(KeyboardInterrupt):
-        start_with_huge_pages()
+        start_with_environment()
         main()

@@ -23,7 +23,7 @@ from engine.commands.terminal import notes_to_stderr
 from engine.loading.libraries import backend
 from engine.machine import default_threads
 from engine.protocol import BackendName
-from engine.run_subprocess import start_with_huge_pages
+from engine.run_subprocess import start_with_environment
 from engine.runtime.interface import Runtime, prefill
 from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag, Stopped
@@ -131,5 +131,5 @@ def longest_stop(target: Runtime, stop: StopFlag, seconds: float) -> float:
 
 if __name__ == "__main__":
     with suppress(KeyboardInterrupt):
-        start_with_huge_pages()
+        start_with_environment()
         main()

@@ -13,7 +13,7 @@ import json
 import sys
 import time
 from contextlib import closing, suppress
-from ctypes import CDLL, c_bool
+from ctypes import CDLL
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -21,7 +21,8 @@ from statistics import median
 from engine.commands.terminal import notes_to_stderr
 from engine.loading.libraries import backend
 from engine.machine import default_threads
-from engine.run_subprocess import start_with_huge_pages
+from engine.run_subprocess import start_with_environment
+from engine.runtime.ik.library import native
 from engine.runtime.interface import Runtime, prefill
 from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
@@ -49,9 +50,8 @@ def main() -> None:
     options = parse()
     notes_to_stderr()
     library = backend("ik")
-    from engine.runtime.ik.library import own_products  # only in a process that may load this library
-
-    if own_products is None:
+    own = native()
+    if own is None or not own.has_products:
         sys.exit(
             "This computer has none of our products: they are for Linux, AVX-512 and VNNI, and set-up compiles them."
         )
@@ -59,7 +59,7 @@ def main() -> None:
     model = library.load(options.model, rough=False)  # theirs could not read it otherwise
     with closing(model), closing(library.target(model, context, StopFlag())) as target:
         list(prefill(target, list(range(300, 300 + DEPTH))))
-        rows = [compared(target, own_products, tokens, options.runs) for tokens in options.tokens]
+        rows = [compared(target, own.code, tokens, options.runs) for tokens in options.tokens]
     if options.json:
         print(json.dumps([asdict(row) for row in rows]))
         return
@@ -82,7 +82,7 @@ def compared(target: Runtime, products: CDLL, tokens: int, runs: int) -> Row:
     row = Row(tokens, [], [])
     for _ in range(runs):
         for ours, seconds in ((False, row.theirs), (True, row.ours)):
-            products.products_replace(c_bool(ours))
+            products.chickadee_products_replace(ours)
             seconds.append(timed(target, tokens))
     return row
 
@@ -98,5 +98,5 @@ def timed(target: Runtime, tokens: int) -> float:
 
 if __name__ == "__main__":
     with suppress(KeyboardInterrupt):
-        start_with_huge_pages()
+        start_with_environment()
         main()

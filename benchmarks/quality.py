@@ -25,6 +25,7 @@ from engine.commands.terminal import notes_to_stderr
 from engine.loading.libraries import backend
 from engine.machine import default_threads
 from engine.protocol import BackendName
+from engine.run_subprocess import set_environment
 from engine.runtime.interface import Runtime
 from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
@@ -141,4 +142,5 @@ def table(verdicts: list[Verdict]) -> str:
 
 
 if __name__ == "__main__":
+    set_environment()
     main()

@@ -19,6 +19,7 @@ from statistics import median
 
 from benchmarks.peers import GREEDY, OurEngine
 from engine.protocol import Generate, Message, Prepare, Prepared, Text
+from engine.run_subprocess import set_environment
 from models.default import default_model
 
 QUESTION = Message("user", "In one word: what were these notes about?")
@@ -122,4 +123,5 @@ def wait_for_save(folder: Path) -> int:
 
 
 if __name__ == "__main__":
+    set_environment()
     main()

@@ -15,6 +15,7 @@ from pathlib import Path
 from benchmarks.decode import prompt, ratios, speed
 from benchmarks.peers import OurEngine, Run
 from engine.machine import default_threads
+from engine.run_subprocess import set_environment
 from models.default import default_model
 
 PROGRAM = Path("build/dist/chickadee/chickadee-engine")
@@ -68,4 +69,5 @@ def report(options: argparse.Namespace, runs: dict[str, list[Run]], kernels: dic
 
 
 if __name__ == "__main__":
+    set_environment()
     main()

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from engine.rights import confine_engine
-from engine.run_subprocess import start_with_huge_pages
+from engine.run_subprocess import start_with_environment
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -32,8 +32,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def start() -> int:
-    """This process's command, with huge pages and without the rights that it does not need."""
-    start_with_huge_pages()
+    """This process's command, with its environment and without the rights that it does not need."""
+    start_with_environment()
     confine_engine(sys.argv[1:])
     from models.terminal import run_command
 

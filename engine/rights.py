@@ -14,6 +14,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 from common.confinement import Rights, confine, limits
@@ -26,7 +27,6 @@ from models.reach import inode, model_folders, with_parts
 
 TEXTS = ("--prompt",)  # what follows is no file, whatever it says
 OUTPUTS = ("--trace",)
-_named: set[tuple[int, int]] = set()  # files that this process was started with, by device and inode
 
 
 def add_read(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +42,6 @@ def confine_engine(arguments: Sequence[str]) -> None:
         return
     _compile()
     read, write = _files(arguments)
-    _named.update(filter(None, map(inode, read)))
     cache = _cache()
     os.environ["TMPDIR"] = str(cache)  # of this process and of those that it starts: elsewhere nothing can be written
     confine(Rights((*model_folders(), *(part for file in read for part in with_parts(file))), (cache, *write)))
@@ -53,12 +52,19 @@ def out_of_reach(path: Path) -> bool:
 
     No for what was named to it, as another process would fare no better."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode) or inode(path) in _named:
+        if not stat.S_ISREG(path.stat().st_mode) or inode(path) in _named():
             return False
         os.close(os.open(path, os.O_RDONLY))
     except (OSError, ValueError) as error:
         return getattr(error, "errno", 0) == errno.EACCES and os.access(path, os.R_OK)
     return False
+
+
+@cache
+def _named() -> frozenset[tuple[int, int]]:
+    """Files that this process was started with, by device and inode."""
+    paths = [path_of(value) for option, value in _values(sys.argv[1:]) if option not in (*OUTPUTS, *TEXTS)]
+    return frozenset(filter(None, (inode(path) for path in paths if _is_file(path))))
 
 
 def _files(arguments: Sequence[str]) -> tuple[list[Path], list[Path]]:

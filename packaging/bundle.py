@@ -105,9 +105,9 @@ def datas() -> list[tuple[str, str]]:
     return [(str(ROOT / "assets"), "assets"), *((str(path), "models") for path in weights())]
 
 
-def products() -> list[tuple[str, str]]:
-    """(file, its folder in the bundle): our own matrix products, where they were compiled."""
-    path = Path(sys.prefix) / "kernels" / "products.so"
+def ik_native() -> list[tuple[str, str]]:
+    """(file, its folder in the bundle): our native code for ik_llama.cpp, where it was compiled."""
+    path = Path(sys.prefix) / "kernels" / "ik.so"
     return [(str(path), "kernels")] if path.exists() else []
 
 

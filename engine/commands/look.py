@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import os
 import sys
 from pathlib import Path
 from typing import get_args
@@ -51,8 +50,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def crash_quietly() -> None:
-    """No image of the memory on the disk, no debugger that prints the stack, no box of the system's on the screen."""
-    os.environ["GGML_NO_BACKTRACE"] = "1"
+    """No image of the memory on the disk, no box of the system's on the screen."""
     if sys.platform == "win32":
         ctypes.windll.kernel32.SetErrorMode(NO_ERROR_BOXES)
     else:

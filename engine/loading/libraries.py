@@ -70,7 +70,7 @@ def backend(name: BackendName) -> Backend:
         from engine.runtime.llama.model import Model
         from engine.runtime.llama.runtime import LlamaRuntime
 
-        return Backend(name, Model, LlamaRuntime, DryModel, build(), kernels)
+        return Backend(name, Model, LlamaRuntime, DryModel, build(), kernels())
     if name == "graph":
         from engine.runtime.graph.model import GraphModel
         from engine.runtime.graph.modes import DryGraph, lossy_note
@@ -78,7 +78,7 @@ def backend(name: BackendName) -> Backend:
         from engine.runtime.graph.runtime import GraphRuntime
         from engine.runtime.llama.library import kernels
 
-        return Backend(name, GraphModel, GraphRuntime, DryGraph, graph_build(), kernels, lossy_note)
+        return Backend(name, GraphModel, GraphRuntime, DryGraph, graph_build(), kernels(), lossy_note)
     if find_spec("ik_llama_cpp") is None:
         raise Failure("no_backend", "ik_llama.cpp is not installed: there is no wheel of it for this computer.")
     from engine.runtime.ik.dry import IkDryModel
@@ -87,7 +87,7 @@ def backend(name: BackendName) -> Backend:
     from engine.runtime.ik.model import IkModel
     from engine.runtime.ik.runtime import IkRuntime
 
-    return Backend(name, IkModel, IkRuntime, IkDryModel, ik_build(), ik_kernels)
+    return Backend(name, IkModel, IkRuntime, IkDryModel, ik_build(), ik_kernels())
 
 
 @contextmanager

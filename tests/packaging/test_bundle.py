@@ -36,12 +36,12 @@ def test_the_model_and_all_assets_are_packed(bundle):
         assert not bundle.unused(path.relative_to(ROOT).as_posix())
 
 
-def test_our_products_are_packed_where_they_were_compiled(bundle, tmp_path, monkeypatch):
+def test_our_native_code_is_packed_where_it_was_compiled(bundle, tmp_path, monkeypatch):
     monkeypatch.setattr("sys.prefix", str(tmp_path))
-    assert bundle.products() == []
+    assert bundle.ik_native() == []
     (tmp_path / "kernels").mkdir()
-    (tmp_path / "kernels" / "products.so").touch()
-    assert bundle.products() == [(str(tmp_path / "kernels" / "products.so"), "kernels")]
+    (tmp_path / "kernels" / "ik.so").touch()
+    assert bundle.ik_native() == [(str(tmp_path / "kernels" / "ik.so"), "kernels")]
 
 
 def test_named_packages_exist(bundle):

@@ -126,14 +126,14 @@ def test_source_and_wheels_are_the_same_version():
 
 @pytest.mark.skipif(find_spec("ik_llama_cpp") is None, reason="no wheel of ik_llama.cpp for this computer")
 def test_calibrations_know_the_file_that_is_installed():
-    program = "from engine.runtime.ik.library import build, own_products; print(build(), bool(own_products))"
+    program = "from engine.runtime.ik.library import build, kernels; print(build(), kernels())"
     command = [sys.executable, "-c", program]
     text = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
     files = distribution("ik-llama-cpp-python").files or []
     (kernels,) = [file for file in files if file.parent.name == "lib" and "ggml" in file.name]
     assert kernels.hash is not None
     known = kernels.hash.value[:10]
-    if text.strip().endswith("True"):
-        products = Path(sys.prefix) / "kernels" / "products.so"
+    if text.strip().endswith("AVX-512 VNNI"):
+        products = Path(sys.prefix) / "kernels" / "ik.so"
         known += f" with products {hashlib.sha256(products.read_bytes()).hexdigest()[:10]}"
     assert f" {known}; " in text

@@ -17,7 +17,7 @@ from typing import Any
 
 import psutil
 
-from engine.runtime.capi.log import LibraryLog
+from engine.runtime.capi.library import CLibrary, LibraryLog
 from engine.runtime.capi.model import CModel
 from engine.runtime.interface import Tree
 from engine.runtime.options import ContextOptions
@@ -59,7 +59,10 @@ class FreeCores:
         return most if self._free >= most else max(1, min(most, int(self._free + 1 - ENOUGH)))
 
 
-FREE_CORES = FreeCores()  # of this process
+@cache
+def free_cores() -> FreeCores:
+    """This process's; it looks for the first time when it is first asked for."""
+    return FreeCores()
 
 
 SEQUENCE = 0  # the chat's
@@ -68,7 +71,7 @@ SEQUENCE = 0  # the chat's
 class Batch:
     """Room for `capacity` tokens, each in up to `sequences` sequences; filled anew for each pass."""
 
-    def __init__(self, lib: Any, capacity: int, sequences: int = 1) -> None:
+    def __init__(self, lib: CLibrary, capacity: int, sequences: int = 1) -> None:
         self.lib = lib
         self.capacity = capacity
         self.sequences = sequences
@@ -123,7 +126,7 @@ class CContext:
     meanwhile. `params`: the library's for `options`."""
 
     def __init__(
-        self, lib: Any, log: LibraryLog, model: CModel, options: ContextOptions, params: Any, stop: StopFlag
+        self, lib: CLibrary, log: LibraryLog, model: CModel, options: ContextOptions, params: Any, stop: StopFlag
     ) -> None:
         self.lib = lib
         self.options = options
@@ -145,7 +148,7 @@ class CContext:
         if self.stop.is_set():
             raise Stopped
         if self.options.gives_way:
-            self._use_threads(FREE_CORES.threads(self.options.threads))
+            self._use_threads(free_cores().threads(self.options.threads))
         result = self.lib.llama_decode(self.pointer, batch.raw)
         if result == ABORTED:
             raise Stopped

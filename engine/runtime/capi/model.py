@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
-from engine.runtime.capi.log import LibraryLog
+from engine.runtime.capi.library import CLibrary, LibraryLog
 from engine.runtime.capi.vocabulary import CVocabulary
 from engine.stop import Stopped
 from models.failures import Failure
@@ -32,7 +32,7 @@ class CModel:
     `progress` gets the loaded fraction and returns False to stop the loading (raises Stopped)."""
 
     def __init__(
-        self, lib: Any, log: LibraryLog, name: str, file: ModelFile, params: Any, progress: Callable[[float], bool]
+        self, lib: CLibrary, log: LibraryLog, name: str, file: ModelFile, params: Any, progress: Callable[[float], bool]
     ) -> None:
         self.lib = lib
         self.parts = model_headers(file)
@@ -43,7 +43,7 @@ class CModel:
         validate(self.header)
         stopped = False
 
-        @lib.llama_progress_callback  # type: ignore[untyped-decorator]
+        @lib.llama_progress_callback
         def on_progress(fraction: float, _user_data: Any) -> bool:
             nonlocal stopped
             stopped = not progress(fraction)

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from itertools import chain
-from typing import Any
 
+from engine.runtime.capi.library import CLibrary, Pointer
 from engine.tokenization.tokens import SHOWN
 from models.failures import Failure
 
@@ -25,7 +25,7 @@ BLANKS = re.compile(f"(?<={LETTER})(?= {LETTER})")
 class CVocabulary:
     """Implements `engine.tokenization.tokens.ModelVocabulary`; valid as long as its model is loaded."""
 
-    def __init__(self, lib: Any, pointer: Any) -> None:
+    def __init__(self, lib: CLibrary, pointer: Pointer) -> None:
         self.lib = lib
         self.pointer = pointer
         self.n_tokens: int = self.lib.llama_vocab_n_tokens(pointer)

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.runtime.llama.repack import DIM, SIZE, InitParams, P, ggml
+from engine.runtime.llama.library import ggml
+from engine.runtime.llama.repack import DIM, SIZE, P, new_context
 
 F32, F16, I32, I64 = 0, 1, 26, 27  # ggml_type
 NUMBERS: dict[int, Any] = {F32: np.float32, F16: np.float16, I32: np.int32, I64: np.int64}
@@ -47,39 +48,27 @@ OPERATIONS: dict[str, tuple[Any, ...]] = {
 }
 
 
-class Tensor(ctypes.Structure):
-    """struct ggml_tensor of this build; its size is checked when the room is first used."""
-
-    _fields_ = (
-        ("type", ctypes.c_int32), ("buffer", P), ("ne", DIM * 4), ("nb", SIZE * 4), ("op", ctypes.c_int32),
-        ("op_params", ctypes.c_int32 * 16), ("flags", ctypes.c_int32), ("src", P * 10), ("view_src", P),
-        ("view_offs", SIZE), ("data", P), ("name", ctypes.c_char * 64), ("extra", P), ("padding", ctypes.c_char * 8),
-    )  # fmt: skip
-
-
-@cache
 def overhead() -> int:
     """Bytes that a tensor takes in a context, its data aside."""
-    size = int(ggml("ggml_tensor_overhead", SIZE)())
-    assert size - 32 == ctypes.sizeof(Tensor), f"ggml_tensor has {size - 32} bytes, not {ctypes.sizeof(Tensor)}"
-    return size
-
-
-def tensor(pointer: Any) -> Tensor:
-    """The tensor's description."""
-    return Tensor.from_address(pointer)
+    return int(ggml("ggml_tensor_overhead", SIZE)())
 
 
 def shape(pointer: Any) -> tuple[int, int]:
-    """Sizes of the first two dimensions."""
-    sizes = tensor(pointer).ne
-    return int(sizes[0]), int(sizes[1])
+    """Sizes of the two dimensions of a matrix."""
+    rows = int(ggml("ggml_nrows", DIM, P)(pointer))
+    return int(ggml("ggml_nelements", DIM, P)(pointer)) // rows, rows
+
+
+def address(pointer: Any) -> int | None:
+    """Where a tensor's data lies; None before it has a place."""
+    found: int | None = ggml("ggml_get_data", P, P)(pointer)
+    return found
 
 
 def array(pointer: Any, kind: Any, *shape: int) -> NDArray[Any]:
     """A tensor's data, which must lie in plain memory, as an array; slowest dimension first. Valid as long as it."""
     count = int(np.prod(shape))
-    raw = (ctypes.c_char * (count * np.dtype(kind).itemsize)).from_address(tensor(pointer).data)
+    raw = (ctypes.c_char * (count * np.dtype(kind).itemsize)).from_address(address(pointer))
     return np.frombuffer(raw, kind, count).reshape(shape)
 
 
@@ -94,8 +83,7 @@ class Context:
 
     def __init__(self, count: int, graph_nodes: int = 0) -> None:
         room = overhead() * count + (graph_bytes(graph_nodes) if graph_nodes else 0)
-        self.pointer = ggml("ggml_init", P, InitParams)(InitParams(room, None, True))
-        assert self.pointer, room
+        self.pointer = new_context(room)
 
     def new(self, type: int, *shape: int) -> Any:
         """A tensor; its fastest dimension comes first."""
@@ -137,7 +125,7 @@ class Graph(Context):
     def array(self, made: Any) -> NDArray[Any]:
         """An input after the graph has got its memory, as an array; slowest dimension first."""
         kind, shape = self._inputs[made]
-        if not tensor(made).data:  # nothing of the graph asks for it
+        if not address(made):  # nothing of the graph asks for it
             return np.zeros(shape, kind)
         return array(made, kind, *shape)
 
@@ -202,8 +190,7 @@ class MappedBuffer(Buffer):
 
     def put(self, pointer: Any, address: int) -> None:
         """Let a tensor's data lie at an address within it."""
-        made = tensor(pointer)
-        made.data, made.buffer = address, self.pointer
+        ggml("ggml_backend_tensor_alloc", INT, P, P, P)(self.pointer, pointer, address)
 
 
 def set_data(pointer: Any, address: int, size: int) -> None:

@@ -16,13 +16,14 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.runtime.capi.context import FREE_CORES
+from engine.runtime.capi.context import free_cores
+from engine.runtime.capi.library import AbortCallback
 from engine.runtime.graph.dimensions import Dimensions
 from engine.runtime.graph.ggml import ABORTED, I32, INT, SUCCESS, Graph, plain_memory, rows_of
 from engine.runtime.graph.layout import Layout, Projected, Rotate, Seen
 from engine.runtime.graph.model import GraphModel, Weights
-from engine.runtime.llama.library import lib
-from engine.runtime.llama.repack import SIZE, P, cpu_device, ggml
+from engine.runtime.llama.library import ggml
+from engine.runtime.llama.repack import SIZE, P, cpu_device
 from engine.runtime.llama.runtime import Interrupt
 from engine.stop import StopFlag, Stopped
 
@@ -109,15 +110,15 @@ class Processor:
         self.stop = stop
         self.pointer = ggml("ggml_backend_dev_init", P, P, ctypes.c_char_p)(cpu_device(), None)
         self._set_threads = device_function("ggml_backend_set_n_threads", P, INT)
-        set_callback = device_function("ggml_backend_set_abort_callback", P, lib.ggml_abort_callback, P)
-        set_callback(self.pointer, Interrupt.function, self._interrupt.address)
+        set_callback = device_function("ggml_backend_set_abort_callback", P, AbortCallback, P)
+        set_callback(self.pointer, self._interrupt.function, self._interrupt.address)
         self._compute = ggml("ggml_backend_graph_compute", INT, P, P)
 
     def run(self, graph: Any) -> None:
         """Compute a graph. Raises Stopped."""
         if self.stop.is_set():
             raise Stopped
-        self._use(FREE_CORES.threads(self._threads) if self._gives_way else self._threads)
+        self._use(free_cores().threads(self._threads) if self._gives_way else self._threads)
         status = self._compute(self.pointer, graph)
         if status == ABORTED:
             raise Stopped

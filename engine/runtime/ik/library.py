@@ -1,114 +1,156 @@
-"""ik_llama.cpp under the names that llama.cpp's C API has today: `lib`, from which all others in this room take it.
+"""ik_llama.cpp under the names that llama.cpp's C API has today, opened when it is first asked for something.
 
-The fork keeps an older API: a sequence's memory is its context, a vocabulary its model, states have flags. A process
-that holds it must never load llama.cpp: both define the same symbols.
+Everything else in this room takes `lib` from here. The fork keeps an older API: a sequence's memory is its context, a
+vocabulary its model, states have flags. A process that holds it must never load llama.cpp: both define the same
+symbols.
 """
 
 from __future__ import annotations
 
-import ctypes
-import os
-from ctypes import POINTER, c_bool, c_char_p, c_float, c_int, c_int32, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
+from collections.abc import Callable
+from ctypes import CDLL, POINTER, c_bool, c_char_p, c_float, c_int32, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
+from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from types import SimpleNamespace
 from typing import Any
 
-from engine.runtime.capi.log import LibraryLog
-from engine.runtime.ik.products import binding, checksum_of_products
-
-os.environ.setdefault("GOMP_SPINCOUNT", "60000")  # see engine.runtime.llama.library
-api, own_products = binding()  # its structs; it declares only some of the functions
-
-__all__ = ["abort_callback", "api", "build", "function", "kernels", "lib", "log", "own_products", "version"]
+from engine.runtime.capi.library import AbortCallback, LibraryLog, LogCallback, on_demand
+from engine.runtime.ik.native import PACKAGE, Native, in_front, started
 
 TOKENS = POINTER(c_int32)
 NO_FLAGS = 0
-log_callback = ctypes.CFUNCTYPE(None, c_int, c_char_p, c_void_p)
-abort_callback = api.ggml_abort_callback
-
-
-def function(name: str, result: Any, *arguments: Any) -> Any:
-    """The library's function, declared as in its llama.h."""
-    found = api._lib[name]
-    found.restype, found.argtypes = result, arguments
-    return found
-
-
-get_vocabulary = function("llama_model_get_vocab", c_void_p, c_void_p)
-adds_bos = function("llama_vocab_get_add_bos", c_bool, c_void_p)
-sequence_rm = function("llama_kv_cache_seq_rm", c_bool, c_void_p, c_int32, c_int32, c_int32)
-state_size = function("llama_state_seq_get_size", c_size_t, c_void_p, c_int32, c_uint32)
-state_get = function("llama_state_seq_get_data", c_size_t, c_void_p, POINTER(c_uint8), c_size_t, c_int32, c_uint32)
-state_set = function("llama_state_seq_set_data", c_size_t, c_void_p, POINTER(c_uint8), c_size_t, c_int32, c_uint32)
-
-
-def clear(memory: int, _data: bool) -> None:
-    """llama_kv_cache_clear would write zeros over the whole cache."""
-    sequence_rm(memory, -1, -1, -1)
-
-
-lib = SimpleNamespace(
-    llama_token=c_int32,
-    llama_progress_callback=api.llama_progress_callback,
-    # models
-    llama_model_default_params=api.llama_model_default_params,
-    llama_model_load_from_file=api.llama_model_load_from_file,
-    llama_model_free=api.llama_free_model,
-    llama_model_get_vocab=lambda model: model,
-    llama_model_n_ctx_train=function("llama_n_ctx_train", c_int32, c_void_p),
-    llama_model_n_params=function("llama_model_n_params", c_uint64, c_void_p),
-    llama_model_size=function("llama_model_size", c_uint64, c_void_p),
-    llama_model_is_recurrent=function("llama_model_is_recurrent", c_bool, c_void_p),
-    llama_model_is_hybrid=function("llama_model_is_hybrid", c_bool, c_void_p),
-    llama_model_has_encoder=function("llama_model_has_encoder", c_bool, c_void_p),
-    llama_model_has_decoder=function("llama_model_has_decoder", c_bool, c_void_p),
-    llama_model_chat_template=function("llama_model_chat_template", c_char_p, c_void_p, c_char_p),
-    # vocabulary
-    llama_vocab_n_tokens=function("llama_n_vocab", c_int32, c_void_p),
-    llama_vocab_get_add_bos=lambda model: adds_bos(get_vocabulary(model)),
-    llama_vocab_bos=function("llama_token_bos", c_int32, c_void_p),
-    llama_vocab_eos=function("llama_token_eos", c_int32, c_void_p),
-    llama_vocab_is_eog=function("llama_token_is_eog", c_bool, c_void_p, c_int32),
-    llama_vocab_is_control=function("llama_token_is_control", c_bool, c_void_p, c_int32),
-    llama_tokenize=api.llama_tokenize,
-    llama_token_to_piece=api.llama_token_to_piece,
-    # contexts
-    llama_context_default_params=api.llama_context_default_params,
-    llama_init_from_model=api.llama_init_from_model,
-    llama_free=api.llama_free,
-    llama_n_ctx=function("llama_n_ctx", c_uint32, c_void_p),
-    llama_n_batch=function("llama_n_batch", c_uint32, c_void_p),
-    llama_set_abort_callback=function("llama_set_abort_callback", None, c_void_p, abort_callback, c_void_p),
-    llama_batch_init=api.llama_batch_init,
-    llama_batch_free=api.llama_batch_free,
-    llama_decode=api.llama_decode,
-    llama_set_n_threads=function("llama_set_n_threads", None, c_void_p, c_uint32, c_uint32),
-    llama_get_logits=function("llama_get_logits", c_void_p, c_void_p),
-    llama_get_logits_ith=function("llama_get_logits_ith", POINTER(c_float), c_void_p, c_int32),
-    # KV cache
-    llama_get_memory=lambda context: context,
-    llama_memory_clear=clear,
-    llama_memory_seq_rm=sequence_rm,
-    llama_memory_seq_cp=function("llama_kv_cache_seq_cp", None, c_void_p, c_int32, c_int32, c_int32, c_int32),
-    llama_memory_seq_pos_max=function("llama_kv_cache_seq_pos_max", c_int32, c_void_p, c_int32),
-    # states
-    llama_state_seq_get_size=lambda context, sequence: state_size(context, sequence, NO_FLAGS),
-    llama_state_seq_get_data=lambda context, to, size, sequence: state_get(context, to, size, sequence, NO_FLAGS),
-    llama_state_seq_set_data=lambda context, data, size, sequence: state_set(context, data, size, sequence, NO_FLAGS),
-    llama_state_seq_save_file=function(
-        "llama_state_seq_save_file", c_size_t, c_void_p, c_char_p, c_int32, TOKENS, c_size_t
-    ),
-    llama_state_seq_load_file=function(
-        "llama_state_seq_load_file", c_size_t, c_void_p, c_char_p, c_int32, TOKENS, c_size_t, POINTER(c_size_t)
-    ),
-)
 
 log = LibraryLog("engine.ik")
-_on_log = log_callback(log.write)
-function("llama_log_set", None, log_callback, c_void_p)(_on_log, None)
-api.llama_backend_init()
-# Beside our products: the prebuilt library's for AVX2, or by `make setup NATIVE=1` for this very processor.
-kernels = "AVX-512 VNNI" if own_products else "compiled in"
+_on_log = LogCallback(log.write)  # the library keeps no reference to it
+
+
+@dataclass(frozen=True)
+class Opened:
+    """`api`: ik_llama_cpp's module of C functions and structs; `functions`: by the names of today; `native`: our code
+    in front of it, None where there is none."""
+
+    api: Any
+    functions: SimpleNamespace
+    native: Native | None
+
+    @property
+    def code(self) -> CDLL:
+        """The library, with the functions that the module does not declare."""
+        found: CDLL = self.api._lib
+        return found
+
+
+@cache
+def opened() -> Opened:
+    """The library, loaded behind our native code: the linker takes what was there first."""
+    code = in_front()
+    from ik_llama_cpp import _ctypes_api as api
+
+    native = started(code, api._lib)
+    function = declares(api._lib)
+    function("llama_log_set", None, LogCallback, c_void_p)(_on_log, None)
+    api.llama_backend_init()
+    return Opened(api, functions_of(api, function), native)
+
+
+lib = on_demand(lambda: opened().functions)
+
+Declares = Callable[..., Callable[..., Any]]
+
+
+def declares(code: CDLL) -> Declares:
+    """A function of the library by its name, its result and its arguments, as in its llama.h."""
+
+    def function(name: str, result: Any, *arguments: Any) -> Any:
+        found = getattr(code, name)
+        found.restype, found.argtypes = result, arguments
+        return found
+
+    return function
+
+
+def functions_of(api: Any, function: Declares) -> SimpleNamespace:
+    """What `CLibrary` lists."""
+    get_vocabulary = function("llama_model_get_vocab", c_void_p, c_void_p)
+    adds_bos = function("llama_vocab_get_add_bos", c_bool, c_void_p)
+    sequence_rm = function("llama_kv_cache_seq_rm", c_bool, c_void_p, c_int32, c_int32, c_int32)
+    state_size = function("llama_state_seq_get_size", c_size_t, c_void_p, c_int32, c_uint32)
+    state_data = (c_size_t, c_void_p, POINTER(c_uint8), c_size_t, c_int32, c_uint32)
+    state_get = function("llama_state_seq_get_data", *state_data)
+    state_set = function("llama_state_seq_set_data", *state_data)
+
+    def clear(memory: int, _data: bool) -> None:
+        """llama_kv_cache_clear would write zeros over the whole cache."""
+        sequence_rm(memory, -1, -1, -1)
+
+    return SimpleNamespace(
+        llama_token=c_int32,
+        llama_progress_callback=api.llama_progress_callback,
+        # models
+        llama_model_default_params=api.llama_model_default_params,
+        llama_model_load_from_file=api.llama_model_load_from_file,
+        llama_model_free=api.llama_free_model,
+        llama_model_get_vocab=lambda model: model,
+        llama_model_n_ctx_train=function("llama_n_ctx_train", c_int32, c_void_p),
+        llama_model_n_params=function("llama_model_n_params", c_uint64, c_void_p),
+        llama_model_size=function("llama_model_size", c_uint64, c_void_p),
+        llama_model_is_recurrent=function("llama_model_is_recurrent", c_bool, c_void_p),
+        llama_model_is_hybrid=function("llama_model_is_hybrid", c_bool, c_void_p),
+        llama_model_has_encoder=function("llama_model_has_encoder", c_bool, c_void_p),
+        llama_model_has_decoder=function("llama_model_has_decoder", c_bool, c_void_p),
+        llama_model_chat_template=function("llama_model_chat_template", c_char_p, c_void_p, c_char_p),
+        # vocabulary
+        llama_vocab_n_tokens=function("llama_n_vocab", c_int32, c_void_p),
+        llama_vocab_get_add_bos=lambda model: adds_bos(get_vocabulary(model)),
+        llama_vocab_bos=function("llama_token_bos", c_int32, c_void_p),
+        llama_vocab_eos=function("llama_token_eos", c_int32, c_void_p),
+        llama_vocab_is_eog=function("llama_token_is_eog", c_bool, c_void_p, c_int32),
+        llama_vocab_is_control=function("llama_token_is_control", c_bool, c_void_p, c_int32),
+        llama_tokenize=api.llama_tokenize,
+        llama_token_to_piece=api.llama_token_to_piece,
+        llama_get_model_tensor=function("llama_get_model_tensor", c_void_p, c_void_p, c_char_p),
+        # contexts
+        llama_context_default_params=api.llama_context_default_params,
+        llama_init_from_model=api.llama_init_from_model,
+        llama_free=api.llama_free,
+        llama_n_ctx=function("llama_n_ctx", c_uint32, c_void_p),
+        llama_n_batch=function("llama_n_batch", c_uint32, c_void_p),
+        llama_set_abort_callback=function("llama_set_abort_callback", None, c_void_p, AbortCallback, c_void_p),
+        llama_batch_init=api.llama_batch_init,
+        llama_batch_free=api.llama_batch_free,
+        llama_decode=api.llama_decode,
+        llama_set_n_threads=function("llama_set_n_threads", None, c_void_p, c_uint32, c_uint32),
+        llama_get_logits=function("llama_get_logits", c_void_p, c_void_p),
+        llama_get_logits_ith=function("llama_get_logits_ith", POINTER(c_float), c_void_p, c_int32),
+        # KV cache
+        llama_get_memory=lambda context: context,
+        llama_memory_clear=clear,
+        llama_memory_seq_rm=sequence_rm,
+        llama_memory_seq_cp=function("llama_kv_cache_seq_cp", None, c_void_p, c_int32, c_int32, c_int32, c_int32),
+        llama_memory_seq_pos_max=function("llama_kv_cache_seq_pos_max", c_int32, c_void_p, c_int32),
+        # states
+        llama_state_seq_get_size=lambda context, sequence: state_size(context, sequence, NO_FLAGS),
+        llama_state_seq_get_data=lambda context, to, size, sequence: state_get(context, to, size, sequence, NO_FLAGS),
+        llama_state_seq_set_data=lambda context, of, size, sequence: state_set(context, of, size, sequence, NO_FLAGS),
+        llama_state_seq_save_file=function(
+            "llama_state_seq_save_file", c_size_t, c_void_p, c_char_p, c_int32, TOKENS, c_size_t
+        ),
+        llama_state_seq_load_file=function(
+            "llama_state_seq_load_file", c_size_t, c_void_p, c_char_p, c_int32, TOKENS, c_size_t, POINTER(c_size_t)
+        ),
+    )
+
+
+def native() -> Native | None:
+    """Our code in front of the library."""
+    return opened().native
+
+
+def kernels() -> str:
+    """Which compute: ours, or the prebuilt library's for AVX2, or by `make setup NATIVE=1` for this very processor."""
+    own = native()
+    return "AVX-512 VNNI" if own and own.has_products else "compiled in"
 
 
 def build() -> str:
@@ -116,13 +158,16 @@ def build() -> str:
 
     The features alone do not: for a processor that stops at AVX2 a native build has the same ones as the wheel.
     """
-    features = function("llama_print_system_info", c_char_p)().decode().strip()
-    products = f" with products {checksum_of_products()}" if own_products else ""
-    return f"ik-llama-cpp-python {version()} {checksum()}{products}; {features}"
+    own = native()
+    features = declares(opened().code)("llama_print_system_info", c_char_p)().decode().strip()
+    products = f" with products {own.checksum}" if own and own.has_products else ""
+    return f"{PACKAGE} {version()} {checksum()}{products}; {features}"
 
 
 def version() -> str:
-    from ik_llama_cpp import __version__  # loaded by now, behind our products
+    """Of the package."""
+    opened()
+    from ik_llama_cpp import __version__
 
     return str(__version__)
 
@@ -130,7 +175,7 @@ def version() -> str:
 def checksum() -> str:
     """The first characters of the kernels' checksum that the package was installed with."""
     try:
-        files = distribution("ik-llama-cpp-python").files or []
+        files = distribution(PACKAGE).files or []
     except PackageNotFoundError:  # a packaged app may carry the library without its description
         return "packaged"
     kernels = (file for file in files if file.as_posix().startswith("ik_llama_cpp/lib/") and "ggml" in file.name)

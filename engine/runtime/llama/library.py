@@ -1,6 +1,7 @@
-"""llama.cpp itself: imported once, its log routed to ours. Everything else in this room takes `lib` from here.
+"""llama.cpp itself, opened when it is first asked for something, its log routed to ours.
 
-Which kernels compute: in a packaged app there is a library for each kind of processor, and the best is loaded.
+Everything else in this room takes `lib` from here. Which kernels compute: in a packaged app there is a library for each
+kind of processor, and the best is loaded.
 """
 
 from __future__ import annotations
@@ -10,22 +11,13 @@ import os
 import re
 import sys
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-# How long OpenMP's threads spin at a barrier before they sleep; libgomp reads it when it is loaded. Its default,
-# 300,000 turns, wastes whole time slices where another program wants a core. 60,000 turns are as fast as that on a
-# quiet machine (20,000 read prompts 2 % slower with a 1.5B model, 3,000 write a tenth slower) and read prompts faster
-# on a busy one (`python -m benchmarks.busy`).
-os.environ.setdefault("GOMP_SPINCOUNT", "60000")
-
-from llama_cpp import llama_cpp as lib
-
 from engine.machine import PRETENDED, pretended_processor
-from engine.runtime.capi.log import LibraryLog
+from engine.runtime.capi.library import AbortCallback, LibraryLog, LogCallback, on_demand
 from models.failures import Failure
-
-__all__ = ["build", "kernels", "lib", "log", "variant"]
 
 VARIANT = re.compile(r"(?:lib)?ggml-cpu-(\w+)\.(?:so|dll|dylib)$")
 COMPILED_IN = "compiled in"
@@ -76,16 +68,71 @@ def is_loaded(path: Path) -> bool:
     return True
 
 
+log = LibraryLog("engine.llama")
+_on_log = LogCallback(log.write)  # the library keeps no reference to it
+
+
+@cache
+def opened() -> Any:
+    """llama_cpp's module of C functions; what it needs of the processor is loaded. Raises Failure if that cannot be."""
+    from llama_cpp import llama_cpp
+
+    llama_cpp.llama_log_set(_on_log, ctypes.c_void_p(0))
+    variant()
+    llama_cpp.llama_backend_init()
+    return llama_cpp
+
+
+lib = on_demand(opened)
+
+
+@cache
+def variant() -> Kernels:
+    """The kernels that compute; chosen when the library is opened."""
+    from llama_cpp import llama_cpp
+
+    return load_kernels(llama_cpp._lib)
+
+
+def kernels() -> str:
+    """Their name."""
+    opened()
+    return variant().name
+
+
 def build() -> str:
     """What makes two builds of the library different: version and processor features compiled in."""
+    features: bytes = opened().llama_print_system_info()
     from llama_cpp import __version__
 
-    return f"llama-cpp-python {__version__}; {lib.llama_print_system_info().decode().strip()}"
+    return f"llama-cpp-python {__version__}; {features.decode().strip()}"
 
 
-log = LibraryLog("engine.llama")
-_on_log = lib.llama_log_callback(log.write)
-lib.llama_log_set(_on_log, ctypes.c_void_p(0))
-variant = load_kernels(lib._lib)
-kernels = variant.name
-lib.llama_backend_init()
+@cache
+def ggml(name: str, result: Any, *arguments: Any) -> Any:
+    """A function of ggml from the copy that llama.cpp uses: another copy would have an empty device registry."""
+    function = next(getattr(library, name) for library in _libraries() if hasattr(library, name))
+    function.restype, function.argtypes = result, list(arguments)
+    return function
+
+
+def _libraries() -> list[ctypes.CDLL]:
+    """Where ggml's functions may lie, all of them loaded already."""
+    own: ctypes.CDLL = opened()._lib
+    libraries = [own]
+    if sys.platform == "win32":  # elsewhere a library's handle also finds what it depends on
+        libraries += [ctypes.CDLL(str(Path(own._name).parent / file)) for file in ("ggml.dll", "ggml-base.dll")]
+    chosen = variant().path
+    if chosen:  # llama.cpp does not link to it
+        libraries.append(ctypes.CDLL(str(chosen)))
+    return libraries
+
+
+@cache
+def is_stopped() -> Any:
+    """What ggml asks after every node of a graph, of a stop flag's `text`: libc's strlen, which returns 0 or 1 then.
+
+    So no Python runs inside a pass: a callback in Python costs 0.5 ms per token on a 30-layer model, a tenth of the
+    step."""
+    libc = ctypes.CDLL("msvcrt" if sys.platform == "win32" else None)
+    return AbortCallback(("strlen", libc))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.runtime.capi.model import CModel, ModelFile
-from engine.runtime.llama.library import lib, log
+from engine.runtime.llama.library import lib, log, opened
 from models.failures import Failure
 
 LOAD_READ, LOAD_MMAP = 0, 1  # llama_load_mode
@@ -48,10 +48,10 @@ class Model(CModel):
 
 def quantise(source: Path, path: Path, file_type: int, threads: int) -> None:
     """`file_type`: llama.cpp's number for a kind of quantisation (llama_ftype). Raises Failure."""
-    params = lib.llama_model_quantize_default_params()
+    params = opened().llama_model_quantize_default_params()
     params.ftype, params.nthread = file_type, threads
     with log.errors() as errors:
-        result = lib.llama_model_quantize(str(source).encode(), str(path).encode(), ctypes.byref(params))
+        result = opened().llama_model_quantize(str(source).encode(), str(path).encode(), ctypes.byref(params))
     if result:
         sentence = f"llama.cpp could not quantise {source.name}. Is there room on the disk for it?"
         raise Failure("not_quantised", sentence, "\n".join(errors))

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import sys
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-from engine.runtime.llama.library import lib, variant
+from engine.runtime.llama.library import ggml
 from models.header import Header
 from models.tensors import TensorInfo
 
@@ -23,7 +21,6 @@ HEAD = "output.weight"
 LOOKED_UP = ("token_embd.weight", "position_embd.weight", "token_types.weight", "per_layer_token_embd.weight")
 CPU_DEVICE = 0  # GGML_BACKEND_DEVICE_TYPE_CPU
 F32, I32 = 0, 26  # ggml_type
-BUFFER_FIELD = 8  # offset of `buffer` in struct ggml_tensor, after `type` and its padding
 BATCH = 512  # columns of the tested multiplication, as in llama.cpp
 EXPERTS_USED = 2  # of a mixture of experts; the answer does not depend on it
 
@@ -31,23 +28,9 @@ P, SIZE, DIM = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int64
 
 
 class InitParams(ctypes.Structure):
-    """struct ggml_init_params."""
+    """What ggml_init is given, by value: part of its signature, which no other function spares us."""
 
     _fields_ = (("mem_size", SIZE), ("mem_buffer", P), ("no_alloc", ctypes.c_bool))
-
-
-@cache
-def ggml(name: str, result: Any, *arguments: Any) -> Any:
-    """A function of ggml from the copy that llama.cpp uses: another copy would have an empty device registry."""
-    libraries = [lib._lib]
-    if sys.platform == "win32":  # elsewhere a library's handle also finds what it depends on
-        folder = Path(lib._lib._name).parent
-        libraries += [ctypes.CDLL(str(folder / file)) for file in ("ggml.dll", "ggml-base.dll")]
-    if variant.path:  # loaded by llama.cpp already, which does not link to it
-        libraries.append(ctypes.CDLL(str(variant.path)))
-    function = next(getattr(library, name) for library in libraries if hasattr(library, name))
-    function.restype, function.argtypes = result, list(arguments)
-    return function
 
 
 def repacked_sizes(header: Header) -> dict[str, int]:
@@ -79,31 +62,37 @@ def copy_bytes(tensor: TensorInfo) -> int:
     if kind is None:
         return 0
     with _graph() as graph:
-        return int(ggml("ggml_backend_buft_get_alloc_size", SIZE, P, P)(kind, _empty(graph, tensor)))
+        return int(ggml("ggml_backend_buft_get_alloc_size", SIZE, P, P)(kind, _empty(graph, tensor.type, tensor.shape)))
 
 
 def extra_buffer_type(tensor: TensorInfo) -> Any:
     """The first extra buffer type that can multiply with the tensor, None if there is none."""
+    return next((kind for kind in extra_buffer_types() if _multiplies(kind, tensor)), None)
+
+
+def _multiplies(kind: Any, tensor: TensorInfo) -> bool:
+    """ggml looks at the buffer that the tensor lies in: a real one, which is never touched, so that it takes addresses
+    only. Of a mixture of experts a few are enough."""
+    shape = (*tensor.shape[:2], *(min(EXPERTS_USED, experts) for experts in tensor.shape[2:]))
     with _graph() as graph:
-        weight = _empty(graph, tensor)
-        product = _product(graph, weight, tensor.shape)
-        buffer_field = P.from_address(weight + BUFFER_FIELD)
-        for kind in extra_buffer_types():
-            buffer = ggml("ggml_backend_buft_alloc_buffer", P, P, SIZE)(kind, 0)
-            buffer_field.value = buffer
-            supported = ggml("ggml_backend_dev_supports_op", ctypes.c_bool, P, P)(cpu_device(), product)
-            buffer_field.value = None
+        weight = _empty(graph, tensor.type, shape)
+        size = ggml("ggml_backend_buft_get_alloc_size", SIZE, P, P)(kind, weight)
+        buffer = ggml("ggml_backend_buft_alloc_buffer", P, P, SIZE)(kind, size)
+        if not buffer:  # nor could the library make the copy
+            return False
+        try:
+            start = ggml("ggml_backend_buffer_get_base", P, P)(buffer)
+            ggml("ggml_backend_tensor_alloc", ctypes.c_int, P, P, P)(buffer, weight, start)
+            product = _product(graph, weight, shape)
+            return bool(ggml("ggml_backend_dev_supports_op", ctypes.c_bool, P, P)(cpu_device(), product))
+        finally:
             ggml("ggml_backend_buffer_free", None, P)(buffer)
-            if supported:
-                return kind
-    return None
 
 
-def _empty(graph: Any, tensor: TensorInfo) -> Any:
-    """The tensor without data."""
-    return ggml("ggml_new_tensor", P, P, ctypes.c_int, ctypes.c_int, P)(
-        graph, tensor.type, len(tensor.shape), (DIM * len(tensor.shape))(*tensor.shape)
-    )
+def _empty(graph: Any, kind: int, shape: tuple[int, ...]) -> Any:
+    """A tensor without data."""
+    sizes = (DIM * len(shape))(*shape)
+    return ggml("ggml_new_tensor", P, P, ctypes.c_int, ctypes.c_int, P)(graph, kind, len(shape), sizes)
 
 
 def _product(graph: Any, weight: Any, shape: tuple[int, ...]) -> Any:
@@ -117,11 +106,17 @@ def _product(graph: Any, weight: Any, shape: tuple[int, ...]) -> Any:
     return ggml("ggml_mul_mat_id", P, P, P, P, P)(graph, weight, columns, experts)
 
 
+def new_context(room: int) -> Any:
+    """A ggml context with so many bytes for descriptions of tensors and graphs, and none for data."""
+    context = ggml("ggml_init", P, InitParams)(InitParams(room, None, True))
+    assert context, room
+    return context
+
+
 @contextlib.contextmanager
 def _graph() -> Iterator[Any]:
     """A ggml context for a handful of tensors without data."""
-    room = 8 * ggml("ggml_tensor_overhead", SIZE)()
-    graph = ggml("ggml_init", P, InitParams)(InitParams(room, None, True))
+    graph = new_context(8 * ggml("ggml_tensor_overhead", SIZE)())
     try:
         yield graph
     finally:

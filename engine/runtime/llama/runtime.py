@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import ctypes
-import sys
 from typing import Any
 
 from engine.runtime.capi.context import GGML_TYPES, Batch, CContext
+from engine.runtime.capi.library import AbortCallback
 from engine.runtime.capi.model import CModel
 from engine.runtime.capi.runtime import CRuntime
-from engine.runtime.llama.library import lib, log
+from engine.runtime.llama.library import is_stopped, lib, log
 from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
 
 FLASH_ATTENTION = {"auto": -1, "off": 0, "on": 1}
 
-NEVER = lib.ggml_abort_callback()  # a null pointer
+NEVER = AbortCallback()  # a null pointer
 
 
 class Interrupt:
-    """What ggml is to ask after every node of a compute graph: `function`, of what is at `address`.
-
-    libc's strlen reads the stop flag's bytes and returns 0 or 1, so that no Python runs inside a pass: a Python
-    callback costs 0.5 ms per token on a 30-layer model, a tenth of the step."""
-
-    function = ctypes.cast(ctypes.CDLL("msvcrt" if sys.platform == "win32" else None).strlen, lib.ggml_abort_callback)
+    """What ggml is to ask after every node of a compute graph: `function`, of what is at `address`."""
 
     def __init__(self, stop: StopFlag) -> None:
+        self.function = is_stopped()
         self._bytes: Any = (ctypes.c_char * 2).from_buffer(stop.text)  # keeps them in place
         self.address = ctypes.addressof(self._bytes)
 
@@ -42,14 +38,14 @@ class Context(CContext):
         self._interrupt: Interrupt | None = Interrupt(stop)
         params = context_params(options)
         params.kv_unified = unified
-        params.abort_callback = Interrupt.function
+        params.abort_callback = self._interrupt.function
         params.abort_callback_data = self._interrupt.address
         super().__init__(lib, log, model, options, params, stop)
 
     def decode(self, batch: Batch) -> None:
         """See `CContext`."""
         if self._keeps_steps and self._interrupt:
-            ask = NEVER if batch.raw.n_tokens == 1 else Interrupt.function
+            ask = NEVER if batch.raw.n_tokens == 1 else self._interrupt.function
             lib.llama_set_abort_callback(self.pointer, ask, self._interrupt.address)
         super().decode(batch)
 

@@ -53,7 +53,7 @@ def test_a_processor_can_be_taken_for_an_older_one(monkeypatch, tmp_path):
 def test_older_kernels_are_the_packaged_llama_cpps():
     """The one that set-up compiles has a single kind, for the very processor; the packaged one has those of each."""
     found = subprocess.run(
-        [sys.executable, "-c", "from engine.runtime.llama.library import kernels; print(kernels)"],
+        [sys.executable, "-c", "from engine.runtime.llama.library import kernels; print(kernels())"],
         env={**os.environ, machine.PRETENDED: "haswell"},
         capture_output=True,
         text=True,

@@ -12,7 +12,7 @@ import pytest
 from engine.generation.sampling import Sampler, seed_of
 from engine.protocol import Sampling
 from engine.runtime.interface import RowLogits, largest
-from engine.runtime.llama.library import lib
+from engine.runtime.llama.library import opened
 from tests.engine.asking import QUESTION
 
 TRUNCATIONS: list[dict[str, Any]] = [
@@ -38,40 +38,40 @@ def chain_parts(sampling: Sampling, n_vocab: int) -> list[object]:
     parts = []
     if sampling.repeat_penalty != 1.0 and sampling.repeat_last_n:
         penalties = (n_vocab, sampling.repeat_last_n, sampling.repeat_penalty, 0.0, 0.0)
-        parts.append(lib.llama_sampler_init_penalties(*penalties))
+        parts.append(opened().llama_sampler_init_penalties(*penalties))
     if sampling.temperature == 0:
-        return [*parts, lib.llama_sampler_init_greedy()]
+        return [*parts, opened().llama_sampler_init_greedy()]
     if sampling.top_k:
-        parts.append(lib.llama_sampler_init_top_k(sampling.top_k))
+        parts.append(opened().llama_sampler_init_top_k(sampling.top_k))
     if sampling.top_p < 1:
-        parts.append(lib.llama_sampler_init_top_p(sampling.top_p, 1))
+        parts.append(opened().llama_sampler_init_top_p(sampling.top_p, 1))
     if sampling.min_p > 0:
-        parts.append(lib.llama_sampler_init_min_p(sampling.min_p, 1))
-    parts.append(lib.llama_sampler_init_temp(sampling.temperature))
-    return [*parts, lib.llama_sampler_init_dist(seed_of(sampling))]
+        parts.append(opened().llama_sampler_init_min_p(sampling.min_p, 1))
+    parts.append(opened().llama_sampler_init_temp(sampling.temperature))
+    return [*parts, opened().llama_sampler_init_dist(seed_of(sampling))]
 
 
 class Chain:
     """llama.cpp's, on rows that come from anywhere."""
 
     def __init__(self, sampling: Sampling, history=(), n_vocab: int = 0) -> None:
-        self.chain = lib.llama_sampler_chain_init(lib.llama_sampler_chain_default_params())
+        self.chain = opened().llama_sampler_chain_init(opened().llama_sampler_chain_default_params())
         for part in chain_parts(sampling, n_vocab):
-            lib.llama_sampler_chain_add(self.chain, part)
+            opened().llama_sampler_chain_add(self.chain, part)
         for token in history:
-            lib.llama_sampler_accept(self.chain, token)
+            opened().llama_sampler_accept(self.chain, token)
 
     def apply(self, row: np.ndarray) -> tuple[int, dict[int, float]]:
         """The chosen token, and the probability of each that could have been."""
-        data = (lib.llama_token_data * len(row))(*((i, logit, 0) for i, logit in enumerate(row)))
-        array = lib.llama_token_data_array(data, len(row), -1, False)
-        lib.llama_sampler_apply(self.chain, ctypes.byref(array))
+        data = (opened().llama_token_data * len(row))(*((i, logit, 0) for i, logit in enumerate(row)))
+        array = opened().llama_token_data_array(data, len(row), -1, False)
+        opened().llama_sampler_apply(self.chain, ctypes.byref(array))
         chosen = array.data[array.selected].id
-        lib.llama_sampler_accept(self.chain, chosen)
+        opened().llama_sampler_accept(self.chain, chosen)
         return chosen, {array.data[i].id: array.data[i].p for i in range(array.size)}
 
     def close(self) -> None:
-        lib.llama_sampler_free(self.chain)
+        opened().llama_sampler_free(self.chain)
 
 
 def assert_alike(row: np.ndarray, sampling: Sampling, history=()) -> None:

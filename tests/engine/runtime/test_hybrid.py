@@ -12,8 +12,9 @@ import pytest
 from engine.costs.profile import machine_profile
 from engine.engine import Engine
 from engine.protocol import Finished, Generate, Load, Message, PrefillProgress, Prepare, Prepared, Text
-from engine.runtime.llama.library import lib
-from engine.runtime.llama.runtime import Interrupt, LlamaRuntime
+from engine.runtime.capi.library import AbortCallback
+from engine.runtime.llama import runtime
+from engine.runtime.llama.runtime import LlamaRuntime
 from engine.stop import Stopped
 from models.failures import Failure
 from tests.engine.asking import GREEDY, QUESTION, ask
@@ -28,7 +29,7 @@ class Countdown:
 
     def __init__(self) -> None:
         self.left = -1
-        self.callback = lib.ggml_abort_callback(self._is_to_abort)
+        self.callback = AbortCallback(self._is_to_abort)
 
     def _is_to_abort(self, _data: object) -> bool:
         self.left -= self.left >= 0
@@ -39,7 +40,7 @@ class Countdown:
 def countdown() -> Iterator[Countdown]:
     with pytest.MonkeyPatch.context() as patch:
         countdown = Countdown()
-        patch.setattr(Interrupt, "function", countdown.callback)
+        patch.setattr(runtime, "is_stopped", lambda: countdown.callback)
         yield countdown
 
 

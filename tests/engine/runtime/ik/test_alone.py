@@ -17,7 +17,7 @@ from models.default import default_model
 from tests.engine.asking import QUESTION, ask, needs_ik
 
 ALONE = Path(__file__).parent / "alone"
-COMPUTING = ("target", "tree", "unfilled", "products", "output_head", "model", "dry", "architectures")
+COMPUTING = ("target", "tree", "native", "output_head", "model", "dry", "architectures")
 ANSWERING = ("answers", "drafts", "pair")
 pytestmark = needs_ik
 

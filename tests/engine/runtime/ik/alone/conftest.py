@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from engine.engine import Engine
 from engine.protocol import Load, Message
+from engine.runtime.ik import native
 from engine.runtime.ik.model import IkModel
 from engine.runtime.ik.runtime import IkRuntime
 from engine.runtime.interface import prefill
@@ -15,6 +18,9 @@ from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
 from engine.tokenization.template import ChatTemplate
 from models.default import default_model
+
+if "CHICKADEE_CHECKED" in os.environ:  # our native code with the compiler's checks: see packaging/check_native.py
+    native.FILE = Path(os.environ["CHICKADEE_CHECKED"])
 
 
 @pytest.fixture(scope="session")

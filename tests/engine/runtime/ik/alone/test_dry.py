@@ -7,11 +7,10 @@ import re
 import pytest
 
 from engine.runtime.capi.model import MIB
-from engine.runtime.ik.context import IkContext
 from engine.runtime.ik.dry import COMPUTE, GRAPH, KV, IkDryModel, weights
-from engine.runtime.ik.faults import MOST_WITHOUT
 from engine.runtime.ik.library import log
-from engine.runtime.ik.model import IkModel
+from engine.runtime.ik.model import MOST_WITHOUT, IkModel
+from engine.runtime.ik.runtime import IkContext
 from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
 from models.default import default_model

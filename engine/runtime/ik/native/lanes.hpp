@@ -1,7 +1,4 @@
 // Sixteen rows of weights side by side in the lanes of a register, and tokens that are broadcast to all of them.
-//
-// The structs are those of ik-llama-cpp-python 0.1.5 (iqk_common.h, ggml-common.h); products.py loads what is compiled
-// of this beside no other version.
 #pragma once
 #include <immintrin.h>
 
@@ -11,35 +8,13 @@
 #include <tuple>
 #include <type_traits>
 
-struct RowMapping {
-    int32_t i1, i2;
-};
-// Where the tokens' numbers lie and the results go, with mixtures of experts by a table. The linker knows this name.
-struct DataInfo {
-    float * s;
-    const char * cy;
-    size_t bs, by;
-    int cur_y, ne11;
-    const RowMapping * row_mapping;
-    size_t bs2;
-
-    const char * token(int i) const {
-        if (!row_mapping) return cy + (cur_y + i) * by;
-        auto & place = row_mapping[cur_y + i];
-        return cy + (place.i1 % ne11 + place.i2 * ne11) * by;
-    }
-    float * result(int i) const {
-        if (!row_mapping) return s + (cur_y + i) * bs;
-        auto & place = row_mapping[cur_y + i];
-        return s + place.i1 * bs + place.i2 * bs2;
-    }
-};
+#include "iqk/iqk_common.h"
 
 #define INLINE inline __attribute__((always_inline))
 
 namespace {
 
-constexpr int BLOCK = 256;                   // weights of a row that share a float16
+constexpr int BLOCK = QK_K;                  // weights of a row that share a float16
 constexpr int ROWS = 16, GROUPS = 4;         // side by side in a register; their blocks lie together in fours
 
 // Blocks of four rows. 32 bytes of quants are two halves, each with four bytes of every row.
@@ -67,8 +42,18 @@ struct Token {
         float scaled_sums[8];  // of 32 numbers each, beside Q4 and Q5
     };
 };
-static_assert(sizeof(Q4) == 576 && sizeof(Q5) == 704 && sizeof(Q6) == 840);
-static_assert(sizeof(Token) == 296 && sizeof(DataInfo) == 56);
+// They are the library's, in finer parts.
+static_assert(BLOCK == 256 && sizeof(ggml_half) == sizeof(uint16_t));
+static_assert(sizeof(Q4) == sizeof(block_q4_k_r4) && offsetof(Q4, scales_high) == offsetof(block_q4_k_r4, scales_h) &&
+              offsetof(Q4, scales_low) == offsetof(block_q4_k_r4, scales_l) &&
+              offsetof(Q4, quants) == offsetof(block_q4_k_r4, qs));
+static_assert(sizeof(Q5) == sizeof(block_q5_k_r4) && offsetof(Q5, scales_high) == offsetof(block_q5_k_r4, scales_h) &&
+              offsetof(Q5, scales_low) == offsetof(block_q5_k_r4, scales_l) &&
+              offsetof(Q5, high) == offsetof(block_q5_k_r4, qh) && offsetof(Q5, quants) == offsetof(block_q5_k_r4, qs));
+static_assert(sizeof(Q6) == sizeof(block_q6_k_r4) && offsetof(Q6, scales) == offsetof(block_q6_k_r4, scales) &&
+              offsetof(Q6, high) == offsetof(block_q6_k_r4, qh) && offsetof(Q6, low) == offsetof(block_q6_k_r4, ql));
+static_assert(sizeof(Token) == sizeof(block_q8_K) && offsetof(Token, quants) == offsetof(block_q8_K, qs) &&
+              offsetof(Token, sums) == offsetof(block_q8_K, bsums));
 
 using Word = int32_t __attribute__((may_alias));
 
@@ -76,6 +61,17 @@ INLINE __m512i broadcast(const void * four_bytes) { return _mm512_set1_epi32(*(c
 
 // a & mask | b
 INLINE __m512i either(__m512i a, __m512i mask, __m512i b) { return _mm512_ternarylogic_epi32(a, mask, b, 0xea); }
+
+// std::array would ask whether a template may have an argument with an alignment.
+template <size_t count> struct Vectors {
+    __m512 of[count];
+
+    INLINE __m512 & operator[](size_t i) { return of[i]; }
+    INLINE const __m512 & operator[](size_t i) const { return of[i]; }
+    INLINE __m512 * begin() { return of; }
+    INLINE __m512 * end() { return of + count; }
+    static constexpr size_t size() { return count; }
+};
 
 // By hand, as GCC 12 broadcasts by an instruction of its own: 3 to 13 % of all time.
 INLINE __m512i dot(__m512i sum, __m512i weights, const int8_t * token) {

@@ -1,4 +1,4 @@
-"""The engine's process has asked for huge pages, and is still the process that was started."""
+"""The engine's process has what libraries read in its environment, and is still the process that was started."""
 
 from __future__ import annotations
 
@@ -27,3 +27,5 @@ def test_the_engine_asks_for_huge_pages_and_keeps_its_pipes_and_pid(monkeypatch)
     assert welcome.pid == engine.pid
     assert b"GLIBC_TUNABLES=glibc.malloc.hugetlb=1" in environment
     assert b"glibc.malloc.arena_max=4" in environment
+    assert b"GGML_NO_BACKTRACE=1" in environment
+    assert b"GOMP_SPINCOUNT=" in environment

@@ -5,19 +5,21 @@
 // give is a rough logit and how far off it may be; `finish` then computes in full those that can be among the largest.
 // docs/output-head.md says how far off, how sure, and what that gives.
 #pragma once
+#include <cstdlib>
 #include <cstring>
 
 #include "lanes.hpp"
 
 namespace {
 
-constexpr int MOST_TOKENS = 8;  // that a product takes at once
-constexpr int MOST_ROUGH = 4;   // tokens of a pass that is rough; with more the processor is what is waited for
-constexpr int CHUNK = 64;       // groups of 16 rows whose upper bits lie together
-constexpr int OF_BLOCK = 16;    // scales
-constexpr int LINE = 64;        // bytes
-constexpr float SURE = 6;       // standard deviations
+constexpr int MOST_TOKENS = IQK_MAX_NY;  // that a product takes at once
+constexpr int MOST_ROUGH = 4;            // tokens of a pass that is rough; with more the processor is what is waited for
+constexpr int CHUNK = 64;                // groups of 16 rows whose upper bits lie together
+constexpr int OF_BLOCK = 16;             // scales
+constexpr int LINE = 64;                 // bytes
+constexpr float SURE = 6;                // standard deviations
 constexpr int MOST_BLOCKS = 64, MOST_GROUPS = 1 << 15;
+constexpr int MOST_HEADS = 4;            // of a target, a draft model, and whatever else is loaded
 constexpr int MOST_COMPARED = 1 << 13;  // logits
 constexpr float INFINITE = __builtin_inff();
 
@@ -138,7 +140,8 @@ struct OutputHead {
     char * weights = nullptr;
     int blocks, groups, padded;  // of 256 weights; of 16 rows, and a multiple of 16
     bool may_be_rough;
-    // Beside the weights, in the caller's memory. Of each 16 rows the scales' largest squares, and units: see `measure`.
+    char * memory;
+    // Beside the weights, in memory of its own. Of each 16 rows the scales' largest squares, and units: see `measure`.
     Shared * shared;    // [groups][blocks]
     uint8_t * squares;  // [groups][blocks][OF_BLOCK]
     float * units;      // [groups]
@@ -158,11 +161,25 @@ struct OutputHead {
         return groups * (blocks * (sizeof(Shared) + OF_BLOCK) + sizeof(float)) + MOST_ROUGH * padded * 2 * sizeof(float);
     }
 
-    bool split(char * from, int n, int size, char * room, char * scratch) {
+    bool split(char * from, int n, int size) {
         if (size % ROWS || size > MOST_GROUPS * ROWS || n % BLOCK || n > BLOCK * MOST_BLOCKS || (size_t)from % 32)
             return false;
+        memory = (char *)malloc(room(n, size));
+        auto scratch = (char *)malloc((size_t)CHUNK * GROUPS * (n / BLOCK) * sizeof(Q6));
+        if (memory && scratch) rearrange(from, n, size, scratch);
+        else free(memory);
+        free(scratch);
+        return weights;
+    }
+
+    void forget() {
+        weights = nullptr;
+        free(memory);
+    }
+
+    void rearrange(char * from, int n, int size, char * scratch) {
         weights = from, blocks = n / BLOCK, groups = size / ROWS, padded = (groups + 15) / 16 * 16, may_be_rough = true;
-        auto floats = (float *)room;
+        auto floats = (float *)memory;
         units = floats, floats += groups;
         for (auto & row : rows) {
             row.is_rough = false;
@@ -189,7 +206,6 @@ struct OutputHead {
                 measure(first + i);
             }
         }
-        return true;
     }
 
     static void divide(const Q6 & q, int four, Upper & upper, Lower & lower, Shared & shared) {
@@ -238,7 +254,7 @@ struct OutputHead {
     template <int count> void multiply(const void * from, const DataInfo & info, int size) {
         int begin = ((const char *)from - weights) / (blocks * sizeof(Q6)) * 4, end = begin + size;
         std::array<const Token *, count> token;
-        for (int i = 0; i < count; ++i) token[i] = (const Token *)info.token(i);
+        for (int i = 0; i < count; ++i) token[i] = (const Token *)info.src1_row(i);
         bool rough = may_be_rough && info.cur_y == 0 && count <= MOST_ROUGH;
         if (begin == 0)
             for (int i = 0; i < count && info.cur_y + i < MOST_ROUGH; ++i) {
@@ -257,13 +273,13 @@ struct OutputHead {
         if (row < begin) lanes &= 0xffff << (begin - row);
         if (row + ROWS > end) lanes &= 0xffff >> (row + ROWS - end);
         for (size_t i = 0; i < result.size(); ++i)
-            _mm512_mask_storeu_ps(info.result(i) + row - begin, lanes, result[i]);
+            _mm512_mask_storeu_ps(info.dst_row(i) + row - begin, lanes, result[i]);
     }
 
     template <size_t count>
-    INLINE std::array<__m512, count> exact(const Place & place, const Place & next,
+    INLINE Vectors<count> exact(const Place & place, const Place & next,
                                            const std::array<const Token *, count> & first) const {
-        std::array<__m512, count> result;
+        Vectors<count> result;
         for (auto & r : result) r = _mm512_setzero_ps();
         for (int block = 0; block < blocks; ++block) {
             std::array<const Token *, count> token;
@@ -286,7 +302,7 @@ struct OutputHead {
                 }
         for (int group = begin / ROWS; ROWS * group < end; ++group) {
             auto place = at(group), next = after(group);
-            std::array<__m512, count> result;
+            Vectors<count> result;
             for (auto & r : result) r = _mm512_setzero_ps();
             for (int block = 0; block < blocks; ++block) {
                 std::array<const Token *, count> token;
@@ -317,38 +333,28 @@ struct OutputHead {
         return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(units[group] * _mm512_reduce_add_ps(sum))));
     }
 
-    // Make exact what is no less than the `count`-th largest logit, not counting those of the tokens `apart`. If so many
-    // logits are no less than a bound, that one is not either. The largest of groups give such a bound, and the logits
-    // that are exact then a better one. Returns of how many rows logits were computed. Later passes are rough if few are
-    // wanted now: to compute all again takes longer than it spares.
-    int finish(int number, float * logits, int count, const int32_t * apart, int apart_size) {
-        may_be_rough = count > 0;
+    // Make exact what is no less than the `count`-th largest logit. If so many logits are no less than a bound, that one
+    // is not either. The largest of groups give such a bound, and the logits that are exact then a better one. Returns
+    // of how many rows logits were computed.
+    int finish(int number, float * logits, int count) {
         if (number >= MOST_ROUGH || !rows[number].is_rough) return 0;
         auto & row = rows[number];
-        for (int i = 0; i < apart_size; ++i)
-            if (apart[i] < 0 || apart[i] >= ROWS * groups) count = 0;
-        if (count > 0 && count + apart_size < groups / 8 && count + apart_size <= MOST_COMPARED / ROWS) {
-            auto bound = largest(row.largest, padded, count);
-            int counted = count;  // groups, as some owe their place to a token that is not
-            for (int i = 0; i < apart_size; ++i) counted += !(logits[apart[i]] < bound);
-            int done = compute(row, logits, largest(row.largest, padded, counted), 0);
-            return done + compute(row, logits, largest_exact(row, logits, count, apart, apart_size), SURE);
+        if (count > 0 && count < groups / 8 && count <= MOST_COMPARED / ROWS) {
+            int done = compute(row, logits, largest(row.largest, padded, count), 0);
+            return done + compute(row, logits, largest_exact(row, logits, count), SURE);
         }
         row.is_rough = false;
         return compute(row, logits, -INFINITE, 0);
     }
 
-    float largest_exact(const Row & row, float * logits, int count, const int32_t * apart, int apart_size) const {
-        static float exact[MOST_COMPARED], hidden[MOST_COMPARED];
-        for (int i = 0; i < apart_size; ++i) hidden[i] = logits[apart[i]];
-        for (int i = 0; i < apart_size; ++i) logits[apart[i]] = -INFINITE;
+    float largest_exact(const Row & row, const float * logits, int count) const {
+        static float exact[MOST_COMPARED];
         int size = 0;
         for (int group = 0; group < groups && size < MOST_COMPARED; ++group)
             if (row.deviations[group] == 0) {
                 memcpy(exact + size, logits + ROWS * group, ROWS * sizeof(float));
                 size += ROWS;
             }
-        for (int i = 0; i < apart_size; ++i) logits[apart[i]] = hidden[i];
         return largest(exact, size, count);
     }
 
@@ -379,7 +385,7 @@ struct OutputHead {
     }
 };
 
-OutputHead output_heads[4];  // of a target, a draft model, and whatever else is loaded
+OutputHead output_heads[MOST_HEADS];
 
 inline OutputHead * OutputHead::of(const void * weights) {
     for (auto & head : output_heads)

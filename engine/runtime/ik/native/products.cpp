@@ -6,26 +6,18 @@
 // itself. And what comes next is asked of the memory meanwhile: across rows the processor does not guess it.
 // docs/products.md says what that gives.
 //
-// Compiled to a library that is loaded before ik_llama.cpp's, so that the dynamic linker finds the function
-// `iqk_set_kernels_kquants` here: it asks theirs and puts other products into the table.
-#include <array>
+#include "products.hpp"
+
 #include <cstddef>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
+#include "chickadee_ik.hpp"
 #include "lanes.hpp"
 #include "output_head.hpp"
 
-// Of `rows` rows of `n` weights, `stride` bytes each. How many tokens there are is known to each function of the table.
-using Product = void (*)(int n, const void * weights, size_t stride, const DataInfo & info, int rows);
-using Products = std::array<Product, MOST_TOKENS>;
-using SetKernels = bool (*)(int n, int type, int token_type, Products & products, Product & of_sixteen);
-
 namespace {
-
-constexpr int Q4_K_R4 = 212, Q5_K_R4 = 213, Q6_K_R4 = 214;  // ggml_type of weights
-constexpr int Q8_K32 = 148, Q8_K = 15;                     // and of the tokens beside them
 
 INLINE void add_block(const Q6 & a, const Q6 & b, const Q6 & c, const Q6 & d, const char * ahead,
                       const auto & token, auto & result) {
@@ -148,20 +140,20 @@ void product(int n, const void * weights, size_t stride, const DataInfo & info, 
         if (auto head = OutputHead::of(weights)) return head->multiply<tokens>(weights, info, rows);
     const int blocks = n / BLOCK, whole = rows / ROWS * ROWS;
     const Token * first[tokens];
-    for (int i = 0; i < tokens; ++i) first[i] = (const Token *)info.token(i);
+    for (int i = 0; i < tokens; ++i) first[i] = (const Token *)info.src1_row(i);
     for (int row = 0; row < whole; row += ROWS) {
         auto place = (const char *)weights + row * stride;
         const Block * group[GROUPS];
         for (int g = 0; g < GROUPS; ++g) group[g] = (const Block *)(place + 4 * g * stride);
         auto ahead = place + ROWS * stride;
-        std::array<__m512, tokens> result;
+        Vectors<tokens> result;
         for (auto & r : result) r = _mm512_setzero_ps();
         for (int block = 0; block < blocks; ++block, ahead += GROUPS * sizeof(Block)) {
             std::array<const Token *, tokens> token;
             for (int i = 0; i < tokens; ++i) token[i] = first[i] + block;
             add_block(group[0][block], group[1][block], group[2][block], group[3][block], ahead, token, result);
         }
-        for (int i = 0; i < tokens; ++i) _mm512_storeu_ps(info.result(i) + row, result[i]);
+        for (int i = 0; i < tokens; ++i) _mm512_storeu_ps(info.dst_row(i) + row, result[i]);
     }
     if (whole == rows) return;
     auto rest = info;
@@ -173,66 +165,42 @@ template <typename Block, size_t... i> void replace(Products & products, std::in
     ((products[i] = product<Block, i + 1>), ...);
 }
 
-SetKernels set_theirs = nullptr;
-bool replaces = true, has_replaced = false;
-
 }  // namespace
 
-#define EXPORTED __attribute__((visibility("default")))
-
-// `theirs_set`: the function of the name below in the library that is loaded by now. Once, before anything is computed.
-extern "C" EXPORTED bool products_start(SetKernels theirs_set) {
-    set_theirs = theirs_set;
+bool keep_theirs(SetKernels set_theirs) {
     Product of_sixteen;
-    return set_theirs(BLOCK, Q4_K_R4, Q8_K32, theirs<Q4>, of_sixteen) &&
-           set_theirs(BLOCK, Q5_K_R4, Q8_K32, theirs<Q5>, of_sixteen) &&
-           set_theirs(BLOCK, Q6_K_R4, Q8_K, theirs<Q6>, of_sixteen);
+    return set_theirs(BLOCK, GGML_TYPE_Q4_K_R4, GGML_TYPE_Q8_K32, theirs<Q4>, of_sixteen) &&
+           set_theirs(BLOCK, GGML_TYPE_Q5_K_R4, GGML_TYPE_Q8_K32, theirs<Q5>, of_sixteen) &&
+           set_theirs(BLOCK, GGML_TYPE_Q6_K_R4, GGML_TYPE_Q8_K, theirs<Q6>, of_sixteen);
 }
 
-// Between passes, to compare with theirs.
-extern "C" EXPORTED void products_replace(bool on) { replaces = on; }
-
-// Did a table ever get our products?
-extern "C" EXPORTED bool products_replaced() { return has_replaced; }
-
-EXPORTED bool iqk_set_kernels_kquants(int n, int type, int token_type, Products & products, Product & of_sixteen) {
-    if (!set_theirs || !set_theirs(n, type, token_type, products, of_sixteen)) return false;
-    if (!replaces) return true;
+bool replace(int type, Products & products) {
     const auto counts = std::make_index_sequence<MOST_TOKENS>();
     switch (type) {
-        case Q4_K_R4: replace<Q4>(products, counts); break;
-        case Q5_K_R4: replace<Q5>(products, counts); break;
-        case Q6_K_R4: replace<Q6>(products, counts); break;
-        default: return true;
+        case GGML_TYPE_Q4_K_R4: replace<Q4>(products, counts); return true;
+        case GGML_TYPE_Q5_K_R4: replace<Q5>(products, counts); return true;
+        case GGML_TYPE_Q6_K_R4: replace<Q6>(products, counts); return true;
+        default: return false;
     }
-    if (!has_replaced) has_replaced = true;
-    return true;
 }
 
-// Rearrange a head of `rows` rows of `n` weights of the type Q6_K_R4 and use `room` (`output_head_room` bytes) until
-// `output_head_forget`; `scratch` (`output_head_scratch` bytes) now. Returns its number, or -1 if that is not possible.
-extern "C" EXPORTED int output_head_split(char * weights, int n, int rows, char * room, char * scratch) {
-    for (auto & head : output_heads)
-        if (!head.weights) return head.split(weights, n, rows, room, scratch) ? &head - output_heads : -1;
+size_t output_head_room(int n, int rows) { return OutputHead::room(n, rows); }
+
+int output_head_split(const ggml_tensor * head, int rows) {
+    const bool fits = head->type == GGML_TYPE_Q6_K_R4 && head->ne[1] == rows && head->ne[2] == 1 && head->ne[3] == 1;
+    if (!fits || head->ne[0] > MOST_BLOCKS * BLOCK) return -1;
+    for (int number = 0; number < MOST_HEADS; ++number)
+        if (!output_heads[number].weights)
+            return output_heads[number].split((char *)head->data, int(head->ne[0]), rows) ? number : -1;
     return -1;
 }
-extern "C" EXPORTED size_t output_head_room(int n, int rows) { return OutputHead::room(n, rows); }
-extern "C" EXPORTED size_t output_head_scratch(int n) { return (size_t)CHUNK * GROUPS * (n / BLOCK) * sizeof(Q6); }
 
-// The weights are about to be freed; nobody may compute with them any more.
-extern "C" EXPORTED void output_head_forget(int number) { output_heads[number].weights = nullptr; }
+void output_head_forget(int number) { output_heads[number].forget(); }
 
-// Between passes: may passes be rough?
-extern "C" EXPORTED void output_head_rough(int number, bool on) { output_heads[number].may_be_rough = on; }
+void output_head_rough(int number, bool on) { output_heads[number].may_be_rough = on; }
 
-// Of row `row` of the last pass, whose logits are there: make exact the `count` largest, not counting tokens that stand in
-// `apart`, and what is larger; all if `count` is 0. Returns of how many rows logits were computed again.
-extern "C" EXPORTED int output_head_finish(int number, int row, float * logits, int count, const int32_t * apart,
-                                           int apart_size) {
-    return output_heads[number].finish(row, logits, count, apart, apart_size);
+int output_head_finish(int number, int row, float * logits, int count) {
+    return output_heads[number].finish(row, logits, count);
 }
 
-// Of what such a row lacks, for each 16 rows of weights; 0 where it is exact.
-extern "C" EXPORTED const float * output_head_deviations(int number, int row) {
-    return output_heads[number].rows[row].deviations;
-}
+const float * output_head_deviations(int number, int row) { return output_heads[number].rows[row].deviations; }

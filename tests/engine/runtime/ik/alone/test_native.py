@@ -1,0 +1,305 @@
+"""Our native code: products compute what the library's do of the same weights and tokens, passes are stopped, and the
+buffer of logits is not filled with zeros. `make test-native` runs it with the compiler's checks."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import closing
+from ctypes import CDLL, c_bool, c_int, c_int64, c_long, c_void_p
+from shutil import which
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.machine import processor_features
+from engine.runtime.ik import native as module
+from engine.runtime.ik.library import build, kernels, native, opened
+from engine.runtime.ik.native import FILE, PRODUCTS_NEED, in_front, started
+from engine.runtime.ik.runtime import AbortedPass, IkRuntime
+from engine.runtime.interface import Row, prefill
+from engine.runtime.options import ContextOptions
+from engine.stop import StopFlag, Stopped
+
+BLOCK = 256
+WEIGHTS = {
+    212: (144, 8),
+    213: (176, 8),
+    214: (210, 4),
+}  # ggml_type: bytes of a block, float16 at the beginning of four rows' blocks
+Q8_K32 = (148, "quantize_row_q8_K32")
+TOKENS = {212: Q8_K32, 213: Q8_K32, 214: (15, "iqk_quantize_row_q8_K")}
+TOKEN_BYTES = 296
+runs_here = processor_features() >= PRODUCTS_NEED
+MARK = 12345.0
+AFTER = 100  # nodes
+needs_native = pytest.mark.skipif(not FILE.exists(), reason="no native code for this computer")
+needs_products = pytest.mark.skipif(not FILE.exists() or not runs_here, reason="no products for this computer")
+
+
+@pytest.fixture
+def own():
+    found = native()
+    assert found is not None
+    yield found.code
+    found.code.chickadee_products_replace(True)
+
+
+def some_weights(kind: int, rows: int, n: int, seed: int) -> np.ndarray:
+    """Any bytes are weights, but for the float16 that they are multiplied by."""
+    size, scales = WEIGHTS[kind]
+    random = np.random.default_rng(seed)
+    blocks = random.integers(0, 256, (rows // 4 * n // BLOCK, 4 * size), np.uint8)
+    blocks[:, : 2 * scales] = random.uniform(-1, 1, (len(blocks), scales)).astype(np.float16).view(np.uint8)
+    return blocks
+
+
+def some_tokens(kind: int, count: int, n: int, seed: int) -> np.ndarray:
+    numbers = np.random.default_rng(seed).normal(size=(count, n)).astype(np.float32)
+    numbers[-1] = np.where(np.arange(n) % 3, 1, -1)  # every quant at its limit
+    quantised = np.zeros((count, n // BLOCK * TOKEN_BYTES), np.uint8)
+    quantise: Any = opened().code[TOKENS[kind][1]]
+    quantise.argtypes, quantise.restype = [c_void_p, c_void_p, c_int64], None
+    for row, to in zip(numbers, quantised, strict=True):
+        quantise(row.ctypes.data, to.ctypes.data, n)
+    return quantised
+
+
+def product(weights: np.ndarray, tokens: np.ndarray, kind: int, rows: int, n: int) -> np.ndarray:
+    multiply: Any = opened().code.iqk_mul_mat
+    multiply.argtypes = [c_long] * 3 + 2 * [c_int, c_void_p, c_long] + [c_void_p, c_long, c_int, c_int]
+    multiply.restype = c_bool
+    result = np.full((len(tokens), rows + 8), np.nan, np.float32)
+    of_weights = kind, weights.ctypes.data, n // BLOCK * WEIGHTS[kind][0]
+    of_tokens = TOKENS[kind][0], tokens.ctypes.data, tokens.shape[1]
+    parts = 2  # as two threads would
+    for part in range(parts):
+        assert multiply(rows, len(tokens), n, *of_weights, *of_tokens, result.ctypes.data, result.shape[1], part, parts)
+    assert np.isnan(result[:, rows:]).all()
+    return result[:, :rows]
+
+
+def both(own: CDLL, *of: Any) -> list[np.ndarray]:
+    results = []
+    for replaces in (False, True):
+        own.chickadee_products_replace(replaces)
+        results.append(product(*of))
+    return results
+
+
+def agree(theirs: np.ndarray, ours: np.ndarray) -> bool:
+    """Whole numbers are the same ones; of the sums of float32 only the order differs."""
+    return bool(np.abs(theirs - ours).max() <= 2e-6 * np.abs(theirs).max())
+
+
+@needs_products
+@pytest.mark.parametrize("kind", list(WEIGHTS))
+@pytest.mark.parametrize("n", [256, 1536, 2304])
+@pytest.mark.parametrize("rows", [4, 32, 136, 420])
+def test_products_are_the_librarys(own, kind, n, rows):
+    weights = some_weights(kind, rows, n, seed=rows)
+    for count in (*range(1, 10), 16, 19):
+        theirs, ours = both(own, weights, some_tokens(kind, count, n, seed=count), kind, rows, n)
+        assert np.isfinite(ours).all()
+        assert agree(theirs, ours), count
+
+
+@needs_products
+@pytest.mark.parametrize("kind", list(WEIGHTS))
+def test_a_token_s_product_is_the_same_beside_any_others(own, kind):
+    """So drafts are verified with the very numbers that plain decoding would have."""
+    weights, tokens = some_weights(kind, 64, 1536, seed=1), some_tokens(kind, 8, 1536, seed=2)
+    together = product(weights, tokens, kind, 64, 1536)
+    alone = [product(weights, tokens[i : i + 1], kind, 64, 1536) for i in range(8)]
+    assert np.array_equal(together, np.concatenate(alone))
+
+
+@needs_products
+@pytest.mark.parametrize("kind", list(WEIGHTS))
+def test_experts_get_their_own_tokens(own, kind):
+    n, rows, experts_used = 512, 48, 2
+    weights, tokens = some_weights(kind, rows, n, seed=3), some_tokens(kind, 6, n, seed=4)
+    mapping = np.array([[0, 0], [1, 2], [0, 5], [1, 4], [1, 1]], np.int32)  # (of the experts used, token)
+    multiply: Any = opened().code.iqk_mul_mat_moe
+    multiply.argtypes = (
+        [c_long] * 3 + [c_int] + 2 * [c_int, c_void_p, c_long] + [c_void_p, c_long, c_long, c_void_p, c_int, c_int]
+    )
+    multiply.restype = c_bool
+    results = []
+    for replaces in (False, True):
+        own.chickadee_products_replace(replaces)
+        result = np.zeros((6, experts_used, rows), np.float32)
+        of_weights = kind, weights.ctypes.data, n // BLOCK * WEIGHTS[kind][0]
+        of_tokens = TOKENS[kind][0], tokens.ctypes.data, tokens.shape[1]
+        strides = rows * 4, experts_used * rows * 4
+        places = mapping.ctypes.data, 0, 1
+        assert multiply(rows, len(mapping), n, 1, *of_weights, *of_tokens, result.ctypes.data, *strides, *places)
+        results.append(result)
+    theirs, ours = results
+    assert theirs.any()
+    assert agree(theirs, ours)
+
+
+@needs_products
+def test_the_library_asks_for_ours(own):
+    """The dynamic linker found them, and what is measured with them is told apart."""
+    product(some_weights(214, 16, 256, seed=5), some_tokens(214, 1, 256, seed=6), 214, 16, 256)
+    assert own.chickadee_products_replaced()
+    assert kernels() == "AVX-512 VNNI"
+    assert " with products " in build()
+
+
+@pytest.mark.parametrize("bytes", [b"", b"no library"])
+def test_a_damaged_file_is_left_alone(tmp_path, monkeypatch, caplog, bytes):
+    (tmp_path / "ik.so").write_bytes(bytes)
+    monkeypatch.setattr(module, "FILE", tmp_path / "ik.so")
+    assert in_front() is None
+    assert "more slowly" in caplog.text
+
+
+@needs_native
+def test_another_version_is_refused(monkeypatch, caplog):
+    monkeypatch.setattr(module, "library_version", lambda _package: "0.1.6")
+    assert in_front() is None
+    assert "not for 0.1.6" in caplog.text
+
+
+@needs_native
+def test_another_library_of_the_same_version_is_refused(caplog):
+    """As one whose functions do not say what the headers do: the C library has none of them."""
+    loaded = native()
+    assert loaded is not None
+    try:
+        assert started(loaded.code, CDLL(None)) is None
+        assert "leaves it alone" in caplog.text
+    finally:
+        assert started(loaded.code, opened().code)
+
+
+@pytest.mark.skipif(sys.platform != "linux" or not which("c++"), reason="not for this computer")
+def test_set_up_compiled_it_here():
+    found = native()
+    assert found is not None
+    assert found.has_products == runs_here
+
+
+@pytest.fixture
+def fresh(model):
+    with closing(IkRuntime(model, ContextOptions(n_ctx=256, threads=2), StopFlag())) as target:
+        yield target
+
+
+def marked(target: IkRuntime) -> Row:
+    """The last row of a pass of eight, written over."""
+    row = target.forward(range(300, 308), 8).row(7)
+    row[:] = MARK
+    return row
+
+
+@needs_native
+def test_a_pass_leaves_rows_alone_that_it_does_not_compute(fresh):
+    row = marked(fresh)
+    fresh.forward([310])
+    assert (row == MARK).all()
+
+
+def test_the_library_alone_fills_them(model, monkeypatch):
+    monkeypatch.setattr("engine.runtime.ik.runtime.native", lambda: None)
+    with closing(IkRuntime(model, ContextOptions(n_ctx=256, threads=2), StopFlag())) as alone:
+        row = marked(alone)
+        alone.forward([310])
+        assert (row == 0).all()
+
+
+@needs_native
+def test_what_is_computed_is_the_same(fresh, target, prompt):
+    list(prefill(fresh, prompt))
+    marked(fresh)
+    fresh.truncate(len(prompt))
+    found, expected = (one.forward([300, 310], 2) for one in (fresh, target))
+    assert all(np.array_equal(found.row(i), expected.row(i)) for i in (0, 1))
+
+
+@pytest.fixture
+def asked(monkeypatch) -> list[tuple[bool, bool]]:
+    """(is it asked, or done?, answer) of each node of the passes of contexts that are made from now on."""
+    own, answers = native(), []
+    assert own is not None
+    goes_on: Any = own.goes_on
+
+    def watched(node: int, ask: bool, data: int) -> bool:
+        answer = goes_on(node, ask, data)
+        answers.append((ask, answer))
+        return bool(answer)
+
+    monkeypatch.setattr(own, "goes_on", module.EvalCallback(watched))
+    return answers
+
+
+@needs_native
+def test_passes_are_cut_only_where_much_is_computed(model, asked):
+    """A step of the default model is an eighth of a part, its longest pass some four parts."""
+    with closing(IkRuntime(model, ContextOptions(n_ctx=256, threads=2), StopFlag())) as target:
+        target.forward([310])
+        assert len(asked) > 300
+        assert not any(answer for _, answer in asked)
+        asked.clear()
+        target.forward(range(300, 331))
+    assert 2 <= asked.count((True, True)) <= 8
+    assert asked.count((False, True)) == asked.count((True, True))
+
+
+@needs_native
+def test_a_stop_ends_a_pass_after_the_part_that_is_computed(model, prompt, monkeypatch):
+    stop, own, parts = StopFlag(), native(), []
+    assert own is not None
+    goes_on: Any = own.goes_on
+
+    def stopping(node: int, ask: bool, data: int) -> bool:
+        if not ask and stop_now:
+            stop.set()
+        answer: bool = goes_on(node, ask, data)
+        parts.extend([answer] * (not ask))
+        return answer
+
+    stop_now: list[bool] = []
+    monkeypatch.setattr(own, "goes_on", module.EvalCallback(stopping))
+    with closing(IkRuntime(model, ContextOptions(n_ctx=256, threads=2), stop)) as target:
+        *_, last = prefill(target, prompt)
+        expected = last.row().copy()
+        parts.clear()
+        stop_now.append(True)
+        with pytest.raises(Stopped):
+            target.forward(range(300, 331))
+        assert parts == [False]
+        stop_now.clear()
+        stop.clear()
+        target.truncate(0)
+        *_, last = prefill(target, prompt)
+        assert np.array_equal(last.row(), expected)
+
+
+def test_without_native_code_the_library_aborts_a_pass(model, prompt, monkeypatch):
+    stop, calls, is_to_abort = StopFlag(), [], AbortedPass._is_to_abort
+
+    def stopping(self: AbortedPass, data: object) -> bool:
+        calls.extend([data] * bool(stop_now))
+        if stop_now and len(calls) == AFTER:
+            stop.set()
+        return is_to_abort(self, data)
+
+    stop_now: list[bool] = []
+    monkeypatch.setattr(AbortedPass, "_is_to_abort", stopping)
+    monkeypatch.setattr("engine.runtime.ik.runtime.native", lambda: None)
+    with closing(IkRuntime(model, ContextOptions(n_ctx=256, threads=2), stop)) as target:
+        *_, last = prefill(target, prompt)
+        expected = last.row().copy()
+        stop_now.append(True)
+        with pytest.raises(Stopped):
+            target.forward(range(300, 331))
+        assert len(calls) == AFTER
+        stop_now.clear()
+        stop.clear()
+        target.truncate(0)
+        *_, last = prefill(target, prompt)
+        assert np.array_equal(last.row(), expected)
