@@ -14,8 +14,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.costs.calibrated import Key, kept
 from engine.costs.cost_model import CostModel, Timings
+from engine.costs.measurements import Key, kept
 from engine.loading.load import identity_of
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadPlan, resolve

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.costs.calibrated import timings_with
 from engine.costs.cost_model import Timings
+from engine.costs.measurements import timings_with
 from engine.loading.crash_mark import CrashMark
 from engine.loading.libraries import PACKAGES
 from engine.machine import library_version
