@@ -90,7 +90,7 @@ def key_of(plan: LoadPlan) -> Key:
 
 def measure(plan: LoadPlan, timings: Timings, asked: Sequence[Sequence[Message]], tokens: int, stop: StopFlag) -> Exits:
     """Over the model's answers to what was `asked`, `tokens` of them. Raises Failure, Stopped."""
-    from engine.runtime.graph.guesses import guesses
+    from engine.runtime.graph.early_exit import guesses
     from engine.runtime.graph.model import GraphModel
     from engine.runtime.graph.runtime import GraphRuntime
 

@@ -72,10 +72,9 @@ def backend(name: BackendName) -> Backend:
 
         return Backend(name, Model, LlamaRuntime, DryModel, build(), kernels())
     if name == "graph":
-        from engine.runtime.graph.dry import DryGraph
-        from engine.runtime.graph.dry import build as graph_build
         from engine.runtime.graph.model import GraphModel
-        from engine.runtime.graph.modes import lossy_note
+        from engine.runtime.graph.modes import DryGraph, lossy_note
+        from engine.runtime.graph.modes import build as graph_build
         from engine.runtime.graph.runtime import GraphRuntime
         from engine.runtime.llama.library import kernels
 

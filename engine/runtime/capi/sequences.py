@@ -66,5 +66,6 @@ class Sequences:
         return bool(self.lib.llama_memory_seq_rm(self.context.memory, which, size, TO_END))
 
     def clear(self) -> None:
+        """Forget all tokens of all sequences."""
         self.lib.llama_memory_clear(self.context.memory, False)
         self.shared = [0] * len(self.shared)

@@ -15,7 +15,8 @@ import ctypes
 import logging
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from common.files import make_private_folder
@@ -23,8 +24,34 @@ from engine.machine import writer_lives
 from engine.runtime.capi.context import SEQUENCE, CContext
 from models.failures import Failure
 
+log = logging.getLogger("engine.capi")
+MOST_IN_RAM = 8 << 20  # bytes: less than the compute buffers of any model, which a new context has not touched yet
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Makes a private file that the block writes. Raises Failure where the disk does not take it."""
+    try:
+        path.touch(mode=0o600)
+        yield
+    except OSError as error:
+        raise Failure("cache_unwritable", f"The saved context could not be written to {path}: {error}.") from error
+
+
+def moving(folder: Path) -> str:
+    """How a private file of `folder` begins its name that holds a cache for a moment.
+
+    What engines that crashed in such a moment have left is deleted. Raises OSError."""
+    make_private_folder(folder)
+    for file in folder.glob("moving-*-*"):
+        owner = file.name.split("-")[1]
+        if owner.isdigit() and not writer_lives(int(owner), file):
+            file.unlink(missing_ok=True)
+    return f"moving-{os.getpid()}-"
+
 
 def size_bytes(context: CContext, sequence: int = SEQUENCE) -> int:
+    """Of a sequence as `State` or a file holds it."""
     return int(context.lib.llama_state_seq_get_size(context.pointer, sequence))
 
 
@@ -40,6 +67,7 @@ class State:
             raise RuntimeError(f"llama.cpp wrote {written} of {size} bytes of state")
 
     def put(self, context: CContext) -> None:
+        """Into a context of the same model, in place of what its sequence held."""
         read = context.lib.llama_state_seq_set_data(context.pointer, self.data, len(self.data), self.sequence)
         if read != len(self.data):
             raise RuntimeError(f"llama.cpp took {read} of {len(self.data)} bytes of state")
@@ -51,12 +79,9 @@ class State:
 def save_file(context: CContext, path: Path, tokens: Sequence[int]) -> None:
     """Write the sequence with its tokens; raises Failure where the disk does not take it."""
     array = (context.lib.llama_token * len(tokens))(*tokens)
-    try:
-        path.touch(mode=0o600)
+    with writing(path):
         if not context.lib.llama_state_seq_save_file(context.pointer, os.fsencode(path), SEQUENCE, array, len(tokens)):
             raise OSError("llama.cpp could not write it")
-    except OSError as error:
-        raise Failure("cache_unwritable", f"The saved context could not be written to {path}: {error}.") from error
 
 
 def load_file(context: CContext, path: Path) -> list[int]:
@@ -72,17 +97,11 @@ def load_file(context: CContext, path: Path) -> list[int]:
     return list(array[: count.value])
 
 
-log = logging.getLogger("engine.capi")
-MOST_IN_RAM = 8 << 20  # bytes: less than the compute buffers of any model, which a new context has not touched yet
-
-
 class FileState:
     """A context's sequence in a private file of `folder`, deleted by `put`. Raises OSError if it cannot be written."""
 
     def __init__(self, context: CContext, folder: Path) -> None:
-        make_private_folder(folder)
-        delete_left(folder)
-        handle, name = tempfile.mkstemp(dir=folder, prefix=f"moving-{os.getpid()}-")  # mkstemp's mode is 0600
+        handle, name = tempfile.mkstemp(dir=folder, prefix=moving(folder))  # mkstemp's mode is 0600
         os.close(handle)
         self.path = Path(name)
         self.tokens = (context.lib.llama_token * 1)()  # without room for tokens llama.cpp does not read the rest
@@ -92,6 +111,7 @@ class FileState:
             raise OSError(f"the cache could not be written to {folder}")
 
     def put(self, context: CContext) -> None:
+        """Into a context of the same model; the file is deleted."""
         count = ctypes.c_size_t()
         try:
             read = context.lib.llama_state_seq_load_file(
@@ -103,18 +123,11 @@ class FileState:
             raise RuntimeError(f"llama.cpp did not take its own state from {self.path}")
 
     def discard(self) -> None:
+        """Delete the file."""
         self.path.unlink(missing_ok=True)
 
 
 Moved = State | FileState
-
-
-def delete_left(folder: Path) -> None:
-    """Delete what engines that crashed in the middle of a move have left."""
-    for file in folder.glob("moving-*-*"):
-        owner = file.name.split("-")[1]
-        if owner.isdigit() and not writer_lives(int(owner), file):
-            file.unlink(missing_ok=True)
 
 
 def take(context: CContext, folder: Path | None) -> Moved:

@@ -92,6 +92,7 @@ class IkDryModel(CDryModel):
         return logged(KV, text), logged(COMPUTE, text)
 
     def close(self) -> None:
+        """Close the file, and give its memory back to the system."""
         super().close()
         trim()
 

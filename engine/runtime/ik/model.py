@@ -68,6 +68,7 @@ class IkModel(CModel):
         return sum(math.prod(tensor.shape) for tensor in self.header.tensors)
 
     def close(self) -> None:
+        """Free head and weights."""
         if self.head:
             self.head.close()
             self.head = None

@@ -43,12 +43,14 @@ class Context(CContext):
         super().__init__(lib, log, model, options, params, stop)
 
     def decode(self, batch: Batch) -> None:
+        """See `CContext`."""
         if self._keeps_steps and self._interrupt:
             ask = NEVER if batch.raw.n_tokens == 1 else self._interrupt.function
             lib.llama_set_abort_callback(self.pointer, ask, self._interrupt.address)
         super().decode(batch)
 
     def close(self) -> None:
+        """See `CContext`."""
         super().close()
         self._interrupt = None
 
