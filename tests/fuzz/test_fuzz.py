@@ -19,8 +19,6 @@ CASES = {
     "attachments": 8,
     "imports": 40,
 }
-
-
 TIMES = 5  # so many in `make test-slow`
 
 
