@@ -78,7 +78,6 @@ PARTS: Mapping[str, tuple[Change, ...]] = {
     "later savings": ((policy, "savings", _no_savings),),
     "budget": ((Budget, "left", property(NO_LIMIT)),),
     "stake": ((policy, "MOST_SAVED", 0.0),),
-    "margin": ((policy, "MARGIN", 1.0),),
     "drift": ((Drift, "observe", _never),),
     "n-grams": (),
     "n-grams: language": ((StaticNgram, "_vote", _first_language),),
