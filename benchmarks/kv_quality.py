@@ -29,8 +29,8 @@ from benchmarks.kv_cells import KINDS, Q8, held_out, mode_for
 from common.files import write_atomically
 from common.folders import cache_folder
 from engine.machine import default_threads
-from engine.runtime.graph import ranking
-from engine.runtime.graph.dry import VERSION
+from engine.runtime.graph import modes
+from engine.runtime.graph.modes import VERSION
 from engine.runtime.options import EXACT
 from models.default import default_model
 from models.failures import Failure
@@ -112,9 +112,9 @@ class Book:
     def key(self, way: str) -> str:
         """Of all that a way's numbers depend on. Raises Failure where its heads were not ranked."""
         mode = mode_for(way)
-        heads: tuple[ranking.Head, ...] = ()
+        heads: tuple[modes.Head, ...] = ()
         if mode != EXACT:
-            found = ranking.read(self._identity, mode.name)
+            found = modes.read(self._identity, mode.name)
             if found is None:
                 command = f"python -m engine rank-heads --kv {mode.name} --model {self._model}"
                 raise Failure("no_ranking", f"Its heads were not ranked yet. Run: {command}")

@@ -11,9 +11,9 @@ from typing import Any
 from unittest.mock import patch
 
 from engine.costs.cost_model import Drift
-from engine.speculative import acceptance, ngram, policy, prompt_lookup, prompt_lookup_prior
+from engine.speculative import acceptance, policy, prompt_lookup, prompt_lookup_prior
 from engine.speculative.acceptance import Acceptance
-from engine.speculative.ngram import UNKNOWN, Next, StaticNgram
+from engine.speculative.ngram import UNKNOWN, StaticNgram
 from engine.speculative.policy import Budget
 from engine.speculative.prompt_lookup import PromptLookup
 from engine.speculative.prompt_lookup_prior import Grounds
@@ -49,10 +49,6 @@ def _first_language(self: StaticNgram, token: int) -> None:
         self._language = self.table.language(token)
 
 
-def _counted(expected: Next, _hits: float) -> float:
-    return min(0.98, max(0.02, expected.chance))
-
-
 def _followed_alone(self: PromptLookup, position: int) -> bool:
     return self._followed is not None and position == self._followed
 
@@ -70,10 +66,8 @@ NO_LIMIT: Callable[[Budget], float] = lambda _self: 1e9  # noqa: E731
 PARTS: Mapping[str, tuple[Change, ...]] = {
     "prior": ((prompt_lookup, "prior", _flat),),
     "prior: prompt": _weights("PROMPT", "PROMPT_LENGTH"),
-    "prior: length": _weights("LENGTH"),
     "prior: single, record": _weights("SINGLE", "RECORD"),
     "prior: rival": _weights("RIVAL"),
-    "prior: near": _weights("NEAR"),
     "near": ((PromptLookup, "_is_near", _never), (prompt_lookup, "NEAR_BONUS", 0)),
     "left copies": ((PromptLookup, "_is_near", _followed_alone),),
     "other occurrences": ((prompt_lookup, "LOOK", 1),),
@@ -84,12 +78,7 @@ PARTS: Mapping[str, tuple[Change, ...]] = {
     "later savings": ((policy, "savings", _no_savings),),
     "budget": ((Budget, "left", property(NO_LIMIT)),),
     "stake": ((policy, "MOST_SAVED", 0.0),),
-    "caution": ((policy, "CAUTION", 1.0),),
-    "margin": ((policy, "MARGIN", 1.0),),
-    "worth": ((policy, "WORTH", 0.0),),
     "drift": ((Drift, "observe", _never),),
     "n-grams": (),
     "n-grams: language": ((StaticNgram, "_vote", _first_language),),
-    "n-grams: hits": ((ngram, "HITS_MEMORY", 1.0),),
-    "n-grams: regression": ((ngram, "prior", _counted),),
 }

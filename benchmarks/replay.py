@@ -9,7 +9,7 @@
 oracle has the same drafts and knows the best lengths beforehand, over the whole answer; a tree could not help it,
 since it costs more than the right line alone. Times are in plain steps (one-token passes); the policy's own time is
 not counted. In each half the policy begins knowing nothing and learns from answer to answer; what it believes at first
-was fitted to the tuning half (`benchmarks.fit_prior`, `benchmarks.fit_phrases`).
+was fitted to the tuning half (`benchmarks.fit_prior`).
 
 `--without` takes out parts (`benchmarks.parts`); `parts` takes out each in turn, or each of these.
 `--noise`: passes cost up to that share more or less than was calibrated, size by size, and what they really cost is

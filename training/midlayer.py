@@ -24,8 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.machine import default_threads
-from engine.runtime.graph import needs
-from engine.runtime.graph.dimensions import Dimensions, dimensions_of
+from engine.runtime.graph.dimensions import Dimensions, dimensions_of, refusal
 from models.failures import Failure
 from models.header import Header, read_header
 from training.arguments import OWN, options_of, parse
@@ -95,10 +94,10 @@ def train(given: argparse.Namespace, options: Options) -> int:
 
 def checked(header: Header, options: Options) -> Dimensions:
     """Raises Failure for a model that cannot be trained so."""
-    refusal = needs.refusal(header)
-    if refusal or header.architecture not in ARCHITECTURES:
+    reason = refusal(header)
+    if reason or header.architecture not in ARCHITECTURES:
         sentence = f"{header.path.name} cannot be trained: models of {' and '.join(ARCHITECTURES)} can."
-        raise Failure("not_supported", f"{sentence} {refusal}".strip())
+        raise Failure("not_supported", f"{sentence} {reason}".strip())
     d = dimensions_of(header)
     if not 0 < options.layer < d.layers:
         sentence = (
@@ -112,7 +111,7 @@ def teacher_of(given: argparse.Namespace, d: Dimensions, header: Header) -> Path
     """The model by which is judged and, with --self-distil, learned. Raises Failure for one of another kind."""
     path: Path = given.teacher or given.model
     other = header if path == given.model else read_header(path)
-    if needs.refusal(other) or dimensions_of(other) != d:
+    if refusal(other) or dimensions_of(other) != d:
         sentence = f"{path.name} cannot teach {header.path.name}: it is built otherwise."
         raise Failure("not_supported", f"{sentence} Take a model that the same training began from.")
     return path
@@ -149,7 +148,7 @@ def examples_in(
     path: Path, what: str, model: Path, options: Options, header: Header
 ) -> tuple[list[Example], list[Example]]:
     """Of the chats of a file, and those of them that are held out."""
-    from engine.runtime.llama.model import Model
+    from engine.runtime.llama.runtime import Model
     from engine.tokenization.chat_lines import read_chats
     from engine.tokenization.template import ChatTemplate
     from training.data import examples
@@ -232,7 +231,7 @@ def described(seen: object, steps: int) -> str:
 
 def finish(trained: object, weights: object, given: argparse.Namespace, options: Options, file_type: int) -> None:
     """Write the model; `file_type`: llama.cpp's number for how it is quantised."""
-    from engine.runtime.llama.model import quantise
+    from engine.runtime.llama.runtime import quantise
     from training.weights import replace, write_weights
 
     assert isinstance(trained, dict)

@@ -3532,144 +3532,9 @@
     <translation>Chickadee 已在运行，但没有响应。请关闭它，然后重新启动。</translation>
   </message>
   <message>
-    <location filename="../../engine/backend.py"/>
-    <location filename="../../engine/ik/needs.py"/>
-    <source>ik_llama.cpp is not installed: there is no wheel of it for this computer.</source>
-    <translation>未安装 ik_llama.cpp：没有适用于本机的安装包。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/capi/context.py"/>
-    <location filename="../../engine/graph/cells.py"/>
-    <source>There is not enough free memory for a context of {1} tokens. Try a smaller one.</source>
-    <translation>可用内存不足以容纳 {1} 个 token 的上下文。请减小上下文。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/capi/model.py"/>
-    <source>There is not enough free memory to load {1}. Try a smaller model.</source>
-    <translation>可用内存不足，无法加载 {1}。请使用更小的模型。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/capi/model.py"/>
-    <source>{1} could not be loaded: {2} does not accept the file.</source>
-    <translation>无法加载 {1}：{2} 不接受该文件。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/capi/model.py"/>
-    <source>{1} has the architecture “{2}”, which this version of {3} does not know yet.</source>
-    <translation>{1} 的架构为“{2}”，当前版本的 {3} 尚不支持。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/capi/model.py"/>
-    <source>{1} is an adapter (LoRA), an addition to a model. Choose the model itself.</source>
-    <translation>{1} 是适配器（LoRA），只是模型的附加部分。请选择模型本身。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/capi/model.py"/>
-    <source>{1} is an embedding model: it compares texts and cannot answer. Choose a chat model.</source>
-    <translation>{1} 是嵌入模型，用于比较文本，不能回答。请选择对话模型。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/capi/model.py"/>
-    <location filename="../../engine/graph/weights.py"/>
-    <location filename="../../models/header.py"/>
-    <source>{1} is incomplete: part of the model is missing. Download it again.</source>
-    <translation>{1} 不完整，缺少部分模型数据。请重新下载。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/capi/model.py"/>
-    <source>{1} is not a chat model: it translates text to text only.</source>
-    <translation>{1} 不是对话模型，只能做文本到文本的转换。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/capi/model.py"/>
-    <source>{1} is the image part of a model. Choose the model itself.</source>
-    <translation>{1} 是模型的图像部分。请选择模型本身。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/capi/state.py"/>
-    <location filename="../../engine/graph/state.py"/>
-    <source>The saved context could not be written to {1}: {2}.</source>
-    <translation>无法将上下文缓存写入 {1}：{2}。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/capi/state.py"/>
-    <source>The saved context {1} does not fit this model.</source>
-    <translation>上下文缓存 {1} 与此模型不符。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/capi/vocabulary.py"/>
-    <source>The model's vocabulary is damaged: it has no token for some of the characters. Download the model again.</source>
-    <translation>模型的词表已损坏：其中缺少某些字符对应的 token。请重新下载模型。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/choice.py"/>
-    <source>Only Chickadee's own graph can keep keys and values by --kv {1}, not {2}.</source>
-    <translation>只有 Chickadee 的自研计算图能按 --kv {1} 保留键值，{2} 不能。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/choice.py"/>
-    <source>ik_llama.cpp crashed with this model, so llama.cpp computes it.</source>
-    <translation>ik_llama.cpp 运行此模型时崩溃，因此改由 llama.cpp 计算。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/choice.py"/>
-    <source>llama.cpp computes this model: ik_llama.cpp is not faster here.</source>
-    <translation>此模型由 llama.cpp 计算：在本机上 ik_llama.cpp 并不更快。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/choice.py"/>
-    <source>llama.cpp computes until both libraries were timed with this model, which happens in idle time.</source>
-    <translation>目前由 llama.cpp 计算；空闲时会对两个库计时比较。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/draft/same_vocabulary.py"/>
-    <source>{1} Choose a draft model of the same family.</source>
-    <translation>{1}请选择同一系列的草稿模型。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/draft/same_vocabulary.py"/>
-    <source>{1} cannot draft for itself: that is pointless. Choose a smaller model to draft.</source>
-    <translation>{1} 不能作为自己的草稿模型，这没有意义。请选择更小的模型。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/draft/same_vocabulary.py"/>
-    <source>{1} has another vocabulary than {2}: {3}.</source>
-    <translation>{1} 的词表与 {2} 不同：{3}。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/engine.py"/>
-    <source> Forget the oldest turn,</source>
-    <translation>可以忽略最早的一轮对话，</translation>
-  </message>
-  <message>
-    <location filename="../../engine/engine.py"/>
-    <source> Forget the oldest {1} turns,</source>
-    <translation>可以忽略最早的 {1} 轮对话，</translation>
-  </message>
-  <message>
-    <location filename="../../engine/engine.py"/>
-    <source> Shorten the message,</source>
-    <translation>可以缩短消息，</translation>
-  </message>
-  <message>
-    <location filename="../../engine/engine.py"/>
-    <source> and keys and values in 8 bits</source>
-    <translation>（键值缓存为 8 位）</translation>
-  </message>
-  <message>
-    <location filename="../../engine/engine.py"/>
-    <source> or start a new chat; a context that holds it would not fit into memory.</source>
-    <translation>或新建对话；能容纳它的上下文超出了内存。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/engine.py"/>
-    <source> or start a new chat; the model was not trained for a larger context.</source>
-    <translation>或新建对话；该模型未针对更大的上下文训练。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/engine.py"/>
-    <source> start a new chat, or load the model with a context of {1} tokens{2}.</source>
-    <translation>新建对话，或以 {1} 个 token 的上下文{2}加载模型。</translation>
+    <location filename="../../engine/costs/measurements.py"/>
+    <source>Another program was busy: how long this model's passes take is not known.</source>
+    <translation>另一个程序正忙，未能测出此模型的运算时间。</translation>
   </message>
   <message>
     <location filename="../../engine/engine.py"/>
@@ -3685,131 +3550,6 @@
     <location filename="../../engine/engine.py"/>
     <source>There is nothing to answer: the message is empty.</source>
     <translation>没有可回答的内容：消息为空。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/engine.py"/>
-    <source>This chat needs {1} tokens, the context holds {2}.</source>
-    <translation>此对话需要 {1} 个 token，上下文只能容纳 {2} 个。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/engine.py"/>
-    <source>more than {1}</source>
-    <translation>超过 {1}</translation>
-  </message>
-  <message>
-    <location filename="../../engine/exits.py"/>
-    <source>What was found cannot be kept in {1}: {2}.</source>
-    <translation>测得的结果无法保存到 {1}：{2}。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/first_look.py"/>
-    <source>The system ended the process that looked at {1}, most likely because memory ran out.</source>
-    <translation>检查 {1} 的进程被系统终止，很可能是因为内存不足。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/first_look.py"/>
-    <source>{1} cannot be used: its header alone would fill the memory of this computer.</source>
-    <translation>无法使用 {1}：仅其文件头就会占满本机内存。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/first_look.py"/>
-    <source>{1} cannot be used: {2} does not get to the end of its header.</source>
-    <translation>无法使用 {1}：{2} 无法读完它的文件头。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/first_look.py"/>
-    <source>{1} makes {2} crash: it is damaged or made for another version. Choose another.</source>
-    <translation>{1} 会使 {2} 崩溃：文件已损坏，或是为其他版本制作的。请选择其他模型。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/first_look.py"/>
-    <source>{1} was not loaded: the system has no room for another process.</source>
-    <translation>未能加载 {1}：系统没有余量再启动一个进程。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/flash_attention.py"/>
-    <source>Keys and values stored as {1} need flash attention: leave it on, or store them as f16.</source>
-    <translation>以 {1} 保存的键值缓存需要 flash attention：请保持开启，或改用 f16。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/graph/best_exit.py"/>
-    <source>No chat of these leaves room for an answer in {1} tokens.</source>
-    <translation>在 {1} 个 token 的上下文中，这些对话都没有留出回答的空间。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/graph/dimensions.py"/>
-    <source>This model's header contradicts itself: it cannot be loaded.</source>
-    <translation>此模型的文件头自相矛盾，无法加载。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/graph/dimensions.py"/>
-    <source>{1} does not say its {2}: it cannot be loaded.</source>
-    <translation>{1} 没有说明其 {2}，无法加载。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/graph/dimensions.py"/>
-    <source>{1} has an impossible {2}: {3}.</source>
-    <translation>{1} 的 {2} 不可能为 {3}。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/graph/dimensions.py"/>
-    <source>{1} has keys and values of sizes that do not go together.</source>
-    <translation>{1} 的键和值大小不匹配。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/graph/dry.py"/>
-    <source>Chickadee's own graph computes with flash attention only: leave it on, or choose llama.cpp.</source>
-    <translation>Chickadee 自研计算图只能使用 flash attention：请保持开启，或选择 llama.cpp。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/graph/modes.py"/>
-    <source>Lossy: {1} of the heads keep less than every token ({2}); perplexity × {3} as it was measured.</source>
-    <translation>有损：{1} 的注意力头不保存每个词元（{2}）；测得困惑度为 × {3}。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/graph/modes.py"/>
-    <source>Lossy: {1} of the heads keep less than every token ({2}); what that costs is not measured.</source>
-    <translation>有损：{1} 的注意力头不保存每个词元（{2}）；其代价尚未测量。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/graph/needs.py"/>
-    <source>Chickadee's own graph cannot compute this model: {1}. llama.cpp can.</source>
-    <translation>Chickadee 的自研计算图无法计算此模型：{1}。llama.cpp 可以。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/graph/ranking.py"/>
-    <source>The ranking cannot be kept in {1}: {2}.</source>
-    <translation>无法将排名保存到 {1}：{2}。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/graph/state.py"/>
-    <source>The saved context {1} does not fit this model and the way it keeps chats.</source>
-    <translation>上下文缓存 {1} 与此模型及其保存对话的方式不符。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/graph/weights.py"/>
-    <source>There is not enough free memory for {1}.</source>
-    <translation>可用内存不足以容纳 {1}。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/ik/needs.py"/>
-    <source>ik_llama.cpp does not know how this file's weights are quantised.</source>
-    <translation>ik_llama.cpp 不支持此文件的权重量化方式。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/ik/needs.py"/>
-    <source>ik_llama.cpp does not know the architecture “{1}” yet.</source>
-    <translation>ik_llama.cpp 尚不支持架构“{1}”。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/ik/needs.py"/>
-    <source>ik_llama.cpp needs a processor with {1}.</source>
-    <translation>ik_llama.cpp 需要支持 {1} 的处理器。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/judge.py"/>
-    <source>Another program was busy: how long this model's passes take is not known.</source>
-    <translation>另一个程序正忙，未能测出此模型的运算时间。</translation>
   </message>
   <message>
     <location filename="../../engine/kv/saved.py"/>
@@ -3837,164 +3577,329 @@
     <translation>此对话的 {1} MiB 超出了对话缓存的限额。</translation>
   </message>
   <message>
-    <location filename="../../engine/llama/kernels.py"/>
-    <source>The engine's files are damaged: none of its kernels can be loaded. Install Chickadee again.</source>
-    <translation>引擎的文件已损坏：无法加载任何计算内核。请重新安装 Chickadee。</translation>
+    <location filename="../../engine/loading/first_look.py"/>
+    <source>The system ended the process that looked at {1}, most likely because memory ran out.</source>
+    <translation>检查 {1} 的进程被系统终止，很可能是因为内存不足。</translation>
   </message>
   <message>
-    <location filename="../../engine/llama/kernels.py"/>
-    <source>This llama.cpp has no kernels of its own for {1}: {2} is for the packaged one.</source>
-    <translation>此 llama.cpp 没有专用于 {1} 的计算内核：{2} 只适用于安装包中的版本。</translation>
+    <location filename="../../engine/loading/first_look.py"/>
+    <source>{1} cannot be used: its header alone would fill the memory of this computer.</source>
+    <translation>无法使用 {1}：仅其文件头就会占满本机内存。</translation>
   </message>
   <message>
-    <location filename="../../engine/measured/machine.py"/>
-    <source>{1}={2} is not known: choose one of {3}.</source>
-    <translation>{1}={2} 无法识别：请从 {3} 中选择一个。</translation>
+    <location filename="../../engine/loading/first_look.py"/>
+    <source>{1} cannot be used: {2} does not get to the end of its header.</source>
+    <translation>无法使用 {1}：{2} 无法读完它的文件头。</translation>
   </message>
   <message>
-    <location filename="../../engine/memory/plan.py"/>
+    <location filename="../../engine/loading/first_look.py"/>
+    <source>{1} makes {2} crash: it is damaged or made for another version. Choose another.</source>
+    <translation>{1} 会使 {2} 崩溃：文件已损坏，或是为其他版本制作的。请选择其他模型。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/loading/first_look.py"/>
+    <source>{1} was not loaded: the system has no room for another process.</source>
+    <translation>未能加载 {1}：系统没有余量再启动一个进程。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/loading/libraries.py"/>
+    <location filename="../../engine/runtime/ik/needs.py"/>
+    <source>ik_llama.cpp is not installed: there is no wheel of it for this computer.</source>
+    <translation>未安装 ik_llama.cpp：没有适用于本机的安装包。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/loading/library_choice.py"/>
+    <source>ik_llama.cpp crashed with this model, so llama.cpp computes it.</source>
+    <translation>ik_llama.cpp 运行此模型时崩溃，因此改由 llama.cpp 计算。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/loading/library_choice.py"/>
+    <source>llama.cpp computes this model: ik_llama.cpp is not faster here.</source>
+    <translation>此模型由 llama.cpp 计算：在本机上 ik_llama.cpp 并不更快。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/loading/library_choice.py"/>
+    <source>llama.cpp computes until both libraries were timed with this model, which happens in idle time.</source>
+    <translation>目前由 llama.cpp 计算；空闲时会对两个库计时比较。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/loading/memory_plan.py"/>
     <source>A context of up to {1} tokens would fit (KV cache {2}).</source>
     <translation>最多可容纳 {1} 个 token 的上下文（KV 缓存 {2}）。</translation>
   </message>
   <message>
-    <location filename="../../engine/memory/plan.py"/>
+    <location filename="../../engine/loading/memory_plan.py"/>
     <source>It would fit with keys and values stored as {1}.</source>
     <translation>若键值以 {1} 存储则可容纳。</translation>
   </message>
   <message>
-    <location filename="../../engine/memory/plan.py"/>
-    <source>No context would fit: even the smallest needs {1}. Choose a smaller model.</source>
-    <translation>无法容纳任何上下文：最小的也需要 {1}。请选择更小的模型。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/memory/plan.py"/>
-    <source>{1} cannot store its keys and values as {2}.</source>
-    <translation>{1} 不能以 {2} 存储键值。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/memory/plan.py"/>
-    <source>{1} needs</source>
-    <translation>{1} 需要</translation>
-  </message>
-  <message>
-    <location filename="../../engine/memory/plan.py"/>
-    <source>{1} needs {2} with a context of {3} tokens, {4} too much: </source>
-    <translation>{1} 在 {3} 个 token 的上下文下需要 {2}，超出 {4}：</translation>
-  </message>
-  <message>
-    <location filename="../../engine/memory/plan.py"/>
-    <source>{1} up to {2} with a context of {3} tokens; {4}.</source>
-    <translation>{1}最多 {2}（上下文 {3} 个 token）；{4}。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/memory/plan.py"/>
-    <source>{1} with {2} needs</source>
-    <translation>{1} 与 {2} 需要</translation>
-  </message>
-  <message>
-    <location filename="../../engine/memory/reasons.py"/>
+    <location filename="../../engine/loading/memory_plan.py"/>
     <source>Memory is short: the context is only {1} tokens.</source>
     <translation>内存不足：上下文只有 {1} 个 token。</translation>
   </message>
   <message>
-    <location filename="../../engine/memory/reasons.py"/>
+    <location filename="../../engine/loading/memory_plan.py"/>
+    <source>No context would fit: even the smallest needs {1}. Choose a smaller model.</source>
+    <translation>无法容纳任何上下文：最小的也需要 {1}。请选择更小的模型。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/loading/memory_plan.py"/>
     <source>The KV cache starts small and grows with the chat; the numbers are for a full context.</source>
     <translation>KV 缓存从小开始，随对话增长；以上数字按上下文全满计算。</translation>
   </message>
   <message>
-    <location filename="../../engine/memory/reasons.py"/>
+    <location filename="../../engine/loading/memory_plan.py"/>
     <source>The draft model {1} is left out: with it {2} would be needed for a context of {3} tokens.</source>
     <translation>未加载草稿模型 {1}：加上它，{3} 个 token 的上下文需要 {2}。</translation>
   </message>
   <message>
-    <location filename="../../engine/memory/reasons.py"/>
+    <location filename="../../engine/loading/memory_plan.py"/>
     <source>The draft model {1} is no smaller than the model it drafts for: it can hardly pay.</source>
     <translation>草稿模型 {1} 不比主模型小，几乎不会带来加速。</translation>
   </message>
   <message>
-    <location filename="../../engine/memory/reasons.py"/>
+    <location filename="../../engine/loading/memory_plan.py"/>
     <source>The model can use {1} tokens of context; {2}.</source>
     <translation>该模型最多可用 {1} 个 token 的上下文；{2}。</translation>
   </message>
   <message>
-    <location filename="../../engine/memory/reasons.py"/>
+    <location filename="../../engine/loading/memory_plan.py"/>
     <source>The model was trained for {1} tokens of context; more than that is not used.</source>
     <translation>该模型按 {1} 个 token 的上下文训练；超出部分不会使用。</translation>
   </message>
   <message>
-    <location filename="../../engine/memory/reasons.py"/>
+    <location filename="../../engine/loading/memory_plan.py"/>
     <source>To save memory keys and values are stored as q8_0, half the size of f16 and nearly as exact.</source>
     <translation>为节省内存，键值以 q8_0 存储，大小为 f16 的一半，精度相近。</translation>
   </message>
   <message>
-    <location filename="../../engine/memory/reasons.py"/>
+    <location filename="../../engine/loading/memory_plan.py"/>
     <source>To save memory prompts are read {1} tokens at a time, a little slower.</source>
     <translation>为节省内存，提示词每次读取 {1} 个 token，会稍慢一些。</translation>
   </message>
   <message>
-    <location filename="../../engine/memory/reasons.py"/>
+    <location filename="../../engine/loading/memory_plan.py"/>
     <source>To save memory the weights are not repacked for this processor: answers are 1.2× slower.</source>
     <translation>为节省内存，权重未针对本处理器重新打包：回答会慢约 1.2 倍。</translation>
   </message>
   <message>
-    <location filename="../../engine/memory/reasons.py"/>
+    <location filename="../../engine/loading/memory_plan.py"/>
     <source>To save memory the weights are read into memory once instead of twice; loading takes longer.</source>
     <translation>为节省内存，权重只读入内存一份而非两份；加载时间会更长。</translation>
   </message>
   <message>
-    <location filename="../../engine/memory/reasons.py"/>
+    <location filename="../../engine/loading/memory_plan.py"/>
     <source>no more fits</source>
     <translation>内存无法容纳更多</translation>
   </message>
   <message>
-    <location filename="../../engine/memory/reasons.py"/>
+    <location filename="../../engine/loading/memory_plan.py"/>
     <source>up to {1} tokens would fit</source>
     <translation>最多可容纳 {1} 个 token</translation>
   </message>
   <message>
-    <location filename="../../engine/memory/reasons.py"/>
+    <location filename="../../engine/loading/memory_plan.py"/>
     <source>{1} are available, {2} left for other programs</source>
     <translation>可用 {1}，为其他程序预留 {2}</translation>
   </message>
   <message>
-    <location filename="../../engine/memory/reasons.py"/>
+    <location filename="../../engine/loading/memory_plan.py"/>
+    <source>{1} cannot store its keys and values as {2}.</source>
+    <translation>{1} 不能以 {2} 存储键值。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/loading/memory_plan.py"/>
+    <source>{1} needs</source>
+    <translation>{1} 需要</translation>
+  </message>
+  <message>
+    <location filename="../../engine/loading/memory_plan.py"/>
+    <source>{1} needs {2} with a context of {3} tokens, {4} too much: </source>
+    <translation>{1} 在 {3} 个 token 的上下文下需要 {2}，超出 {4}：</translation>
+  </message>
+  <message>
+    <location filename="../../engine/loading/memory_plan.py"/>
     <source>{1} of the budget of {2} can be used</source>
     <translation>{2} 的限额中可用 {1}</translation>
   </message>
   <message>
-    <location filename="../../engine/memory/reasons.py"/>
+    <location filename="../../engine/loading/memory_plan.py"/>
     <source>{1} of the weights are held twice, as in the file and repacked for this processor: 1.2× faster.</source>
     <translation>{1} 的权重保存两份（文件原样与针对本处理器重新打包），速度为 1.2 倍。</translation>
   </message>
   <message>
-    <location filename="../../engine/middle_layer.py"/>
-    <source>A layer of a model can draft only where Chickadee's own graph computes the model.</source>
-    <translation>只有在由 Chickadee 的自研计算图计算模型时，模型的某一层才能起草。</translation>
+    <location filename="../../engine/loading/memory_plan.py"/>
+    <source>{1} up to {2} with a context of {3} tokens; {4}.</source>
+    <translation>{1}最多 {2}（上下文 {3} 个 token）；{4}。</translation>
   </message>
   <message>
-    <location filename="../../engine/middle_layer.py"/>
-    <source>A layer of a model can draft only where the model has two layers or more and all heads keep every token. Leave keys and values exact, or draft in another way.</source>
-    <translation>只有当模型有两层或更多层、且所有注意力头都保留每个 token 时，模型的某一层才能起草。请保持键值精确，或换一种方式起草。</translation>
+    <location filename="../../engine/loading/memory_plan.py"/>
+    <source>{1} with {2} needs</source>
+    <translation>{1} 与 {2} 需要</translation>
   </message>
   <message>
-    <location filename="../../engine/middle_layer.py"/>
-    <source>Choose our own graph (--backend graph), or another way to draft.</source>
-    <translation>请选择自研计算图（--backend graph），或换一种方式起草。</translation>
+    <location filename="../../engine/loading/options.py"/>
+    <source>Only Chickadee's own graph can keep keys and values by --kv {1}, not {2}.</source>
+    <translation>只有 Chickadee 的自研计算图能按 --kv {1} 保留键值，{2} 不能。</translation>
   </message>
   <message>
-    <location filename="../../engine/middle_layer.py"/>
-    <source>{1} layers cannot draft: this model has {2} in all, and 1 to {3} of them can.</source>
-    <translation>{1} 层无法起草：此模型共有 {2} 层，可用其中的 1 到 {3} 层。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/phrase_book.py"/>
-    <source>The table of usual phrases cannot be kept: {1}.</source>
-    <translation>无法保存常用语表：{1}。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/planner.py"/>
+    <location filename="../../engine/loading/resolve.py"/>
     <source>{1} cannot take tokens back, so there is no drafting with it.</source>
     <translation>{1} 不能回退 token，因此无法使用草稿预测。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/machine.py"/>
+    <source>{1}={2} is not known: choose one of {3}.</source>
+    <translation>{1}={2} 无法识别：请从 {3} 中选择一个。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/capi/context.py"/>
+    <location filename="../../engine/runtime/graph/cells.py"/>
+    <source>There is not enough free memory for a context of {1} tokens. Try a smaller one.</source>
+    <translation>可用内存不足以容纳 {1} 个 token 的上下文。请减小上下文。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/capi/model.py"/>
+    <source>There is not enough free memory to load {1}. Try a smaller model.</source>
+    <translation>可用内存不足，无法加载 {1}。请使用更小的模型。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/capi/model.py"/>
+    <source>{1} could not be loaded: {2} does not accept the file.</source>
+    <translation>无法加载 {1}：{2} 不接受该文件。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/capi/model.py"/>
+    <source>{1} has the architecture “{2}”, which this version of {3} does not know yet.</source>
+    <translation>{1} 的架构为“{2}”，当前版本的 {3} 尚不支持。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/capi/model.py"/>
+    <source>{1} is an adapter (LoRA), an addition to a model. Choose the model itself.</source>
+    <translation>{1} 是适配器（LoRA），只是模型的附加部分。请选择模型本身。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/capi/model.py"/>
+    <source>{1} is an embedding model: it compares texts and cannot answer. Choose a chat model.</source>
+    <translation>{1} 是嵌入模型，用于比较文本，不能回答。请选择对话模型。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/capi/model.py"/>
+    <location filename="../../engine/runtime/graph/weights.py"/>
+    <location filename="../../models/header.py"/>
+    <source>{1} is incomplete: part of the model is missing. Download it again.</source>
+    <translation>{1} 不完整，缺少部分模型数据。请重新下载。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/capi/model.py"/>
+    <source>{1} is not a chat model: it translates text to text only.</source>
+    <translation>{1} 不是对话模型，只能做文本到文本的转换。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/capi/model.py"/>
+    <source>{1} is the image part of a model. Choose the model itself.</source>
+    <translation>{1} 是模型的图像部分。请选择模型本身。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/capi/state.py"/>
+    <location filename="../../engine/runtime/graph/state.py"/>
+    <source>The saved context could not be written to {1}: {2}.</source>
+    <translation>无法将上下文缓存写入 {1}：{2}。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/capi/state.py"/>
+    <source>The saved context {1} does not fit this model.</source>
+    <translation>上下文缓存 {1} 与此模型不符。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/capi/vocabulary.py"/>
+    <source>The model's vocabulary is damaged: it has no token for some of the characters. Download the model again.</source>
+    <translation>模型的词表已损坏：其中缺少某些字符对应的 token。请重新下载模型。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/graph/dimensions.py"/>
+    <source>This model's header contradicts itself: it cannot be loaded.</source>
+    <translation>此模型的文件头自相矛盾，无法加载。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/graph/dimensions.py"/>
+    <source>{1} does not say its {2}: it cannot be loaded.</source>
+    <translation>{1} 没有说明其 {2}，无法加载。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/graph/dimensions.py"/>
+    <source>{1} has an impossible {2}: {3}.</source>
+    <translation>{1} 的 {2} 不可能为 {3}。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/graph/dimensions.py"/>
+    <source>{1} has keys and values of sizes that do not go together.</source>
+    <translation>{1} 的键和值大小不匹配。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/graph/dry.py"/>
+    <source>Chickadee's own graph computes with flash attention only: leave it on, or choose llama.cpp.</source>
+    <translation>Chickadee 自研计算图只能使用 flash attention：请保持开启，或选择 llama.cpp。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/graph/modes.py"/>
+    <source>Lossy: {1} of the heads keep less than every token ({2}); perplexity × {3} as it was measured.</source>
+    <translation>有损：{1} 的注意力头不保存每个词元（{2}）；测得困惑度为 × {3}。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/graph/modes.py"/>
+    <source>Lossy: {1} of the heads keep less than every token ({2}); what that costs is not measured.</source>
+    <translation>有损：{1} 的注意力头不保存每个词元（{2}）；其代价尚未测量。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/graph/needs.py"/>
+    <source>Chickadee's own graph cannot compute this model: {1}. llama.cpp can.</source>
+    <translation>Chickadee 的自研计算图无法计算此模型：{1}。llama.cpp 可以。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/graph/ranking.py"/>
+    <source>The ranking cannot be kept in {1}: {2}.</source>
+    <translation>无法将排名保存到 {1}：{2}。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/graph/state.py"/>
+    <source>The saved context {1} does not fit this model and the way it keeps chats.</source>
+    <translation>上下文缓存 {1} 与此模型及其保存对话的方式不符。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/graph/weights.py"/>
+    <source>There is not enough free memory for {1}.</source>
+    <translation>可用内存不足以容纳 {1}。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/ik/needs.py"/>
+    <source>ik_llama.cpp does not know how this file's weights are quantised.</source>
+    <translation>ik_llama.cpp 不支持此文件的权重量化方式。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/ik/needs.py"/>
+    <source>ik_llama.cpp does not know the architecture “{1}” yet.</source>
+    <translation>ik_llama.cpp 尚不支持架构“{1}”。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/ik/needs.py"/>
+    <source>ik_llama.cpp needs a processor with {1}.</source>
+    <translation>ik_llama.cpp 需要支持 {1} 的处理器。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/llama/library.py"/>
+    <source>The engine's files are damaged: none of its kernels can be loaded. Install Chickadee again.</source>
+    <translation>引擎的文件已损坏：无法加载任何计算内核。请重新安装 Chickadee。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/llama/library.py"/>
+    <source>This llama.cpp has no kernels of its own for {1}: {2} is for the packaged one.</source>
+    <translation>此 llama.cpp 没有专用于 {1} 的计算内核：{2} 只适用于安装包中的版本。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/options.py"/>
+    <source>Keys and values stored as {1} need flash attention: leave it on, or store them as f16.</source>
+    <translation>以 {1} 保存的键值缓存需要 flash attention：请保持开启，或改用 f16。</translation>
   </message>
   <message>
     <location filename="../../engine/serve.py"/>
@@ -4022,49 +3927,129 @@
     <translation>无法统计 token 数。</translation>
   </message>
   <message>
-    <location filename="../../engine/words/continuing.py"/>
-    <source>There is no answer to continue: send a message first.</source>
-    <translation>没有可继续的回答：请先发送一条消息。</translation>
+    <location filename="../../engine/speculative/exits.py"/>
+    <source>No chat of these leaves room for an answer in {1} tokens.</source>
+    <translation>在 {1} 个 token 的上下文中，这些对话都没有留出回答的空间。</translation>
   </message>
   <message>
-    <location filename="../../engine/words/sentences.py"/>
+    <location filename="../../engine/speculative/exits.py"/>
+    <source>What was found cannot be kept in {1}: {2}.</source>
+    <translation>测得的结果无法保存到 {1}：{2}。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/speculative/mid_layer.py"/>
+    <source>A layer of a model can draft only where Chickadee's own graph computes the model.</source>
+    <translation>只有在由 Chickadee 的自研计算图计算模型时，模型的某一层才能起草。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/speculative/mid_layer.py"/>
+    <source>A layer of a model can draft only where the model has two layers or more and all heads keep every token. Leave keys and values exact, or draft in another way.</source>
+    <translation>只有当模型有两层或更多层、且所有注意力头都保留每个 token 时，模型的某一层才能起草。请保持键值精确，或换一种方式起草。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/speculative/mid_layer.py"/>
+    <source>Choose our own graph (--backend graph), or another way to draft.</source>
+    <translation>请选择自研计算图（--backend graph），或换一种方式起草。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/speculative/mid_layer.py"/>
+    <source>{1} layers cannot draft: this model has {2} in all, and 1 to {3} of them can.</source>
+    <translation>{1} 层无法起草：此模型共有 {2} 层，可用其中的 1 到 {3} 层。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/speculative/ngram_book.py"/>
+    <source>The table of usual phrases cannot be kept: {1}.</source>
+    <translation>无法保存常用语表：{1}。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/speculative/ngram_book.py"/>
     <source>The usual phrases are missing from this installation. Install Chickadee again.</source>
     <translation>此安装中缺少常用语。请重新安装 Chickadee。</translation>
   </message>
   <message>
-    <location filename="../../engine/words/sentences.py"/>
+    <location filename="../../engine/speculative/ngram_book.py"/>
     <source>The usual phrases of this installation are damaged. Install Chickadee again.</source>
     <translation>此安装中的常用语已损坏。请重新安装 Chickadee。</translation>
   </message>
   <message>
-    <location filename="../../engine/words/template.py"/>
+    <location filename="../../engine/tokenization/template.py"/>
     <source>The model has no chat template of its own; ChatML is used.</source>
     <translation>该模型没有自带的对话模板，已使用 ChatML。</translation>
   </message>
   <message>
-    <location filename="../../engine/words/template.py"/>
+    <location filename="../../engine/tokenization/template.py"/>
     <source>The model's chat template is damaged ({1}); ChatML is used.</source>
     <translation>该模型的对话模板已损坏（{1}），已使用 ChatML。</translation>
   </message>
   <message>
-    <location filename="../../engine/words/template.py"/>
+    <location filename="../../engine/tokenization/template.py"/>
     <source>The model's chat template makes nothing of this chat. Choose another model.</source>
     <translation>该模型的对话模板没有为此对话生成任何内容。请选择其他模型。</translation>
   </message>
   <message>
-    <location filename="../../engine/words/template.py"/>
+    <location filename="../../engine/tokenization/template.py"/>
     <source>The model's chat template refuses this chat: {1}. Try a new chat or another model.</source>
     <translation>该模型的对话模板拒绝此对话：{1}。请尝试新对话或其他模型。</translation>
   </message>
   <message>
-    <location filename="../../engine/words/template.py"/>
+    <location filename="../../engine/tokenization/template.py"/>
     <source>The model's chat template takes too much time or memory. Choose another model.</source>
     <translation>该模型的对话模板占用过多时间或内存。请选择其他模型。</translation>
   </message>
   <message>
-    <location filename="../../engine/words/template.py"/>
+    <location filename="../../engine/tokenization/template.py"/>
     <source>The model's vocabulary has no tokens for this chat. Choose another model.</source>
     <translation>该模型的词表没有可用于此对话的 token。请选择其他模型。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/tokenization/template.py"/>
+    <source>There is no answer to continue: send a message first.</source>
+    <translation>没有可继续的回答：请先发送一条消息。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/tokenization/turns.py"/>
+    <source> Forget the oldest turn,</source>
+    <translation>可以忽略最早的一轮对话，</translation>
+  </message>
+  <message>
+    <location filename="../../engine/tokenization/turns.py"/>
+    <source> Forget the oldest {1} turns,</source>
+    <translation>可以忽略最早的 {1} 轮对话，</translation>
+  </message>
+  <message>
+    <location filename="../../engine/tokenization/turns.py"/>
+    <source> Shorten the message,</source>
+    <translation>可以缩短消息，</translation>
+  </message>
+  <message>
+    <location filename="../../engine/tokenization/turns.py"/>
+    <source> and keys and values in 8 bits</source>
+    <translation>（键值缓存为 8 位）</translation>
+  </message>
+  <message>
+    <location filename="../../engine/tokenization/turns.py"/>
+    <source> or start a new chat; a context that holds it would not fit into memory.</source>
+    <translation>或新建对话；能容纳它的上下文超出了内存。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/tokenization/turns.py"/>
+    <source> or start a new chat; the model was not trained for a larger context.</source>
+    <translation>或新建对话；该模型未针对更大的上下文训练。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/tokenization/turns.py"/>
+    <source> start a new chat, or load the model with a context of {1} tokens{2}.</source>
+    <translation>新建对话，或以 {1} 个 token 的上下文{2}加载模型。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/tokenization/turns.py"/>
+    <source>This chat needs {1} tokens, the context holds {2}.</source>
+    <translation>此对话需要 {1} 个 token，上下文只能容纳 {2} 个。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/tokenization/turns.py"/>
+    <source>more than {1}</source>
+    <translation>超过 {1}</translation>
   </message>
   <message>
     <location filename="../../models/added.py"/>
@@ -4339,6 +4324,21 @@
     <location filename="../../models/removal.py"/>
     <source>{1} lies in the folder {2}, which was added. Take that off the list instead.</source>
     <translation>{1} 位于已添加的文件夹 {2} 中。请将该文件夹从列表中移除。</translation>
+  </message>
+  <message>
+    <location filename="../../models/same_vocabulary.py"/>
+    <source>{1} Choose a draft model of the same family.</source>
+    <translation>{1}请选择同一系列的草稿模型。</translation>
+  </message>
+  <message>
+    <location filename="../../models/same_vocabulary.py"/>
+    <source>{1} cannot draft for itself: that is pointless. Choose a smaller model to draft.</source>
+    <translation>{1} 不能作为自己的草稿模型，这没有意义。请选择更小的模型。</translation>
+  </message>
+  <message>
+    <location filename="../../models/same_vocabulary.py"/>
+    <source>{1} has another vocabulary than {2}: {3}.</source>
+    <translation>{1} 的词表与 {2} 不同：{3}。</translation>
   </message>
   <message>
     <location filename="../../models/shapes.py"/>

@@ -12,9 +12,9 @@ from typing import Any, get_args
 
 from engine.commands import calibrate_midlayer
 from engine.commands.terminal import notes_to_stderr
-from engine.costs.calibrated import Key, keep, kept
 from engine.costs.calibration import DEPTHS, Calibration
 from engine.costs.cost_model import CostModel, Timings, nt, roofline_seconds
+from engine.costs.measurements import Key, keep, kept
 from engine.costs.profile import Profile, machine_profile
 from engine.loading.crash_mark import CrashWatch
 from engine.loading.libraries import NAMES

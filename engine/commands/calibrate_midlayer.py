@@ -14,8 +14,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.costs.calibrated import Key, kept
 from engine.costs.cost_model import CostModel, Timings
+from engine.costs.measurements import Key, kept
 from engine.loading.load import identity_of
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadPlan, resolve
@@ -90,7 +90,7 @@ def key_of(plan: LoadPlan) -> Key:
 
 def measure(plan: LoadPlan, timings: Timings, asked: Sequence[Sequence[Message]], tokens: int, stop: StopFlag) -> Exits:
     """Over the model's answers to what was `asked`, `tokens` of them. Raises Failure, Stopped."""
-    from engine.runtime.graph.guesses import guesses
+    from engine.runtime.graph.early_exit import guesses
     from engine.runtime.graph.model import GraphModel
     from engine.runtime.graph.runtime import GraphRuntime
 

@@ -20,7 +20,7 @@ from common.byte_sizes import parse_bytes, show_bytes
 from common.planning import Ask, Estimate, Verdict, engine_command
 from engine.commands.chat import add_flash_attention, add_kv_mode
 from engine.commands.terminal import notes_to_stderr
-from engine.costs.calibrated import timings_with
+from engine.costs.measurements import timings_with
 from engine.loading.libraries import PACKAGES, SHOWN, OtherLibrary
 from engine.loading.library_choice import ones_and_eights
 from engine.loading.memory_plan import MemoryPlan

@@ -55,10 +55,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def rank(plan: LoadPlan, options: argparse.Namespace, stop: StopFlag) -> int:
-    from engine.runtime.graph.calibration_text import tokens_of
     from engine.runtime.graph.model import GraphModel
-    from engine.runtime.graph.rank import Ranker
-    from engine.runtime.graph.ranking import Ranking, keep
+    from engine.runtime.graph.modes import Ranking, keep
+    from engine.runtime.graph.ranker import Ranker, tokens_of
 
     path = plan.options.path
     with closing(GraphModel(plan.headers, lambda _fraction: not stop.is_set())) as model:

@@ -1,0 +1,1 @@
+"""What a pass costs on this machine."""

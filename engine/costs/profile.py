@@ -14,7 +14,7 @@ from common.files import make_private_folder
 from common.folders import cache_folder
 from common.store import Store
 from engine import machine
-from engine.costs import quiet, speeds
+from engine.costs import speeds
 
 log = logging.getLogger("engine.costs.profile")
 
@@ -55,6 +55,7 @@ class Profile:
             raise ValueError("a machine without memory or processors")
 
     def as_json(self) -> dict[str, Any]:
+        """For JSON."""
         return asdict(self)
 
 
@@ -96,12 +97,12 @@ def measure(folder: Path) -> Profile:
     counts = speeds.thread_counts(min(cores, machine.usable_cores()))
     size = speeds.array_bytes(cache, memory.available)
     bandwidth, flops = dict.fromkeys(counts, 0.0), 0.0
-    before = quiet.reading()
+    before = speeds.reading()
     for _ in range(ROUNDS):
         found = speeds.read_bandwidth(counts, size, RAM_SECONDS / ROUNDS)
         bandwidth = {count: max(bandwidth[count], found[count]) for count in counts}
         flops = max(flops, speeds.flops_f32(cores, FLOPS_SECONDS / ROUNDS))
-    provisional = not quiet.is_quiet(before, quiet.reading(), computing=True)
+    provisional = not speeds.is_quiet(before, speeds.reading(), computing=True)
     disk_read, disk_write = _disk(folder)
     return Profile(
         ram_total_bytes=memory.total,

@@ -39,6 +39,7 @@ class Pass:
 
     @property
     def drafted(self) -> int:
+        """How many tokens were drafted."""
         return len(self.draft.tokens)
 
     @property

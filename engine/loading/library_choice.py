@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.costs.calibrated import timings_with
 from engine.costs.cost_model import Timings
+from engine.costs.measurements import timings_with
 from engine.loading.crash_mark import CrashMark
 from engine.loading.libraries import PACKAGES
 from engine.machine import library_version
 from engine.protocol import BackendName, BackendWish
 from engine.run_subprocess import run_apart
-from engine.runtime.graph import needs as graph_needs
+from engine.runtime.graph.dimensions import refusal as graph_refusal
 from engine.runtime.ik import needs
 from models.header import Header
 from models.identity import file_identity
@@ -55,7 +55,7 @@ def choose(wish: BackendWish | None, header: Header, threads: int, kv_type: KVTy
     if wish == "llama":
         return LibraryChoice("llama")
     if wish == "graph":
-        refusal = graph_needs.refusal(header)
+        refusal = graph_refusal(header)
         return LibraryChoice("llama", refusal) if refusal else LibraryChoice("graph")
     refusal = needs.refusal(header)
     if refusal:

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from common.folders import cache_folder
-from engine.costs.calibrated import Key
-from engine.costs.measurements import Measurements
+from engine.costs.measurements import Key, Measurements
 from engine.kv.memory import ChatMemory
 from engine.kv.saved import Guard, SavedChats
 from engine.kv.session import Session

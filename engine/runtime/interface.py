@@ -40,6 +40,7 @@ class Tree:
 
     @classmethod
     def line(cls, tokens: Sequence[int]) -> Self:
+        """A tree without branches."""
         return cls(tuple(tokens), tuple(range(ROOT, len(tokens) - 1)))
 
     @classmethod
@@ -54,10 +55,12 @@ class Tree:
 
     @property
     def size(self) -> int:
+        """How many tokens it has."""
         return len(self.tokens)
 
     @property
     def is_line(self) -> bool:
+        """Does each token follow the one before it?"""
         return all(parent == i - 1 for i, parent in enumerate(self.parents))
 
     @property

@@ -51,6 +51,7 @@ def words_of(wish: FlashAttention) -> str:
 
 
 def goes_with(wish: FlashAttention, kv_type: KVType) -> bool:
+    """Can keys and values be stored so?"""
     return wish != "off" or kv_type == "f16"
 
 

@@ -54,14 +54,16 @@ class Sizes(Protocol):
     """The sizes of one model file; `context` is cheap enough for a search (milliseconds)."""
 
     @property
-    def weights(self) -> WeightSizes: ...
+    def weights(self) -> WeightSizes:
+        """Bytes of the weights."""
 
     @property
     def n_ctx_train(self) -> int:
         """Tokens of context the model was trained for, 0 if its file does not say."""
 
     @property
-    def n_vocab(self) -> int: ...
+    def n_vocab(self) -> int:
+        """Tokens of the vocabulary: a row of logits has so many numbers."""
 
     def context(self, n_ctx: int, kv_type: KVType, n_batch: int, max_logits: int = MAX_LOGITS) -> ContextSizes | None:
         """Of a context whose passes have at most `n_batch` tokens and `max_logits` rows of logits.
@@ -73,7 +75,8 @@ class DrySizes(Sizes, Protocol):
     """The sizes of a file that a library has open without room for its weights; to be closed."""
 
     @property
-    def header(self) -> Header: ...
+    def header(self) -> Header:
+        """The file's."""
 
     @property
     def can_truncate(self) -> bool:

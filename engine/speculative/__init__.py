@@ -1,0 +1,1 @@
+"""Who drafts, and whether it pays."""

@@ -99,6 +99,7 @@ def shift(counts: Counts, weight: float) -> float:
 
 
 def odds(p: float) -> float:
+    """Of a probability, which counts as 0.001 at least and 0.999 at most."""
     p = min(0.999, max(0.001, p))
     return p / (1 - p)
 
@@ -109,4 +110,5 @@ def moved(p: float, factor: float) -> float:
 
 
 def sound(x: object) -> bool:
+    """Is it a number of tokens?"""
     return isinstance(x, (int, float)) and math.isfinite(x) and x >= 0

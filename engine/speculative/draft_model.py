@@ -138,10 +138,12 @@ class Follower:
         self._read = self._read_seconds = 0.0  # tokens and seconds, fading
 
     def begin(self, tokens: Sequence[int]) -> None:
+        """A prompt was read; nothing runs yet."""
         self.chat = list(tokens)
         self._right = common_prefix(self.session.tokens, self.chat)
 
     def extend(self, tokens: Sequence[int]) -> None:
+        """The target has chosen these tokens; nothing runs yet."""
         held = self.session.tokens
         for token in tokens:
             self._right += self._right == len(self.chat) < len(held) and held[self._right] == token

@@ -44,6 +44,7 @@ class Off:
         """Nothing to do."""
 
     def choose(self, _newest: Sequence[int], _base: int, _depth: int, _most: int, /) -> DraftChoice:
+        """No draft."""
         return DraftChoice(reason="off")
 
     def learn(self, _choice: DraftChoice, _came: Sequence[int], /) -> None:
@@ -119,11 +120,13 @@ class Auto(_Drafters):
         self._came: list[Sequence[int]] = []
 
     def begin(self, tokens: Sequence[int], /) -> None:
+        """See `Drafting`."""
         self._reset()
         self.policy.begin()
         super().begin(tokens)
 
     def choose(self, newest: Sequence[int], base: int, depth: int, most: int, /) -> DraftChoice:
+        """See `Drafting`; without asking anybody for some steps after many in vain."""
         if self._naps:
             self._naps -= 1
             self._missed.append(newest)
@@ -153,6 +156,7 @@ class Auto(_Drafters):
         self.seconds += time.perf_counter() - started
 
     def learn(self, choice: DraftChoice, came: Sequence[int], /) -> None:
+        """See `Drafting`."""
         if choice is self._napping:
             self._came.append(came)
         else:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.store import Store
-from engine.costs.calibrated import Key
 from engine.costs.cost_model import LAPTOP, Curve
+from engine.costs.measurements import Key
 from engine.runtime.interface import EarlyExitRuntime, prefill
 from engine.speculative.mid_layer import Exit
 from models.assets import asset
@@ -57,10 +57,12 @@ class Exits(msgspec.Struct, frozen=True):
 
     @property
     def best(self) -> ExitFound:
+        """The fastest on this machine."""
         return max(self.found, key=lambda each: each.here.speedup)
 
     @property
     def pays(self) -> bool:
+        """Is the fastest faster than plain decoding, beyond the noise of the costs?"""
         return self.best.here.speedup >= PAYS
 
 

@@ -7,7 +7,6 @@ pass of one. The counts are made by `engine.speculative.ngram_book`; an entry ta
 
 from __future__ import annotations
 
-import math
 import time
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -30,17 +29,8 @@ LONGEST = 6  # tokens of a draft
 HOPELESS = 0.02  # a token that is reached less often is not worth being named
 MEMORY = 0.85  # of a vote for a language, per vote: about the last 7 count
 VOTERS = 64  # tokens of the prompt's end that say in which language the answer begins
+SUREST = 0.98  # the texts are not the answer
 DOUBT = 0.3  # what their votes count: it may be asked for a translation
-HITS_MEMORY = 0.95  # of a hit among the last tokens, per token: about the last 20 count
-START = 0.1  # the share of hits before an answer's first token
-
-# What a chance in the texts says of an answer: logistic regressions, fitted to the tuning half of the recorded answers
-# by `python -m benchmarks.fit_phrases`. For one token known and for two: bias, weights of the log odds of the chance,
-# and of the share of hits.
-WEIGHTS = {
-    1: (0.20, 0.57, 0.53),
-    2: (-1.41, 0.73, 0.07),
-}
 
 Keys = NDArray[np.int64]
 
@@ -108,14 +98,8 @@ class StaticNgram:
 
     def _begin_answer(self) -> None:
         self._before = self._last = 0
-        self._hits = START
         self._language = UNKNOWN
         self._votes: dict[int, float] = {}
-
-    @property
-    def hits(self) -> float:
-        """The share of tokens that were foreseen of late."""
-        return self._hits
 
     def begin(self, tokens: Sequence[int]) -> None:
         """A prompt was read: its end says in which language the answer begins."""
@@ -128,9 +112,6 @@ class StaticNgram:
     def extend(self, tokens: Sequence[int]) -> None:
         """The target has chosen these tokens."""
         for token in tokens:
-            expected = self.next()
-            hit = expected is not None and expected.token == token
-            self._hits = HITS_MEMORY * self._hits + (1 - HITS_MEMORY) * hit
             self._vote(token)
             self._before, self._last = self._last, token
 
@@ -142,10 +123,6 @@ class StaticNgram:
         self._votes[language] = self._votes.get(language, 0) + 1
         self._language = max(self._votes, key=self._votes.__getitem__)
 
-    def next(self) -> Next | None:
-        """What usually comes after the last tokens."""
-        return self.table.after(self._language, self._before, self._last)
-
     def propose(self, limit: int) -> list[Draft]:
         """What usually comes next, and after that, at most `limit` tokens, as long as there is hope."""
         started = time.perf_counter()
@@ -153,7 +130,7 @@ class StaticNgram:
         tokens: list[int] = []
         confidence: list[float] = []
         while len(tokens) < min(limit, LONGEST) and (expected := self.table.after(self._language, before, last)):
-            chance = prior(expected, self._hits)
+            chance = min(SUREST, expected.chance)
             reach *= chance
             if reach < HOPELESS:
                 break
@@ -163,19 +140,6 @@ class StaticNgram:
         if not tokens:
             return []
         return [Draft(tuple(tokens), self.name, (), tuple(confidence), time.perf_counter() - started)]
-
-
-def prior(expected: Next, hits: float) -> float:
-    """The probability that it comes, before anything is learned."""
-    bias, of_chance, of_hits = WEIGHTS[expected.known]
-    logit = bias + of_chance * log_odds(expected.chance) + of_hits * log_odds(hits)
-    return 1 / (1 + math.exp(-logit))
-
-
-def log_odds(chance: float) -> float:
-    """Of a chance, which counts as 0.02 at least and 0.98 at most."""
-    bounded = min(0.98, max(0.02, chance))
-    return math.log(bounded / (1 - bounded))
 
 
 class Arrays(msgspec.Struct, frozen=True):

@@ -18,11 +18,9 @@ from engine.tokenization.tokens import common_prefix
 SHARE = 0.01  # of the plain time so far that may be lost
 START = 1.25  # plain steps that may be lost before anything was won: from 125 tokens on, 2 % in all
 MOST_SAVED = 12.0  # plain steps that were won in earlier answers and may be staked in this one: one long draft
-MARGIN = 1.05  # a gain below is within the noise of the costs
-WORTH = 0.05  # plain steps that a draft must be expected to save; fewer are within the noise too
+MARGIN = 1.05  # expected gain from which a drafter that costs time is asked: below it is within the noise of the costs
 MOST_DRAFTED = 47  # with the newest token the largest pass that is timed
 LENGTHS = (*range(1, 8), 11, 15, 23, 31, 47)  # with the newest token sizes that are timed
-CAUTION = 0.99  # per drafted token: the best of many estimates is an overestimate, the more so the longer it reaches
 HOPELESS = 0.02  # a token that is accepted less often is not worth a look
 PROBE_EVERY = 64  # tokens between two drafts of a drafter that costs time and does not pay
 
@@ -79,7 +77,7 @@ class Costs:
 class Length:
     """How much of a draft is best verified. `saved`: plain steps that are expected to be saved, those of later steps
     along the draft included, more than without a draft now. A draft that the budget forbids in any length has a gain
-    of 0. `pays`: gain and savings are beyond the noise."""
+    of 0. `pays`: it gains, and it saves."""
 
     length: int = 0
     expected: float = 0.0
@@ -111,10 +109,10 @@ def best_length(
     again = spent / max(1, len(rates))
     total = list(accumulate(reach[1:], initial=0.0))  # expected accepted tokens, by length
     later = savings(reach, total, [(n, price - 1 + n * again) for n, price in zip(sizes, prices, strict=True)])
-    best, needed = Length(), MARGIN / (1 + spent)  # time that is spent is spent without a draft too
+    best, needed = Length(), 1 / (1 + spent)  # time that is spent is spent without a draft too
     for n, price in zip(sizes, prices, strict=True):
         gain, saved = (1 + total[n]) / (price + spent), total[n] - (price - 1) + later[n + 1] - later[1]
-        pays = gain > needed and saved > WORTH
+        pays = gain > needed and saved > 0
         if ((pays, saved) > (best.pays, best.saved) or not best.length) and price - 1 <= budget.left:
             best = Length(n, total[n], gain, saved, pays)
     return best
@@ -143,7 +141,7 @@ def reached(rates: Sequence[float]) -> list[float]:
     """The chance that at least 0, 1, 2 … tokens of a draft are accepted, as far as it is worth a look."""
     found = [1.0]
     for rate in rates:
-        found.append(found[-1] * rate * CAUTION)
+        found.append(found[-1] * rate)
         if found[-1] < HOPELESS:
             break
     return found
@@ -207,7 +205,7 @@ class DraftPolicy:
         self._since.setdefault(drafter.name, PROBE_EVERY)
         plain, rates = costs.plain(), self.acceptance.rates(typical(drafter.name), GUESS_WEIGHT)
         best = best_length(rates, costs, self.budget, drafting=drafter.cost / plain)
-        if best.pays:
+        if best.pays and best.gain > MARGIN:
             return best.length
         lost = (drafter.cost + costs.batch(costs.base + 1)) / plain - 1
         return int(self._since[drafter.name] >= PROBE_EVERY and lost <= self.budget.left)

@@ -127,7 +127,7 @@ class PromptLookup:
             agreed = common_prefix(line, self._suffixes.continuation(other.position, limit))
             rivals[agreed] = max(rivals.get(agreed, 0), other.length)
         in_prompt = best.position < self._answer_at
-        return Grounds(line, best.length, best.near, in_prompt, rivals, self._foreseen.records)
+        return Grounds(line, best.length, in_prompt, rivals, self._foreseen.records)
 
 
 class Suffixes:

@@ -13,14 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 WEIGHTS = {
-    "bias": -0.28,
-    "length": -0.15,  # for each doubling of the match's length, with the draft's tokens before
-    "single": -1.28,  # the match is a single token
-    "rival": -0.5,  # for each doubling of the match of another occurrence, which agreed so far and goes on otherwise
-    "near": 0.57,  # where a copy is under way or was left
-    "prompt": 0.42,  # found in what was read, not in the answer itself
-    "prompt_length": 0.77,  # copies of what was read are longer than the answer's repetitions of itself
-    "record": 1.46,  # what became of this token in this answer when it was foreseen (`Foreseen`)
+    "bias": -0.06,
+    "single": -1.3,  # the match is a single token
+    "rival": -0.48,  # for each doubling of the match of another occurrence, which agreed so far and goes on otherwise
+    "prompt": 0.51,  # found in what was read, not in the answer itself
+    "prompt_length": 0.68,  # and for each doubling of the match's length, with the draft's tokens before
+    "record": 1.47,  # what became of this token in this answer when it was foreseen (`Foreseen`)
 }
 
 HOPELESS = 0.01  # a token that is reached less often is not worth being named
@@ -52,7 +50,6 @@ class Grounds:
 
     tokens: Sequence[int]
     length: int
-    near: bool
     prompt: bool
     rivals: Mapping[int, int]
     records: Mapping[int, float]
@@ -61,15 +58,13 @@ class Grounds:
 def features(grounds: Grounds) -> NDArray[np.float64]:
     """Shape [tokens of the draft, WEIGHTS], in their order."""
     places = np.arange(len(grounds.tokens))
-    length = np.log2(grounds.length + places)
     found = np.empty((len(places), len(WEIGHTS)))
     found[:, 0] = 1
-    found[:, 1] = length
-    found[:, 2] = grounds.length + places == 1
-    found[:, 3] = [math.log2(1 + grounds.rivals.get(place, 0)) for place in range(len(places))]
-    found[:, 4:6] = grounds.near, grounds.prompt
-    found[:, 6] = grounds.prompt * length
-    found[:, 7] = [grounds.records.get(token, 0) for token in grounds.tokens]
+    found[:, 1] = grounds.length + places == 1
+    found[:, 2] = [math.log2(1 + grounds.rivals.get(place, 0)) for place in range(len(places))]
+    found[:, 3] = grounds.prompt
+    found[:, 4] = grounds.prompt * np.log2(grounds.length + places)
+    found[:, 5] = [grounds.records.get(token, 0) for token in grounds.tokens]
     return found
 
 
@@ -78,11 +73,12 @@ def prior(grounds: Grounds) -> tuple[float, ...]:
 
     What `features` and the weights say, token by token: most drafts are hopeless after a few, and between two passes,
     with nothing in the processor's caches, one call of numpy takes longer than ten tokens do here."""
-    whole = BIAS + NEAR * grounds.near + PROMPT * grounds.prompt
-    per_doubling = LENGTH + PROMPT_LENGTH * grounds.prompt
+    whole = BIAS + PROMPT * grounds.prompt
     found, reach = [], 1.0
     for place, token in enumerate(grounds.tokens):
-        odds = whole + per_doubling * math.log2(grounds.length + place) + RECORD * grounds.records.get(token, 0)
+        odds = whole + RECORD * grounds.records.get(token, 0)
+        if grounds.prompt:
+            odds += PROMPT_LENGTH * math.log2(grounds.length + place)
         odds += SINGLE * (grounds.length + place == 1)
         if place in grounds.rivals:
             odds += RIVAL * math.log2(1 + grounds.rivals[place])
@@ -95,4 +91,4 @@ def prior(grounds: Grounds) -> tuple[float, ...]:
 
 
 VECTOR = np.array(list(WEIGHTS.values()))
-BIAS, LENGTH, SINGLE, RIVAL, NEAR, PROMPT, PROMPT_LENGTH, RECORD = WEIGHTS.values()
+BIAS, SINGLE, RIVAL, PROMPT, PROMPT_LENGTH, RECORD = WEIGHTS.values()

@@ -247,7 +247,7 @@ def _make_engine_files(folder: Path) -> str:
     import numpy as np
 
     from common.folders import cache_folder
-    from engine.costs import calibrated
+    from engine.costs import measurements
     from engine.costs.cost_model import Timings
     from engine.costs.profile import machine_profile
     from engine.engine import Engine
@@ -262,7 +262,7 @@ def _make_engine_files(folder: Path) -> str:
     engine.load(Load(1, str(folder), n_ctx=512, threads=2, backend="llama"))
     loaded = engine._loaded()
     key = loaded.measured.key
-    calibrated.keep(
+    measurements.keep(
         key, Timings({0: {1: 0.001, 2: 0.0012, 8: 0.003}, 256: {1: 0.0011, 2: 0.0013, 8: 0.0031}}, 1e-5, 100, 0.02)
     )
     gain = exits.Gain(1.2, 2)

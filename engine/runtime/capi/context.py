@@ -143,6 +143,7 @@ class CContext:
         self.logits: object | None = None  # of the last pass
 
     def decode(self, batch: Batch) -> None:
+        """Run the tokens of `batch` in one pass. Raises Stopped, MemoryError, and RuntimeError where it is refused."""
         self.logits = None
         if self.stop.is_set():
             raise Stopped
@@ -158,6 +159,7 @@ class CContext:
 
     @property
     def is_open(self) -> bool:
+        """Does the library still hold it?"""
         return bool(self.pointer)
 
     @property
@@ -171,6 +173,7 @@ class CContext:
             self.lib.llama_set_n_threads(self.pointer, threads, threads)
 
     def close(self) -> None:
+        """Free it; what it had computed is then of no use."""
         self.logits = None
         if self.pointer:
             self.lib.llama_free(self.pointer)

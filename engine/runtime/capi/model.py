@@ -72,6 +72,7 @@ class CModel:
 
     @property
     def n_params(self) -> int:
+        """Weights, in numbers."""
         return int(self.lib.llama_model_n_params(self.pointer))
 
     @property
@@ -150,21 +151,26 @@ class CDryModel:
 
     @property
     def header(self) -> Header:
+        """The file's."""
         return self.model.header
 
     @property
     def can_truncate(self) -> bool:
+        """See `CModel`."""
         return self.model.can_truncate
 
     @property
     def n_ctx_train(self) -> int:
+        """See `CModel`."""
         return self.model.n_ctx_train
 
     @property
     def n_vocab(self) -> int:
+        """Tokens of its vocabulary."""
         return self.model.vocabulary.n_tokens
 
     def close(self) -> None:
+        """Close the file."""
         self.model.close()
 
     def __enter__(self) -> Self:

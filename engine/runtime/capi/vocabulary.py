@@ -91,6 +91,7 @@ class CVocabulary:
             yield abs(int(self.lib.llama_tokenize(self.pointer, raw, len(raw), None, 0, False, False)))
 
     def piece(self, token: int) -> bytes:
+        """UTF-8 bytes of one token; none of control tokens that are not `SHOWN`."""
         return self._pieces(token)
 
     def _piece(self, token: int) -> bytes:
@@ -113,9 +114,11 @@ class CVocabulary:
             size = -count
 
     def is_end(self, token: int) -> bool:
+        """Does this token end the generation?"""
         return bool(self.lib.llama_vocab_is_eog(self.pointer, token))
 
     def is_control(self, token: int) -> bool:
+        """Is it a token that no text stands for?"""
         return self._controls(token)
 
     def _is_control(self, token: int) -> bool:
@@ -123,8 +126,10 @@ class CVocabulary:
 
     @property
     def bos_text(self) -> str:
+        """The token that begins a sequence, as text."""
         return self.text(self.lib.llama_vocab_bos(self.pointer))
 
     @property
     def eos_text(self) -> str:
+        """The token that ends a sequence, as text."""
         return self.text(self.lib.llama_vocab_eos(self.pointer))

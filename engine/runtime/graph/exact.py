@@ -13,10 +13,20 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.runtime.graph.cells import Cells, no_memory
 from engine.runtime.graph.dimensions import Dimensions
 from engine.runtime.graph.ggml import F16, I64, Graph, shape
-from engine.runtime.graph.layout import BUCKET, HALF, KeysAndValues, Layout, Seen, round_up
+from engine.runtime.graph.layout import (
+    BUCKET,
+    HALF,
+    Cells,
+    KeysAndValues,
+    Layout,
+    Projected,
+    Rotate,
+    Seen,
+    no_memory,
+    round_up,
+)
 
 
 class ExactKV(Layout):
@@ -44,9 +54,11 @@ class ExactKV(Layout):
 
     @property
     def form(self) -> str:
+        """See `Layout`."""
         return f"exact {self.d.layers} × {self.d.kv_heads} × {self.d.head}"
 
     def begin(self, tokens: Sequence[int], size: int) -> bool:  # noqa: ARG002
+        """See `Layout`."""
         return False
 
     # --- in a graph ---
@@ -57,19 +69,22 @@ class ExactKV(Layout):
 
     @property
     def largest_bucket(self) -> int:
+        """See `Layout`."""
         return self.n_ctx
 
     def inputs(self, g: Graph, n: int, bucket: Any) -> tuple[Any, ...]:
+        """See `Layout`."""
         return g.input(I64, n * self.d.kv_heads), g.input(F16, bucket, n)
 
-    def attend(self, g: Graph, inputs: tuple[Any, ...], layer: int, q: Any, k: Any, v: Any, rotate: Any) -> Any:
+    def attend(self, g: Graph, inputs: tuple[Any, ...], layer: int, new: Projected, rotate: Rotate) -> Any:
+        """See `Layout`."""
         cells, (index, mask) = self.layers[layer], inputs
         (n_kv, n), head, heads = shape(mask), self.d.head, self.d.kv_heads
-        k = rotate(k)
-        for new in (q, k, v):  # in llama.cpp's order
-            g.expand(new)
-        for new, kept in ((k, cells.k), (v, cells.v)):
-            g.expand(g.set_rows(kept, g.reshape_2d(new, head, heads * n), index))
+        q, k, v = new.q, rotate(new.k), new.v
+        for made in (q, k, v):  # in llama.cpp's order
+            g.expand(made)
+        for made, kept in ((k, cells.k), (v, cells.v)):
+            g.expand(g.set_rows(kept, g.reshape_2d(made, head, heads * n), index))
         row = head * HALF
         ks, vs = (g.view_3d(kept, head, n_kv, heads, row, self.n_ctx * row, 0) for kept in (cells.k, cells.v))
         return g.attention(g.permute(q, 0, 2, 1, 3), ks, vs, mask, self.d.scale)
@@ -94,6 +109,7 @@ class ExactKV(Layout):
                 kept[base : base + len(source)] = kept[source]
 
     def drop_after(self, size: int, _held: int) -> int:
+        """See `Layout`."""
         return size
 
     def grow(self, n_ctx: int, size: int) -> None:
@@ -121,6 +137,7 @@ class ExactKV(Layout):
             cells.squeeze([(heads, cells.count // heads, self.n_ctx)])
 
     def state_bytes(self, size: int) -> int:
+        """See `Layout`."""
         return self.d.layers * 2 * size * self._token_bytes
 
     @property
@@ -134,6 +151,7 @@ class ExactKV(Layout):
         return [(keys[:size].copy(), values[:size].copy()) for keys, values in layers]
 
     def write(self, file: IO[bytes], size: int) -> None:
+        """See `Layout`."""
         for cells in self.layers:
             for kept in self._by_token(cells):
                 file.write(np.ascontiguousarray(kept[:size]).data)
@@ -150,6 +168,7 @@ class ExactKV(Layout):
         return True
 
     def close(self) -> None:
+        """See `Layout`."""
         for cells in self.layers:
             cells.free()
         self.layers = []

@@ -91,6 +91,7 @@ class Context:
         return ggml("ggml_new_tensor", P, P, INT, INT, P)(self.pointer, type, len(shape), sizes)
 
     def free(self) -> None:
+        """Its tensors are then gone."""
         ggml("ggml_free", None, P)(self.pointer)
 
 
@@ -148,11 +149,13 @@ class Graph(Context):
 
 
 def graph_bytes(nodes: int) -> int:
+    """Bytes that the description of a graph of so many nodes takes."""
     return int(ggml("ggml_graph_overhead_custom", SIZE, SIZE, ctypes.c_bool)(nodes, False))
 
 
 @cache
 def operation(name: str) -> Any:
+    """ggml's function of that name."""
     return ggml(f"ggml_{name}", P, P, *OPERATIONS[name])
 
 
@@ -171,9 +174,11 @@ class Buffer:
             raise MemoryError
 
     def holds_weights(self) -> None:
+        """Tell ggml so: it may then choose other kernels."""
         ggml("ggml_backend_buffer_set_usage", None, P, INT)(self.pointer, WEIGHTS)
 
     def free(self) -> None:
+        """Give the memory back."""
         ggml("ggml_backend_buffer_free", None, P)(self.pointer)
 
 
@@ -184,6 +189,7 @@ class MappedBuffer(Buffer):
         self.pointer = ggml("ggml_backend_cpu_buffer_from_ptr", P, P, SIZE)(address, size)
 
     def put(self, pointer: Any, address: int) -> None:
+        """Let a tensor's data lie at an address within it."""
         ggml("ggml_backend_tensor_alloc", INT, P, P, P)(self.pointer, pointer, address)
 
 
@@ -193,4 +199,5 @@ def set_data(pointer: Any, address: int, size: int) -> None:
 
 
 def data_bytes(pointer: Any) -> int:
+    """Bytes of a tensor's data."""
     return int(ggml("ggml_nbytes", SIZE, P)(pointer))

@@ -1,6 +1,7 @@
-"""Passes ready to run: a graph for each number of tokens, of logits rows and of cells, built once and used again.
+"""The forward pass of a Llama, Qwen2 or Qwen3 model as a ggml graph, and such passes ready to run.
 
-All share one block of memory for what they compute, made for the largest of them: a pass is valid until the next runs.
+A graph for each number of tokens, of logits rows and of cells is built once and used again. All share one block of
+memory for what they compute, made for the largest of them: a pass is valid until the next runs.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -17,14 +19,83 @@ from numpy.typing import NDArray
 from engine.runtime.capi.context import free_cores
 from engine.runtime.capi.library import AbortCallback
 from engine.runtime.graph.dimensions import Dimensions
-from engine.runtime.graph.forward import Forward
 from engine.runtime.graph.ggml import ABORTED, I32, INT, SUCCESS, Graph, plain_memory, rows_of
-from engine.runtime.graph.layout import Layout, Seen
-from engine.runtime.graph.model import GraphModel
+from engine.runtime.graph.layout import Layout, Projected, Rotate, Seen
+from engine.runtime.graph.model import GraphModel, Weights
 from engine.runtime.llama.library import ggml
 from engine.runtime.llama.repack import SIZE, P, cpu_device
 from engine.runtime.llama.runtime import Interrupt
 from engine.stop import StopFlag, Stopped
+
+Attention = Callable[[int, Projected, Rotate], Any]  # of a layer → values by head
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """Of n tokens at `positions` [n]. `attention` keeps each layer's keys and values and attends to those of before.
+
+    `layers` may begin and end anywhere: what goes through them, the hidden state, is [embedding, n]."""
+
+    g: Graph
+    d: Dimensions
+    weights: Weights
+    positions: Any
+    n: int
+    attention: Attention
+
+    def embed(self, tokens: Any) -> Any:
+        """Hidden states of token ids, [embedding, n]."""
+        return self.g.get_rows(self.weights.find("token_embd.weight"), tokens)
+
+    def layer(self, layer: int, x: Any, rows: Any = None) -> Any:
+        """`rows`: the only tokens that are wanted of its result."""
+        g, name = self.g, f"blk.{layer}."
+        h = self._norm(f"{name}attn_norm", x)
+        q = self._rotate(self._heads(f"{name}attn_q", h, self.d.heads))
+        k = self._heads(f"{name}attn_k", h, self.d.kv_heads)
+        v = self._heads(f"{name}attn_v", h, self.d.kv_heads)
+        a = g.reshape_2d(self.attention(layer, Projected(q, k, v), self._rotate), self.d.head * self.d.heads, self.n)
+        a = self._linear(f"{name}attn_output", a)
+        if rows is not None:
+            a, x = g.get_rows(a, rows), g.get_rows(x, rows)
+        x = g.add(a, x)
+        h = self._norm(f"{name}ffn_norm", x)
+        up = self._linear(f"{name}ffn_up", h)
+        h = g.swiglu_split(self._linear(f"{name}ffn_gate", h), up)
+        return g.add(self._linear(f"{name}ffn_down", h), x)
+
+    def through(self, x: Any, first: int, end: int) -> Any:
+        """Layers from `first` up to `end`."""
+        for layer in range(first, end):
+            x = self.layer(layer, x)
+        return x
+
+    def rest(self, x: Any, first: int, rows: Any) -> Any:
+        """Layers from `first` on and the head; what no logits are wanted of ends in the last layer."""
+        last = self.d.layers - 1
+        return self.logits(self.layer(last, self.through(x, first, last), rows))
+
+    def logits(self, x: Any) -> Any:
+        """Of hidden states: final norm and output head, [n_vocab, n]."""
+        return self._linear("output", self._norm("output_norm", x))
+
+    def _linear(self, name: str, x: Any) -> Any:
+        y, bias = self.g.mul_mat(self.weights.find(f"{name}.weight"), x), self.weights.find(f"{name}.bias")
+        return self.g.add(y, bias) if bias else y
+
+    def _norm(self, name: str, x: Any) -> Any:
+        return self.g.mul(self.g.rms_norm(x, self.d.epsilon), self.weights.find(f"{name}.weight"))
+
+    def _heads(self, name: str, x: Any, count: int) -> Any:
+        """[head, count, n]; Qwen3 norms queries and keys."""
+        y = self.g.reshape_3d(self._linear(name, x), self.d.head, count, self.n)
+        return self._norm(f"{name}_norm", y) if self.weights.find(f"{name}_norm.weight") else y
+
+    def _rotate(self, y: Any) -> Any:
+        d, factors = self.d, self.weights.find("rope_freqs.weight")
+        scaling = (d.rope_base, d.rope_scale, 0.0, 1.0, 32.0, 1.0)
+        return self.g.rope_ext(y, self.positions, factors, d.head, d.rope_kind, d.n_ctx_train, *scaling)
+
 
 Inputs = Sequence[int] | NDArray[np.float32]  # of a pass: token ids, or hidden states [n, embedding]
 MOST_KEPT = 32  # passes: a graph's description takes half a megabyte
@@ -44,6 +115,7 @@ class Processor:
         self._compute = ggml("ggml_backend_graph_compute", INT, P, P)
 
     def run(self, graph: Any) -> None:
+        """Compute a graph. Raises Stopped."""
         if self.stop.is_set():
             raise Stopped
         self._use(free_cores().threads(self._threads) if self._gives_way else self._threads)
@@ -64,6 +136,7 @@ class Processor:
             self._used = threads
 
     def close(self) -> None:
+        """End its threads."""
         if self.pointer:
             ggml("ggml_backend_free", None, P)(self.pointer)
             self.pointer = self._interrupt = None
@@ -102,6 +175,7 @@ class Pass:
         self.tokens, self.positions, self.rows, *self.own = (self.g.array(pointer) for pointer in self._inputs)
 
     def fill(self, tokens: Inputs, positions: Sequence[int]) -> None:
+        """Before a run: its inputs."""
         self.tokens[:] = tokens
         self.positions[:] = positions
         self.rows[:] = np.arange(self._first, self._first + len(self.rows))
@@ -176,6 +250,7 @@ class Passes:
         self._kept.clear()
 
     def close(self) -> None:
+        """Free the graphs and their memory."""
         self._forget()
         if self.is_open:
             ggml("ggml_gallocr_free", None, P)(self._places)
@@ -183,4 +258,5 @@ class Passes:
 
     @property
     def is_open(self) -> bool:
+        """Is there memory to run passes in?"""
         return self._places is not None

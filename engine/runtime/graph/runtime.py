@@ -10,9 +10,8 @@ import numpy as np
 from engine.protocol import HeadGroup
 from engine.runtime.capi.vocabulary import CVocabulary
 from engine.runtime.graph import state
-from engine.runtime.graph.cells import no_memory
 from engine.runtime.graph.early_exit import Ahead, Lower, LowerPass, Upper
-from engine.runtime.graph.layout import Layout, Seen
+from engine.runtime.graph.layout import Layout, Seen, no_memory
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.modes import make_kv
 from engine.runtime.graph.passes import Pass, Passes, Processor

@@ -1,4 +1,4 @@
-"""Which tokens the compressed heads still hold, and in which slots: counted, not stored. Knows no keys and no graph.
+"""Which tokens the compressed heads still hold, in which slots, and how the entries of tokens are averaged.
 
 A new token gets a slot of its own, and keeps it while it is among the newest (the *tail*), so that it can be taken back
 without a trace. Tokens leave the tail in blocks: the first ones stay for good (attention sinks), of the others the
@@ -10,9 +10,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from engine.runtime.graph.dimensions import NORMAL, Dimensions
 
 SINKS = 4  # first tokens, which every head leans on: https://arxiv.org/abs/2309.17453
 PROTECTED = 64  # newest tokens that are never merged
@@ -54,6 +57,7 @@ class Slots(ABC):
         return self.used + max(0, count - len(self.free))
 
     def grow(self, capacity: int) -> None:
+        """Make room for so many slots."""
         more = np.full(capacity, -np.inf, np.float16)
         more[: self.used] = self.bias[: self.used]
         self.capacity, self.bias = capacity, more
@@ -93,6 +97,7 @@ class Slots(ABC):
         self.tail[at:] = kept
 
     def forget(self) -> None:
+        """Begin anew."""
         self.bias[:] = -np.inf
         self.free, self.used, self.settled, self.tail = [], 0, 0, []
 
@@ -146,6 +151,7 @@ class MergedSlots(Slots):
         self.entries: dict[int, tuple[int, int, int]] = {}  # token → slot, tokens in it, position of the last
 
     def border(self, size: int) -> int:
+        """See `Slots`."""
         return max(0, (size - PROTECTED) // BLOCK * BLOCK)
 
     def _settle(self, border: int) -> Merge:
@@ -168,14 +174,17 @@ class MergedSlots(Slots):
         return merge
 
     def forget(self) -> None:
+        """See `Slots`."""
         super().forget()
         self.entries = {}
 
     def state(self) -> dict[str, NDArray[np.int64]]:
+        """See `Slots`."""
         entries = [(token, *entry) for token, entry in self.entries.items()]
         return super().state() | {"entries": np.array(entries, np.int64).reshape(-1, 4)}
 
     def set_state(self, state: dict[str, NDArray[np.int64]]) -> None:
+        """See `Slots`."""
         super().set_state(state)
         self.bias[: self.used] = 0
         self.bias[self.free] = -np.inf
@@ -190,6 +199,7 @@ class WindowSlots(Slots):
     """The first tokens and the newest ones: about as many as `MergedSlots` holds, which grow slower than the text."""
 
     def border(self, size: int) -> int:
+        """See `Slots`."""
         return max(0, (size - window(size)) // FORGOTTEN * FORGOTTEN)
 
     def _settle(self, border: int) -> Merge:
@@ -199,6 +209,7 @@ class WindowSlots(Slots):
         return Merge([], [], [], [])
 
     def set_state(self, state: dict[str, NDArray[np.int64]]) -> None:
+        """See `Slots`."""
         super().set_state(state)
         self.bias[: self.used] = 0
         self.bias[self.free] = -np.inf
@@ -208,3 +219,60 @@ def window(size: int) -> int:
     """Tokens that window heads see of `size`: somewhat fewer than texts have distinct tokens, which are 32 % of 2,048
     and 21 % of 8,192 (a power law: Heaps) and which merged heads hold, and the protected ones."""
     return PROTECTED + int(2.75 * float(size) ** 0.7)
+
+
+# --- merging: keys that are stored for one position turned to another, and averaged ---
+
+
+Keys = NDArray[np.float32]
+
+
+class Rotation:
+    """As ggml's rope_ext rotates; `factors` [head / 2] of Llama 3 slow some frequencies down."""
+
+    def __init__(self, d: Dimensions, factors: NDArray[np.float32] | None = None) -> None:
+        self.neighbours = d.rope_kind == NORMAL
+        self.angles = d.rope_scale * d.rope_base ** (-np.arange(0, d.head, 2) / d.head)
+        if factors is not None:
+            self.angles = self.angles / factors
+
+    def turned(self, keys: Keys, by: NDArray[np.float64]) -> Keys:
+        """`keys` [n, heads, head], the i-th turned `by[i]` positions on."""
+        angles = (by[:, None] * self.angles)[:, None, :]
+        cos, sin = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
+        half = keys.shape[-1] // 2
+        parts = (slice(0, None, 2), slice(1, None, 2)) if self.neighbours else (slice(0, half), slice(half, None))
+        a, b = (keys[..., part] for part in parts)
+        result = np.empty_like(keys)
+        result[..., parts[0]], result[..., parts[1]] = a * cos - b * sin, a * sin + b * cos
+        return result
+
+
+class Chains:
+    """Merges of one block, those into the same entry taken together: of an entry all tokens are turned to the position
+    of the last, which is the same as turning the mean each time, because rotation is linear."""
+
+    def __init__(self, merge: Merge) -> None:
+        self.into = sorted(set(merge.into))
+        place = {slot: i for i, slot in enumerate(self.into)}
+        self.at = np.array([place[slot] for slot in merge.into])
+        self.source = np.array(merge.source)
+        first = np.zeros(len(self.into), np.float32)  # tokens of each entry before
+        behind = np.zeros(len(self.into))  # positions that it has to be turned by
+        turns = np.zeros(len(merge.source))  # the same of each token
+        for i in reversed(range(len(merge.source))):
+            turns[i] = behind[self.at[i]]
+            behind[self.at[i]] += merge.turns[i]
+            first[self.at[i]] = merge.count[i]
+        self.first, self.behind, self.turns = first, behind, turns
+        self.total = first + np.bincount(self.at, minlength=len(self.into)).astype(np.float32)
+
+    def averaged(self, rows: NDArray[Any], rotation: Rotation | None) -> NDArray[np.float32]:
+        """New content of the entries `into`, [entries, heads, head], from the slots' `rows`."""
+        before, more = rows[self.into].astype(np.float32), rows[self.source].astype(np.float32)
+        if rotation:
+            before, more = rotation.turned(before, self.behind), rotation.turned(more, self.turns)
+        total = before * self.first[:, None, None]
+        np.add.at(total, self.at, more)
+        result: NDArray[np.float32] = total / self.total[:, None, None]
+        return result

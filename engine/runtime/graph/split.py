@@ -15,14 +15,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.protocol import HeadGroup, KVModeName
-from engine.runtime.graph.cells import Cells, no_memory
-from engine.runtime.graph.chains import Chains
 from engine.runtime.graph.dimensions import Dimensions
 from engine.runtime.graph.ggml import F16, F32, I32, I64, Graph, shape
-from engine.runtime.graph.groups import Groups, Places, groups_of
-from engine.runtime.graph.layout import BUCKET, HALF, KeysAndValues, Layout, Seen, round_up
-from engine.runtime.graph.rotation import Rotation
-from engine.runtime.graph.slots import Merge, Slots
+from engine.runtime.graph.layout import (
+    BUCKET,
+    HALF,
+    Cells,
+    Groups,
+    KeysAndValues,
+    Layout,
+    Places,
+    Projected,
+    Rotate,
+    Seen,
+    groups_of,
+    no_memory,
+    round_up,
+)
+from engine.runtime.graph.slots import Chains, Merge, Rotation, Slots
 from engine.runtime.options import EXACT
 from engine.runtime.sizes import size_class
 
@@ -62,6 +72,7 @@ class SplitKV(Layout):
 
     @property
     def form(self) -> str:
+        """See `Layout`."""
         heads = " ".join(f"{layer}.{head}" for layer, head in self._compressed)
         return f"{self.mode} {self.d.layers} × {self.d.kv_heads} × {self.d.head}: {heads}"
 
@@ -80,6 +91,7 @@ class SplitKV(Layout):
         return 1 - share + share * held / max(1, tokens)
 
     def begin(self, tokens: Sequence[int], size: int) -> bool:
+        """See `Layout`."""
         self._merge(self.slots.begin(size))
         needed = self.slots.needed(len(tokens))
         moved = needed > self.slots.capacity
@@ -123,26 +135,30 @@ class SplitKV(Layout):
     # --- in a graph ---
 
     def bucket(self, end: int) -> tuple[int, int]:
+        """See `Layout`."""
         return min(round_up(end, BUCKET), self.n_ctx), min(round_up(self.slots.used, BUCKET), self.slots.capacity)
 
     @property
     def largest_bucket(self) -> tuple[int, int]:
+        """See `Layout`."""
         return self.n_ctx, self.slots.capacity
 
     def inputs(self, g: Graph, n: int, bucket: tuple[int, int]) -> tuple[Any, ...]:
+        """See `Layout`."""
         d, (cells, slots) = self.d, bucket
         index = g.input(I64, n * d.kv_heads, d.layers)
         order = g.input(I32, n * d.heads, d.layers)
         joined = g.input(F32, d.head, n * d.heads)
         return index, order, joined, g.input(F16, cells, n), g.input(F16, slots, n)
 
-    def attend(self, g: Graph, inputs: tuple[Any, ...], layer: int, q: Any, k: Any, v: Any, rotate: Any) -> Any:
+    def attend(self, g: Graph, inputs: tuple[Any, ...], layer: int, new: Projected, rotate: Rotate) -> Any:
+        """See `Layout`."""
         index, order, joined, mask, slot_mask = inputs
         d, group, cells = self.d, self.groups[layer], self.layers[layer]
         n = shape(mask)[1]
-        self._store(g, layer, index, rotate(k), v, n)
+        self._store(g, layer, index, rotate(new.k), new.v, n)
         order = g.view_1d(order, n * d.heads, layer * n * d.heads * FLOAT)
-        q = g.get_rows(g.reshape_2d(q, d.head, d.heads * n), order)
+        q = g.get_rows(g.reshape_2d(new.q, d.head, d.heads * n), order)
         begin = 0
         for heads, first, room, entries in (
             (group.full, 0, self.n_ctx, mask),
@@ -167,6 +183,7 @@ class SplitKV(Layout):
             g.expand(g.set_rows(kept, g.reshape_2d(new, d.head, d.kv_heads * n), index))
 
     def fill(self, arrays: Sequence[NDArray[Any]], size: int, seen: Seen) -> None:
+        """See `Layout`."""
         index, order, _joined, mask, slot_mask = arrays
         n = len(mask)
         slots = np.array(self._new)
@@ -181,6 +198,7 @@ class SplitKV(Layout):
     # --- what is kept ---
 
     def keep(self, base: int, nodes: Sequence[int]) -> None:
+        """See `Layout`."""
         source = [base + node for node in nodes]
         for group, cells in zip(self.groups, self.layers, strict=True):
             for rows in cells.rows:
@@ -190,6 +208,7 @@ class SplitKV(Layout):
         self.slots.keep(base, nodes)
 
     def drop_after(self, size: int, _held: int) -> int:
+        """See `Layout`."""
         if size < self.slots.settled:  # what was merged or has left the window cannot be brought back
             self.slots.forget()
             return 0
@@ -197,6 +216,7 @@ class SplitKV(Layout):
         return size
 
     def grow(self, n_ctx: int, size: int) -> None:
+        """See `Layout`."""
         if not size:
             self.slots.forget()
         self.slots.cut(size)
@@ -234,6 +254,7 @@ class SplitKV(Layout):
             cells.first = group.full * self.n_ctx
 
     def head_groups(self, size: int) -> tuple[HeadGroup, ...]:
+        """See `Layout`."""
         entry = 2 * self.d.head * HALF
         full = sum(group.full for group in self.groups)
         rest, slots = len(self._compressed), self.slots
@@ -247,11 +268,13 @@ class SplitKV(Layout):
         )
 
     def state_bytes(self, size: int) -> int:
+        """See `Layout`."""
         full = sum(group.full for group in self.groups) * size
         rest = sum(group.compressed for group in self.groups) * self.slots.used
         return (full + rest) * 2 * self.d.head * HALF
 
     def write(self, file: IO[bytes], size: int) -> None:
+        """See `Layout`."""
         self.slots.cut(size)
         packed = io.BytesIO()
         np.savez(packed, **self.slots.state())  # type: ignore[arg-type]
@@ -262,6 +285,7 @@ class SplitKV(Layout):
                 file.write(np.ascontiguousarray(self._slots_of(group, cells, rows)[: self.slots.used]).data)
 
     def read(self, file: IO[bytes], size: int) -> bool:
+        """See `Layout`."""
         try:
             length = msgspec.json.decode(file.readline(32), type=int)
             with np.load(io.BytesIO(file.read(length)), allow_pickle=False) as state:
@@ -293,6 +317,7 @@ class SplitKV(Layout):
         return True
 
     def close(self) -> None:
+        """See `Layout`."""
         for cells in self.layers:
             cells.free()
         self.layers = []

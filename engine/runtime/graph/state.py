@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import logging
-import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,8 +16,7 @@ from typing import IO
 import msgspec
 import numpy as np
 
-from common.files import make_private_folder
-from engine.runtime.capi.state import MOST_IN_RAM, delete_left
+from engine.runtime.capi.state import MOST_IN_RAM, moving, writing
 from engine.runtime.graph.layout import Layout
 from models.failures import Failure
 
@@ -48,14 +46,13 @@ class Aside:
     def _open(self, folder: Path | None) -> IO[bytes]:
         if folder is not None:
             try:
-                make_private_folder(folder)
-                delete_left(folder)
-                return tempfile.TemporaryFile(dir=folder, prefix=f"moving-{os.getpid()}-")
+                return tempfile.TemporaryFile(dir=folder, prefix=moving(folder))
             except OSError as error:
                 log.warning("a chat's cache is set aside in memory: %s", error)
         return io.BytesIO()
 
     def put(self, kv: Layout) -> None:
+        """Back into a cache of the same form; what was set aside is then gone."""
         self.file.seek(0)
         whole = kv.read(self.file, self.size)
         self.file.close()
@@ -66,13 +63,9 @@ class Aside:
 def save_file(kv: Layout, path: Path, tokens: Sequence[int]) -> None:
     """Raises Failure where the disk does not take it."""
     label = msgspec.json.encode(Label(FORMAT, kv.form, len(tokens)))
-    try:
-        path.touch(mode=0o600)
-        with path.open("wb") as file:
-            file.write(label + b"\n" + np.array(tokens, np.int32).tobytes())
-            kv.write(file, len(tokens))
-    except OSError as error:
-        raise Failure("cache_unwritable", f"The saved context could not be written to {path}: {error}.") from error
+    with writing(path), path.open("wb") as file:
+        file.write(label + b"\n" + np.array(tokens, np.int32).tobytes())
+        kv.write(file, len(tokens))
 
 
 def load_file(kv: Layout, path: Path) -> list[int]:

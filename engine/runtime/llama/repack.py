@@ -125,6 +125,7 @@ def _graph() -> Iterator[Any]:
 
 @cache
 def cpu_device() -> Any:
+    """ggml's CPU device."""
     return ggml("ggml_backend_dev_by_type", P, ctypes.c_int)(CPU_DEVICE)
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from common.store import Store
 from engine.__main__ import main
-from engine.costs.calibrated import CALIBRATIONS, Kept, Key, keep, kept
 from engine.costs.calibration import DEPTHS, LOW_DEPTH, Calibration, Progress, even_rise
 from engine.costs.cost_model import KS, CostModel, Timings
+from engine.costs.measurements import CALIBRATIONS, Kept, Key, keep, kept
 from engine.machine import fingerprint
 from engine.runtime.interface import RowLogits
 from engine.stop import Stopped

@@ -13,11 +13,10 @@ import pytest
 
 from engine import machine
 from engine.__main__ import main
-from engine.costs import profile, quiet, speeds
-from engine.costs.calibrated import Key
-from engine.costs.measurements import Measurements
+from engine.costs import profile, speeds
+from engine.costs.measurements import Key, Measurements
 from engine.costs.profile import Profile, kept_profile, machine_profile
-from engine.costs.quiet import MINUTE, OTHERS, QuietMinute, Reading, is_quiet, reading
+from engine.costs.speeds import MINUTE, OTHERS, QuietMinute, Reading, is_quiet, reading
 from engine.machine import fingerprint
 from tests.engine.asking import QUESTION, ask
 from tests.engine.fake_runtime import FakeRuntime
@@ -119,7 +118,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def measured(monkeypatch, found: Machine, bandwidth: float) -> Profile:
     """Measured afresh on such a machine."""
-    monkeypatch.setattr(quiet, "reading", found.read)
+    monkeypatch.setattr(speeds, "reading", found.read)
     monkeypatch.setattr(speeds, "read_bandwidth", lambda counts, *_: dict.fromkeys(counts, bandwidth))
     monkeypatch.setattr(speeds, "flops_f32", lambda *_: 5 * bandwidth)
     return machine_profile(fresh=True)
@@ -226,7 +225,7 @@ def test_a_provisional_profile_is_measured_again_in_the_next_quiet_minute(waitin
     assert len(calls) == 1
     assert measurements.profile
     assert measurements.profile.provisional
-    monkeypatch.setattr(quiet, "reading", Machine().read)
+    monkeypatch.setattr(speeds, "reading", Machine().read)
     look(measurements, target, 50)
     assert len(calls) == 1
     look(measurements, target, 30)

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from engine import machine as this_machine
-from engine.costs.calibrated import Key, keep
 from engine.costs.cost_model import Timings
+from engine.costs.measurements import Key, keep
 from engine.loading.crash_mark import CrashMark, CrashWatch
 from engine.loading.library_choice import CRASHED, NOT_TIMED, SLOWER, choose, crash_mark, is_faster
 from engine.machine import fingerprint, library_version

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from common.planning import Ask, Estimate, Verdict
 from engine.commands.plan import answer
-from engine.costs.calibrated import Key, keep
 from engine.costs.cost_model import Timings
+from engine.costs.measurements import Key, keep
 from engine.loading.sizes import EstimatedSizes, Layout, all_parts
 from engine.machine import fingerprint
 from engine.runtime.llama.dry import DryModel

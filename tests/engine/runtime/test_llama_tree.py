@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 
+from engine.runtime.interface import MOST_BRANCHES, Tree, prefill
+from engine.runtime.llama.runtime import LlamaRuntime
+from engine.runtime.options import ContextOptions
+from engine.stop import StopFlag
 from tests.engine.asking import QUESTION
 from tests.engine.runtime.trees import *  # noqa: F403  its tests, for the target below
+from tests.engine.runtime.trees import assert_alike
 
 
 @pytest.fixture
@@ -15,3 +22,27 @@ def target(engine):
     list(chat.session.read(chat.template.tokens([QUESTION])))
     yield chat.target
     engine.forget()
+
+
+def test_room_for_branches_is_made_by_the_first_tree(engine):
+    """Of a model with sliding windows each sequence takes a window of its own."""
+    chat = engine._loaded()
+    with closing(LlamaRuntime(chat.model, ContextOptions(512, 2), StopFlag())) as fresh:
+        prompt = chat.template.tokens([QUESTION])
+        *_, logits = prefill(fresh, prompt)
+        fresh.truncate(len(prompt) - 1)
+        expected = fresh.forward(prompt[-1:]).row().copy()
+        fresh.truncate(len(prompt) - 1)
+        assert fresh.context.options.sequences == 1
+        logits = fresh.forward_tree(prompt[-1:], Tree.merged([[300], [301, 302]]))
+        assert fresh.context.options.sequences == MOST_BRANCHES + 1
+        assert_alike(logits.row(0), expected)
+        fresh.keep(1)
+        assert fresh.size == len(prompt)
+
+
+def test_rows_of_a_pass_that_is_not_the_last_are_not_given(target):
+    logits = target.forward([300])
+    target.forward([301])
+    with pytest.raises(AssertionError):
+        logits.row()

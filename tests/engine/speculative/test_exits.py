@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
-from engine.costs.calibrated import Key
 from engine.costs.cost_model import LAPTOP, Curve
+from engine.costs.measurements import Key
 from engine.machine import fingerprint
 from engine.speculative import exits
 from engine.speculative.exits import ExitFound, Exits, Gain, candidates, drafts, gain, kept, trained

@@ -24,7 +24,6 @@ from engine.speculative.ngram import (
     StaticNgram,
     keep_phrases,
     kept_phrases,
-    prior,
 )
 from engine.speculative.ngram_book import ALIKE, DISCOUNT, FEWEST, LEAST, counted
 
@@ -144,25 +143,12 @@ def test_without_a_language_or_after_an_unknown_token_nothing_is_drafted():
     assert drafter.propose(4) == []
 
 
-def test_hits_make_the_next_draft_more_likely():
-    drafter = StaticNgram(LANGUAGES)
-    drafter.begin([1])
-    before = drafter.hits
-    drafter.extend([2, 3, 4, 1])
-    assert drafter.hits > before
-    drafter.extend([1] * 40)
-    assert drafter.hits < before
-    usual = Next(1, 0.3, 1)
-    assert 0 < prior(usual, 0.02) < prior(usual, 0.3) < 1
-
-
 @given(texts, st.lists(st.integers(0, VOCABULARY + 2), max_size=20))
 def test_any_text_is_followed(texts, tokens):
     drafter = StaticNgram(counted([texts], VOCABULARY))
     drafter.begin(tokens[:5])
     for token in tokens[5:]:
         drafter.extend([token])
-        assert 0 <= drafter.hits <= 1
         for draft in drafter.propose(3):
             assert len(draft.tokens) <= 3
 

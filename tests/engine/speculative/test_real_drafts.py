@@ -120,7 +120,7 @@ def test_what_drafting_does_is_counted_and_traced(engine, free_passes):
     assert numbers.estimated_speedup == pytest.approx((len(passes) + numbers.accepted) / len(passes), rel=0.01)
     for p in passes:
         assert p.plain_seconds == p.pass_seconds == 1
-        assert (p.drafter == "history") == bool(p.drafted) == (p.gain > 1.05)
+        assert (p.drafter == "history") == bool(p.drafted) == (p.gain > 1)
         assert (p.expected > 0) == bool(p.drafted)
 
 

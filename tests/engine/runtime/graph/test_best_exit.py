@@ -17,7 +17,7 @@ from engine.engine import Engine
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadPlan, resolve
 from engine.protocol import Load
-from engine.runtime.graph.guesses import guesses
+from engine.runtime.graph.early_exit import guesses
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.runtime import GraphRuntime
 from engine.speculative import exits

@@ -7,7 +7,7 @@ import ctypes
 import psutil
 import pytest
 
-from engine.runtime.graph.block import HUGE_PAGE, Block
+from engine.runtime.graph.layout import HUGE_PAGE, Block
 
 SIZE = 64 << 20
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.runtime.graph.calibration_text import LENGTH, tokens_of
+from engine.runtime.graph.ranker import LENGTH, tokens_of
 
 
 def test_texts_of_the_default_size(model):

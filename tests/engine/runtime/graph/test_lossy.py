@@ -12,8 +12,8 @@ import pytest
 
 from engine.engine import Engine
 from engine.protocol import Finished, Generate, Load, Message, Prepare, Prepared, Pulse
-from engine.runtime.graph import ranking
-from engine.runtime.graph.ranking import Price, Ranking
+from engine.runtime.graph import modes
+from engine.runtime.graph.modes import Price, Ranking
 from engine.runtime.graph.runtime import GraphRuntime
 from engine.runtime.graph.split import SplitKV
 from engine.stop import Stopped
@@ -45,7 +45,7 @@ def cache(tmp_path_factory) -> Iterator[Path]:
         patch.setenv("CHICKADEE_CACHE_DIR", str(folder))
         for mode in ("merged", "window"):
             prices = (Price(0.5, 1.25, 0.7),)
-            ranking.keep(Ranking(identity, mode, 9, heads, (0.1,) * len(heads), prices))
+            modes.keep(Ranking(identity, mode, 9, heads, (0.1,) * len(heads), prices))
         yield folder
 
 

@@ -12,16 +12,13 @@ import numpy as np
 import pytest
 
 from engine.protocol import HeadGroup
-from engine.runtime.graph import modes, ranking
-from engine.runtime.graph.dry import DryGraph
+from engine.runtime.graph import modes
 from engine.runtime.graph.exact import ExactKV
 from engine.runtime.graph.model import GraphModel
-from engine.runtime.graph.rank import Ranker
-from engine.runtime.graph.ranking import Ranking
-from engine.runtime.graph.reading import Reader, divergence
-from engine.runtime.graph.rotation import Rotation
+from engine.runtime.graph.modes import DryGraph, Ranking
+from engine.runtime.graph.ranker import Ranker, Reader, divergence
 from engine.runtime.graph.runtime import GraphRuntime
-from engine.runtime.graph.slots import MergedSlots
+from engine.runtime.graph.slots import MergedSlots, Rotation
 from engine.runtime.graph.split import SplitKV
 from engine.runtime.interface import Logits, Tree, prefill
 from engine.runtime.options import EXACT, ContextOptions, KVMode, mode_of
@@ -274,7 +271,7 @@ def test_heads_are_ranked_kept_and_used(small, tmp_path, monkeypatch):
     assert sorted(found.heads) == ALL
     assert list(found.damage) == sorted(found.damage)
     assert [price.share for price in found.prices] == [0.1, 0.25, 0.5, 0.75]
-    ranking.keep(found)
+    modes.keep(found)
     mode = KVMode("window", 0.5)
     with closing(GraphRuntime(small, dataclasses.replace(OPTIONS, kv_mode=mode), StopFlag())) as target:
         assert isinstance(target.kv, SplitKV)
@@ -282,18 +279,18 @@ def test_heads_are_ranked_kept_and_used(small, tmp_path, monkeypatch):
     assert "Lossy: 50% of the heads" in modes.lossy_note(small, mode)
     assert modes.lossy_note(small, EXACT) == ""
     with pytest.raises(Failure, match="rank-heads --kv merged"):
-        ranking.heads_for(small, KVMode("merged", 0.5))
+        modes.heads_for(small, KVMode("merged", 0.5))
 
 
 def test_a_ranking_that_is_not_this_models_is_none(small, tmp_path, monkeypatch):
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
-    identity, mode = ranking.identity_of(small), KVMode("merged", 0.25)
+    identity, mode = modes.identity_of(small), KVMode("merged", 0.25)
     own = Ranking(identity, "merged", 9, tuple(ALL), (0.1,) * 4)
-    ranking.keep(own)
-    assert ranking.heads_for(small, mode) == (ALL[0],)
-    ranking.keep(msgspec.structs.replace(own, heads=((7, 0), *ALL[1:])))
+    modes.keep(own)
+    assert modes.heads_for(small, mode) == (ALL[0],)
+    modes.keep(msgspec.structs.replace(own, heads=((7, 0), *ALL[1:])))
     with pytest.raises(Failure, match="not known yet"):
-        ranking.heads_for(small, mode)
+        modes.heads_for(small, mode)
 
 
 def test_a_lossy_cache_is_planned_smaller(small):
