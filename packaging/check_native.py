@@ -32,6 +32,7 @@ def main() -> int:
             "no:cacheprovider",
             "-p",
             "no:faulthandler",
+            "--capture=sys",
             f"--confcutdir={TESTS}",
         ]
         surroundings = {
