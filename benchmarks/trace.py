@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.prompts import Prompt, prompts
 from engine.engine import Engine
 from engine.protocol import Finished, Generate, Load, Sampling
-from engine.runtime.llama.model import Model
+from engine.runtime.llama.runtime import Model
 from engine.tokenization.template import ChatTemplate
 
 GREEDY = Sampling(temperature=0, repeat_penalty=1)

@@ -6,6 +6,7 @@ no interrupted set-up ever stands in the way. Standard library only.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,9 +15,7 @@ from typing import IO
 
 from steps import VENV, say
 
-try:
-    import fcntl
-except ImportError:  # Windows
+if sys.platform == "win32":
     import msvcrt
 
     def _take(file: IO[bytes]) -> bool:
@@ -27,6 +26,7 @@ except ImportError:  # Windows
         return True
 
 else:
+    import fcntl
 
     def _take(file: IO[bytes]) -> bool:
         try:

@@ -26,7 +26,16 @@ LARGEST = 20
 
 def freeze() -> None:
     say("packing the programs with PyInstaller: about a minute")
-    command = [PYTHON, "-m", "PyInstaller", "--noconfirm", "--distpath", BUILD / "dist", "--workpath", BUILD / "work"]
+    command: list[str | Path] = [
+        PYTHON,
+        "-m",
+        "PyInstaller",
+        "--noconfirm",
+        "--distpath",
+        BUILD / "dist",
+        "--workpath",
+        BUILD / "work",
+    ]
     with LOG.open("w") as log:
         done = subprocess.run([*command, ROOT / "pyinstaller.spec"], stdout=log, stderr=log)
     if done.returncode != 0:

@@ -24,7 +24,17 @@ def main() -> int:
         if not library.exists():
             say("there is no native code to test on this computer")
             return 1
-        command = [PYTHON, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:faulthandler", f"--confcutdir={TESTS}"]
+        command: list[str | Path] = [
+            PYTHON,
+            "-m",
+            "pytest",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:faulthandler",
+            "--capture=sys",
+            f"--confcutdir={TESTS}",
+        ]
         surroundings = {
             **os.environ,
             "CHICKADEE_CHECKED": str(library),

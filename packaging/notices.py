@@ -97,7 +97,17 @@ def system_packages(files: set[Path]) -> dict[str, str]:
 def bill(packages: list[Distribution], system: dict[str, str], model: Path) -> dict[str, Any]:
     """CycloneDX, of the packages that are in the bundle."""
     made = BUILD / "sbom.json"
-    command = [sys.executable, "-m", "cyclonedx_py", "environment", "--output-reproducible", "--of", "JSON", "-o", made]
+    command: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "cyclonedx_py",
+        "environment",
+        "--output-reproducible",
+        "--of",
+        "JSON",
+        "-o",
+        made,
+    ]
     subprocess.run([*command, sys.executable], check=True)
     found: dict[str, Any] = json.loads(made.read_text())
     names = {canonical(package.name) for package in packages}

@@ -15,10 +15,9 @@ from engine.generation.sampling import Sampler
 from engine.protocol import Message, Sampling
 from engine.runtime.capi.context import Batch
 from engine.runtime.capi.runtime import CLogits
-from engine.runtime.capi.sequences import TO_END
+from engine.runtime.capi.state import TO_END
 from engine.runtime.capi.vocabulary import CVocabulary
-from engine.runtime.llama.model import Model
-from engine.runtime.llama.runtime import Context
+from engine.runtime.llama.runtime import Context, Model
 from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
 from engine.tokenization.chat_lines import Chat, read_chats

@@ -148,7 +148,7 @@ def examples_in(
     path: Path, what: str, model: Path, options: Options, header: Header
 ) -> tuple[list[Example], list[Example]]:
     """Of the chats of a file, and those of them that are held out."""
-    from engine.runtime.llama.model import Model
+    from engine.runtime.llama.runtime import Model
     from engine.tokenization.chat_lines import read_chats
     from engine.tokenization.template import ChatTemplate
     from training.data import examples
@@ -231,7 +231,7 @@ def described(seen: object, steps: int) -> str:
 
 def finish(trained: object, weights: object, given: argparse.Namespace, options: Options, file_type: int) -> None:
     """Write the model; `file_type`: llama.cpp's number for how it is quantised."""
-    from engine.runtime.llama.model import quantise
+    from engine.runtime.llama.runtime import quantise
     from training.weights import replace, write_weights
 
     assert isinstance(trained, dict)

@@ -67,8 +67,7 @@ def backend(name: BackendName) -> Backend:
     if name == "llama":
         from engine.runtime.llama.dry import DryModel
         from engine.runtime.llama.library import build, kernels
-        from engine.runtime.llama.model import Model
-        from engine.runtime.llama.runtime import LlamaRuntime
+        from engine.runtime.llama.runtime import LlamaRuntime, Model
 
         return Backend(name, Model, LlamaRuntime, DryModel, build(), kernels())
     if name == "graph":
@@ -84,8 +83,7 @@ def backend(name: BackendName) -> Backend:
     from engine.runtime.ik.dry import IkDryModel
     from engine.runtime.ik.library import build as ik_build
     from engine.runtime.ik.library import kernels as ik_kernels
-    from engine.runtime.ik.model import IkModel
-    from engine.runtime.ik.runtime import IkRuntime
+    from engine.runtime.ik.runtime import IkModel, IkRuntime
 
     return Backend(name, IkModel, IkRuntime, IkDryModel, ik_build(), ik_kernels())
 

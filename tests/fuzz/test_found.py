@@ -11,7 +11,15 @@ from tests.fuzz.harness import Broken, Child, Limits, run
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("name", [name for name in KINDS if list(kept(name))])
+@pytest.mark.parametrize(
+    "name",
+    [
+        # Templates without end take all the time that they are given.
+        pytest.param(name, marks=pytest.mark.slow) if name == "templates" else name
+        for name in KINDS
+        if list(kept(name))
+    ],
+)
 def test_what_once_failed_ends_well(name: str, tmp_path: Path) -> None:
     kind = opened(name, tmp_path)
     try:

@@ -10,23 +10,25 @@ from tests.fuzz.campaign import KINDS, Summary, numbered, opened, run_cases
 
 SEED = "chickadee"
 CASES = {
-    "headers": 30,
+    "headers": 15,
     "templates": 6,
     "floods": 5,
     "kills": 1,
     "libraries": 25,
-    "caches": 12,
+    "caches": 8,
     "attachments": 8,
     "imports": 40,
 }
+TIMES = 5  # so many in `make test-slow`
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(900 * TIMES)
+@pytest.mark.parametrize("times", [1, pytest.param(TIMES, marks=pytest.mark.slow)], ids=["some", "more"])
 @pytest.mark.parametrize("name", KINDS)
-def test_whatever_comes_ends_well(name: str, tmp_path: Path) -> None:
+def test_whatever_comes_ends_well(name: str, times: int, tmp_path: Path) -> None:
     kind = opened(name, tmp_path)
     try:
-        failed = list(run_cases(kind, numbered(kind, SEED, 0, CASES[name]), Summary(name)))
+        failed = list(run_cases(kind, numbered(kind, SEED, 0, times * CASES[name]), Summary(name)))
     finally:
         kind.close()
     assert not failed, "\n".join(map(str, failed))

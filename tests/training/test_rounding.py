@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: training is optional")
 
-from engine.runtime.llama.model import quantise  # noqa: E402
+from engine.runtime.llama.runtime import quantise  # noqa: E402
 from models.header import read_header  # noqa: E402
 from tests.engine.runtime.graph.tiny import write_tiny  # noqa: E402
 from training.rounding import KINDS, as_stored  # noqa: E402

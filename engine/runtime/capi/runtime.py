@@ -16,7 +16,7 @@ from engine.protocol import HeadGroup
 from engine.runtime.capi import state
 from engine.runtime.capi.context import Batch, CContext
 from engine.runtime.capi.model import CModel
-from engine.runtime.capi.sequences import Sequences
+from engine.runtime.capi.state import Sequences
 from engine.runtime.capi.vocabulary import CVocabulary
 from engine.runtime.interface import MOST_BRANCHES, NOTHING, Row, Tokens, Tree, top_of
 from engine.runtime.options import ContextOptions

@@ -1,12 +1,16 @@
-"""The keys and values of a sequence outside their context: as bytes, as a file, or in a file for a moment.
+"""The keys and values of a sequence: shared by branches of a draft, and outside their context as bytes or as a file.
 
 The files are llama.cpp's own. llama.cpp aborts the process on a truncated one: whoever keeps such files checks them
-(`engine.kv.sealed`); what stands behind their end does not matter.
+(`engine.kv.saved`); what stands behind their end does not matter.
 
 A cache that moves to grow or to calibrate waits in a file, so that memory never holds it twice. A chat that grows from
 16 k to 32 k tokens of a 1.5B model moves 450 MB. In RAM they would come on top of the new cache, on a machine that may
 not have them. A file that is written to be read back at once is as fast (40 MB: 140 ms with the new context made,
 either way), because nothing waits for the disk; it is not synced, and deleted when it was read.
+
+Sequences lie in one unified KV cache, where a token's cell carries the ids of every sequence it belongs to: what they
+have in common is stored and computed once. The chat is SEQUENCE, the branches of a draft tree are others beside it for
+one pass.
 """
 
 from __future__ import annotations
@@ -138,3 +142,65 @@ def take(context: CContext, folder: Path | None) -> Moved:
         except OSError as error:
             log.warning("a chat's cache is moved in memory: %s", error)
     return State(context)
+
+
+ANY = -1
+TO_END = -1
+
+
+class Sequences:
+    """`shared[i]`: tokens that sequence i has in common with the chat. They stay shared for the next tree: giving a
+    32 k chat's cells another id takes some milliseconds, giving those that are new since the last tree none."""
+
+    def __init__(self, context: CContext) -> None:
+        self.context = context
+        self.lib = context.lib
+        *branches, self.spare = range(context.options.sequences)
+        self.shared = [0] * len(branches)
+
+    def share(self, count: int, size: int) -> None:
+        """Make the first `count` sequences hold the chat's `size` tokens."""
+        for sequence in range(1, count):
+            if self.shared[sequence] < size:
+                self.lib.llama_memory_seq_cp(self.context.memory, SEQUENCE, sequence, self.shared[sequence], TO_END)
+                self.shared[sequence] = size
+
+    def keep(self, branch: int, base: int, end: int, in_order: bool) -> None:
+        """Of the cells from `base` on the chat goes on with those of sequence `branch` up to `end`.
+
+        `in_order`: these follow each other without a gap."""
+        memory = self.context.memory
+        if branch != SEQUENCE:
+            self.lib.llama_memory_seq_rm(memory, SEQUENCE, base, TO_END)
+            self.lib.llama_memory_seq_cp(memory, branch, SEQUENCE, base, end)
+        for sequence, shared in enumerate(self.shared):
+            if sequence != SEQUENCE and shared:
+                self.lib.llama_memory_seq_rm(memory, sequence, base, TO_END)
+        self.truncate(end)
+        self.shared = [min(shared, base) for shared in self.shared]
+        if not in_order:
+            self._close_gaps(base, end)
+
+    def _close_gaps(self, base: int, end: int) -> None:
+        """Move the chat's last cells to the first free ones.
+
+        Later tokens would fill the gaps and attention would add in another order, which a quantised model amplifies to
+        some hundredths of its logits' spread: enough to choose another token than plain decoding."""
+        memory = self.context.memory
+        self.lib.llama_memory_seq_cp(memory, SEQUENCE, self.spare, base, end)
+        cells = State(self.context, self.spare)
+        self.truncate(base)
+        cells.put(self.context)
+        self.lib.llama_memory_seq_cp(memory, self.spare, SEQUENCE, base, end)
+        self.lib.llama_memory_seq_rm(memory, self.spare, base, TO_END)
+
+    def truncate(self, size: int) -> bool:
+        """Forget the cells from `size` on; False if the model cannot be cut."""
+        which = ANY if self.shared else SEQUENCE
+        self.shared = [min(shared, size) for shared in self.shared]
+        return bool(self.lib.llama_memory_seq_rm(self.context.memory, which, size, TO_END))
+
+    def clear(self) -> None:
+        """Forget all tokens of all sequences."""
+        self.lib.llama_memory_clear(self.context.memory, False)
+        self.shared = [0] * len(self.shared)

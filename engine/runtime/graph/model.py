@@ -16,8 +16,8 @@ from common.files import open_file
 from engine.runtime.capi.model import ModelFile
 from engine.runtime.graph.dimensions import dimensions_of, refusal
 from engine.runtime.graph.ggml import ALIGNMENT, Buffer, Context, MappedBuffer, data_bytes, plain_memory, set_data
-from engine.runtime.llama.model import Model
 from engine.runtime.llama.repack import EMBEDDING, HEAD, extra_buffer_type, multiplied
+from engine.runtime.llama.runtime import Model
 from engine.stop import Stopped
 from models.failures import Failure
 from models.header import Header
@@ -157,7 +157,7 @@ class _Source:
 
 
 class GraphModel(Model):
-    """Loads `file` as `engine.runtime.llama.model.Model` does; its llama_model has no weights, `weights` has them."""
+    """Loads `file` as `engine.runtime.llama.runtime.Model` does; its llama_model has no weights, `weights` has them."""
 
     def __init__(
         self,

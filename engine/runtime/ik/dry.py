@@ -21,8 +21,7 @@ from engine.protocol import FlashAttention
 from engine.runtime.capi.context import trim
 from engine.runtime.capi.model import MIB, CDryModel, ModelFile, logged
 from engine.runtime.ik.library import lib, log
-from engine.runtime.ik.model import IkModel, largest_pass, room_bytes
-from engine.runtime.ik.runtime import context_params
+from engine.runtime.ik.runtime import IkModel, context_params, largest_pass, room_bytes
 from engine.runtime.options import ContextOptions, goes_with
 from engine.runtime.sizes import MAX_LOGITS, SMALLEST, STEP, ContextSizes, KVType, WeightSizes
 from models.shapes import shapes_of

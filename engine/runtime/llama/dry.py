@@ -12,9 +12,8 @@ from collections.abc import Iterable
 from engine.protocol import FlashAttention
 from engine.runtime.capi.model import CDryModel, ModelFile, logged
 from engine.runtime.llama.library import lib, log
-from engine.runtime.llama.model import Model
 from engine.runtime.llama.repack import HEAD, repacked_sizes
-from engine.runtime.llama.runtime import context_params
+from engine.runtime.llama.runtime import Model, context_params
 from engine.runtime.options import ContextOptions, goes_with
 from engine.runtime.sizes import MAX_LOGITS, ContextSizes, KVType, WeightSizes
 

@@ -19,8 +19,7 @@ from engine.runtime.capi.state import MOST_IN_RAM
 from engine.runtime.interface import prefill
 from engine.runtime.llama.dry import DryModel, parse
 from engine.runtime.llama.library import log
-from engine.runtime.llama.model import Model
-from engine.runtime.llama.runtime import Context, LlamaRuntime
+from engine.runtime.llama.runtime import Context, LlamaRuntime, Model
 from engine.runtime.options import ContextOptions
 from engine.runtime.sizes import ContextSizes, KVType, WeightSizes
 from engine.stop import StopFlag

@@ -74,6 +74,6 @@ def test_weights_closer_together_than_ggml_maps_them_are_read(tmp_path):
         if read_header(path).data_offset % 32:
             break
     assert read_header(path).data_offset % 32
-    script = "import sys, pathlib, engine.runtime.llama.model as llama; llama.Model(pathlib.Path(sys.argv[1])).close()"
+    script = "import sys, pathlib, engine.runtime.llama.runtime as l; l.Model(pathlib.Path(sys.argv[1])).close()"
     done = subprocess.run([sys.executable, "-c", script, str(path)], cwd=TOP, capture_output=True)
     assert done.returncode == 0, done.stderr

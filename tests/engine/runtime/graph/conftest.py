@@ -10,8 +10,7 @@ from engine.protocol import Message
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.runtime import GraphRuntime
 from engine.runtime.interface import prefill
-from engine.runtime.llama.model import Model
-from engine.runtime.llama.runtime import LlamaRuntime
+from engine.runtime.llama.runtime import LlamaRuntime, Model
 from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
 from engine.tokenization.template import ChatTemplate

@@ -14,8 +14,7 @@ from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.modes import split_kv
 from engine.runtime.graph.runtime import GraphRuntime
 from engine.runtime.interface import EarlyExitRuntime, Tree, prefill
-from engine.runtime.llama.model import Model
-from engine.runtime.llama.runtime import LlamaRuntime
+from engine.runtime.llama.runtime import LlamaRuntime, Model
 from engine.runtime.options import ContextOptions, KVMode
 from engine.stop import StopFlag, Stopped
 from tests.engine.runtime.graph.test_models import QKV

@@ -14,8 +14,7 @@ from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.modes import DryGraph
 from engine.runtime.graph.runtime import GraphRuntime
 from engine.runtime.interface import prefill
-from engine.runtime.llama.model import Model
-from engine.runtime.llama.runtime import LlamaRuntime
+from engine.runtime.llama.runtime import LlamaRuntime, Model
 from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag, Stopped
 from models.default import default_model

@@ -11,8 +11,7 @@ import pytest
 from engine.engine import Engine
 from engine.protocol import Load, Message
 from engine.runtime.ik import native
-from engine.runtime.ik.model import IkModel
-from engine.runtime.ik.runtime import IkRuntime
+from engine.runtime.ik.runtime import IkModel, IkRuntime
 from engine.runtime.interface import prefill
 from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag

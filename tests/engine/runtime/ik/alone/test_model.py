@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from engine.loading.libraries import backend
-from engine.runtime.ik.model import IkModel
+from engine.runtime.ik.runtime import IkModel
 from engine.stop import Stopped
 from models.default import default_model
 from models.failures import Failure

@@ -12,9 +12,8 @@ import pytest
 from engine.generation.sampling import Sampler
 from engine.protocol import Sampling
 from engine.runtime.capi.runtime import CLogits
-from engine.runtime.ik.model import IkModel, room_bytes
 from engine.runtime.ik.native import GROUP
-from engine.runtime.ik.runtime import IkRuntime
+from engine.runtime.ik.runtime import IkModel, IkRuntime, room_bytes
 from engine.runtime.interface import prefill
 from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag

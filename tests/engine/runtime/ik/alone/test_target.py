@@ -10,8 +10,7 @@ import pytest
 
 from engine.generation.sampling import Sampler
 from engine.protocol import Sampling
-from engine.runtime.ik.model import MOST_WITHOUT
-from engine.runtime.ik.runtime import IkRuntime
+from engine.runtime.ik.runtime import MOST_WITHOUT, IkRuntime
 from engine.runtime.interface import prefill
 from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag, Stopped
@@ -43,7 +42,7 @@ def test_a_prompt_in_large_passes_is_read_as_token_by_token(target, prompt):
 
 
 def test_passes_are_no_longer_than_can_be_trusted(target):
-    """The default model's rows have 576 numbers of type Q4_1: see `engine.runtime.ik.model`."""
+    """The default model's rows have 576 numbers of type Q4_1: see `engine.runtime.ik.runtime`."""
     assert target.max_batch == MOST_WITHOUT
     tokens = list(range(300, 300 + MOST_WITHOUT))
     target.truncate(0)
