@@ -49,7 +49,7 @@ def run(options: argparse.Namespace, timed: Timed) -> int:
     stop = StopFlag()
     before = signal.signal(signal.SIGINT, lambda _signal, _frame: stop.set())
     try:
-        asked = asked_in(options.chats) if options.chats else our_questions()
+        asked = asked_in(options.chats) if options.chats else []
         found = measure(plan, timings(plan, timed), asked, options.tokens, stop)
     except Stopped:
         print("\nchickadee: Stopped.", file=sys.stderr)
@@ -89,7 +89,7 @@ def key_of(plan: LoadPlan) -> Key:
 
 
 def measure(plan: LoadPlan, timings: Timings, asked: Sequence[Sequence[Message]], tokens: int, stop: StopFlag) -> Exits:
-    """Over the model's answers to what was `asked`, `tokens` of them. Raises Failure, Stopped."""
+    """Over the model's answers to what was `asked`, or to our questions, `tokens` of them. Raises Failure, Stopped."""
     from engine.runtime.graph.early_exit import guesses
     from engine.runtime.graph.model import GraphModel
     from engine.runtime.graph.runtime import GraphRuntime
@@ -103,7 +103,7 @@ def measure(plan: LoadPlan, timings: Timings, asked: Sequence[Sequence[Message]]
         model = stack.enter_context(closing(GraphModel(plan.headers, lambda _fraction: not stop.is_set())))
         target = stack.enter_context(closing(GraphRuntime(model, ContextOptions(N_CTX, threads), stop)))
         layers_tried = [exit_of(shapes, each, layers) for each in tried]
-        prompts = map(ChatTemplate(model.template, model.vocabulary).tokens, asked)
+        prompts = map(ChatTemplate(model.template, model.vocabulary).tokens, asked or our_questions())
 
         def says(tokens: Sequence[int], layers: Sequence[int]) -> NDArray[np.int32]:
             return guesses(model, tokens, layers, threads, stop)

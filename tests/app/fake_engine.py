@@ -53,8 +53,9 @@ def count(request: p.Count) -> p.Counted:
 
 
 def info(path: str, n_ctx: int) -> p.ModelInfo:
-    title = path_of(path).stem.replace("-", " ")  # models.titles takes longer to import than all else here together
-    return p.ModelInfo(path, title, "llama", 1_000_000, 1_000_000, n_ctx, 32768, 2, "model")
+    from models.titles import title_of  # takes longer to import than all else here together: only who loads needs it
+
+    return p.ModelInfo(path, title_of(path_of(path)), "llama", 1_000_000, 1_000_000, n_ctx, 32768, 2, "model")
 
 
 def load(request: p.Load) -> p.ModelInfo | None:
