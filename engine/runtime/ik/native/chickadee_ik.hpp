@@ -45,3 +45,16 @@ EXPORTED void output_head_rough(int number, bool on);
 EXPORTED int output_head_finish(int number, int row, float * logits, int count);
 // Of what such a row lacks, for each 16 rows of weights; 0 where it is exact.
 EXPORTED const float * output_head_deviations(int number, int row);
+
+// What this library's own files call of each other.
+#ifdef __x86_64__
+
+bool start_kernels(void * library);  // find the library's table of products; false where there is none
+bool start_products();  // let ours compute; false if the library has none for the types that they replace
+
+#else  // there are none
+
+inline bool start_kernels(void *) { return false; }
+inline bool start_products() { return false; }
+
+#endif

@@ -2,8 +2,6 @@
 //
 // For any processor that the library runs on: what needs more is in products.cpp. The function's name, which its C++
 // signature is part of, is made by the compiler from the library's own header, and looked up as the linker knows it.
-#include "kernels.hpp"
-
 #include <dlfcn.h>
 
 #include "chickadee_ik.hpp"

@@ -16,7 +16,6 @@
 #include "chickadee_ik.hpp"
 #include "ggml-backend.h"
 #include "ggml.h"
-#include "kernels.hpp"
 
 struct Pass {
     const volatile char * stop;
