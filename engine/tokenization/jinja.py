@@ -139,7 +139,7 @@ def serve(seconds: float) -> int:
     it is gone: faulthandler's watch is C code, which does not wait for a template to let Python go on."""
     questions, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what is printed is no answer
-    addresses, answerer = own_addresses(), Answerer()
+    answerer = Answerer()
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         line = b""
         while True:
@@ -151,6 +151,7 @@ def serve(seconds: float) -> int:
             if not (question := questions.readline()):
                 return 0
             faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)
+            addresses = own_addresses()  # now: the watch's thread reserves some, a different number each time
             limit_addresses(addresses and addresses + allowance(question))
             line = answerer.answer(question)
             limit_addresses(None)
