@@ -52,7 +52,7 @@ class Notice(QWidget):
     def close_button(self) -> QToolButton:
         return self._latest.close_button
 
-    def tell(
+    def tell(  # noqa: PLR0913
         self,
         sentence: Saying,
         step: Saying = "",
@@ -157,7 +157,7 @@ class Told(QFrame):
         self.retranslate()
         self.hide()
 
-    def tell(
+    def tell(  # noqa: PLR0913
         self,
         sentence: Saying,
         step: Saying,

@@ -68,6 +68,6 @@ else:
 
         def _is_there(self, file: int) -> bool:
             try:
-                return os.path.samestat(os.fstat(file), os.stat(self._path))
+                return os.path.samestat(os.fstat(file), self._path.stat())
             except FileNotFoundError:
                 return False

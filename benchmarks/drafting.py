@@ -77,8 +77,8 @@ def main() -> None:
         options.backend = ours.model.backend
         ways = our_ways(ours, options) | native_ways(stack, options, threads) | server_ways(stack, options, threads)
         ways = {name: way for name, way in ways.items() if name == PLAIN or not options.ways or name in options.ways}
-        for answer in ways.values():
-            answer(prompts()[0].messages)  # warm-up, not counted
+        for ask in ways.values():
+            ask(prompts()[0].messages)  # warm-up, not counted
         answers = []
         whole, dice = list(product(range(options.rounds), chosen)), random.Random(options.rounds)
         for number, (turn, prompt) in enumerate(whole, 1):
@@ -87,7 +87,8 @@ def main() -> None:
                 if way in ways:
                     ways[way](prompt.messages, max_tokens=1)
             for way in dice.sample(list(ways), len(ways)):
-                answers.append(Answer(prompt.category, way, ways[way](prompt.messages), turn))
+                answer = ways[way](prompt.messages)
+                answers.append(Answer(prompt.category, way, answer, turn))
     print(file=sys.stderr)
     report(options, threads, list(ways), answers)
 

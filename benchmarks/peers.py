@@ -84,7 +84,7 @@ class OurEngine(Process):
     timings of one build would replace the other's.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         model: Path,
         n_ctx: int | None,

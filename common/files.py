@@ -87,7 +87,7 @@ def replacing(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
     block raises leaves the old file and nothing else."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=TEMPORARY)  # mkstemp's mode is 0600
     try:
-        with open(handle, "wb") as file:
+        with os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -119,3 +119,14 @@ def sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def is_file(path: Path) -> bool:
+    """Is there a file? No where the system will not say, for which `Path.is_file` raises: a folder without rights, a
+    name too long."""
+    return os.path.isfile(path)  # noqa: PTH113
+
+
+def is_folder(path: Path) -> bool:
+    """Is there a folder? As `is_file`."""
+    return os.path.isdir(path)  # noqa: PTH112

@@ -6,7 +6,7 @@ import json
 import os
 from pathlib import Path
 
-from common.files import write_atomically
+from common.files import is_file, is_folder, write_atomically
 from common.folders import data_folder
 from models.failures import Failure
 from models.paths import shown
@@ -32,10 +32,10 @@ class Added:
 
     def add(self, path: Path) -> None:
         """Raises Failure when there is no such file or folder, or the list cannot be stored."""
-        path = Path(os.path.expanduser(path)).absolute()
-        if not os.path.exists(path):  # Path's own functions raise where a folder or a name cannot be looked up
+        path = path.absolute()
+        if not os.path.exists(path):  # noqa: PTH110 - Path's own raises for a folder without rights, a name too long
             raise Failure("no_such_file", f"There is no file or folder {shown(str(path))}. Was it moved or renamed?")
-        if not os.path.isdir(path) and (path.suffix.lower() != ".gguf" or not os.path.isfile(path)):
+        if not is_folder(path) and (path.suffix.lower() != ".gguf" or not is_file(path)):
             raise Failure("not_a_model", f"{shown(path)} is not a GGUF model file. Choose a file that ends in .gguf.")
         listed = self.read()
         if path in listed:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from common.files import is_file
 from models.default import default_model
 from models.fact_cache import FactCache, Known
 from models.facts import KIND_SENTENCES, Facts, facts_of
@@ -75,7 +75,7 @@ def scan(
 def describe(path: Path, cache: FactCache | None = None) -> LocalModel:
     """One file that need not lie in any place; what is wrong with it is its `problem`."""
     cache = cache or FactCache()
-    siblings = sorted(path.parent.glob("*.gguf")) if os.path.isfile(path) else [path]
+    siblings = sorted(path.parent.glob("*.gguf")) if is_file(path) else [path]
     group = next((g for g in grouped(siblings) if path in g.files), Group((path,)))
     model = _described(_Found(shown(path), group, Place("added", path)), cache)
     cache.save()
@@ -94,7 +94,7 @@ def _in_place(place: Place) -> Iterator[_Found]:
     if place.kind == "ollama":
         yield from (_Found(name, Group((path,)), place) for name, path in ollama_models(place.path))
         return
-    files = [place.path] if os.path.isfile(place.path) else gguf_files(place.path)
+    files = [place.path] if is_file(place.path) else gguf_files(place.path)
     for group in grouped(files):
         yield _Found(shown(group.files[0]), group, place)
 
@@ -148,4 +148,4 @@ def _resolved(path: Path) -> Path:
     try:
         return path.resolve()
     except (OSError, RuntimeError):  # a circle of links
-        return Path(os.path.abspath(path))
+        return path.absolute()

@@ -107,7 +107,7 @@ class PartFile:
             os.fsync(self._file.fileno())
             self._file.close()
             self._file = None
-            os.replace(self.path, self.target)
+            self.path.replace(self.target)
             sync_folder(self.target.parent)
             self.state.unlink(missing_ok=True)
 

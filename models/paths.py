@@ -51,4 +51,4 @@ def path_of(text: str) -> Path:
 
 def typed_path(text: str) -> Path:
     """Whole, of what a user typed: also `~/models`."""
-    return path_of(os.path.expanduser(text)).absolute()
+    return path_of(os.path.expanduser(text)).absolute()  # noqa: PTH111 - Path's own raises for a user who is not there

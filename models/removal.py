@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from pathlib import Path
 
 from models.added import Added
@@ -87,6 +86,6 @@ def purge(place: Place) -> None:
 
 def _rename(source: Path, target: Path) -> None:
     try:
-        os.replace(source, target)
+        source.replace(target)
     except OSError as error:
         raise Failure("unwritable", f"{source.name} cannot be removed: {error.strerror}.", str(error)) from error

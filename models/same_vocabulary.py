@@ -6,7 +6,6 @@ the drafter reads another text than was written: no pair worth having.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
@@ -22,7 +21,7 @@ def check_pair(target: Header, drafter: Header) -> int:
     """How many token ids both models know; raises Failure with the first difference if they mean different tokens.
 
     One of the vocabularies may be longer, by padding."""
-    if os.path.samefile(target.path, drafter.path):
+    if target.path.samefile(drafter.path):
         sentence = f"{drafter.path.name} cannot draft for itself: that is pointless. Choose a smaller model to draft."
         raise Failure("same_model", sentence)
     own, other = read_token_list(target), read_token_list(drafter)

@@ -198,18 +198,8 @@ class Assistant:
                 self._counting.take(event)
             case protocol.StatusReport():
                 self._take_status(event)
-            case protocol.LoadProgress() if event.id == self._load:
-                self._set(phase="loading", fraction=event.fraction)
-            case protocol.Loaded() if event.id == self._load:
-                self._read_ahead.forget()
-                self._set(phase="ready", model=event.model, problem=None, context_tokens=0, statistics=None)
-                self._send(protocol.Status)
-                self._pump()
-            case protocol.Restart() if event.id == self._load:
-                # The process holds the wrong library for this model, or may not read it. It is asked to end, and
-                # `engine_ended` goes on.
-                self._restarting = True
-                self._send(protocol.Shutdown)
+            case protocol.LoadProgress() | protocol.Loaded() | protocol.Restart() if event.id == self._load:
+                self._take_loading(event)
             case protocol.Failed():
                 self._take_failure(event)
             case protocol.PrefillProgress() | protocol.Prepared() if event.id == self._read_ahead.id:
@@ -222,6 +212,21 @@ class Assistant:
                     self._give_up(conversation, error)
             case _:
                 log.info("event without a use: %s", type(event).__name__)
+
+    def _take_loading(self, event: protocol.LoadProgress | protocol.Loaded | protocol.Restart) -> None:
+        match event:
+            case protocol.LoadProgress():
+                self._set(phase="loading", fraction=event.fraction)
+            case protocol.Loaded():
+                self._read_ahead.forget()
+                self._set(phase="ready", model=event.model, problem=None, context_tokens=0, statistics=None)
+                self._send(protocol.Status)
+                self._pump()
+            case protocol.Restart():
+                # The process holds the wrong library for this model, or may not read it. It is asked to end, and
+                # `engine_ended` goes on.
+                self._restarting = True
+                self._send(protocol.Shutdown)
 
     def engine_ended(self, end: EngineEnd) -> None:
         """The process is gone: keep the partial answer, say why, wait for the next message."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 import zipfile
 from dataclasses import dataclass
@@ -62,7 +61,7 @@ def extracted(kind: Kind, size: int, text: str, pages: tuple[int, ...] = ()) -> 
 
 
 def _read(path: Path) -> Extracted:
-    status = os.stat(path)
+    status = path.stat()
     if stat.S_ISDIR(status.st_mode):
         raise Refused("folder")
     if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for, a device might have no end

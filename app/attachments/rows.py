@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -37,11 +38,13 @@ def _of(db: sqlite3.Connection, which: str, id: str) -> dict[str, tuple[Attachme
     )
     found: dict[str, list[Attachment]] = defaultdict(list)
     for message_id, *row in rows:
-        found[message_id].append(_attachment(*row))
+        found[message_id].append(_attachment(row))
     return {message_id: tuple(attachments) for message_id, attachments in found.items()}
 
 
-def _attachment(name: str, kind: str, size: int, text: str, parts: str, pages: str, sent: str) -> Attachment:
+def _attachment(row: Sequence[Any]) -> Attachment:
+    """Of the columns `FIELDS`."""
+    name, kind, size, text, parts, pages, sent = row
     raw = {"name": name, "kind": kind, "size": size, "text": text}
     for key, packed in (("parts", parts), ("pages", pages), ("sent", sent)):
         raw[key] = msgspec.json.decode(packed)

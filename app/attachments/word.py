@@ -69,5 +69,6 @@ def _paragraph(paragraph: Paragraph) -> str:
 
 def _rows(table: Table) -> Iterator[str]:
     for row in table.rows:
-        cells = list({id(cell._tc): cell for cell in row.cells}.values())  # a merged cell comes once for each column
+        # A merged cell comes once for each column; its element is one.
+        cells = list({id(cell._tc): cell for cell in row.cells}.values())  # noqa: SLF001
         yield "| " + " | ".join(" ".join(" ".join(_lines(cell)).split()) for cell in cells) + " |"

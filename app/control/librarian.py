@@ -32,7 +32,7 @@ LISTING_MS = 50
 class Librarian(QObject):
     """`show_current` shows the shelf's current chat, `open_chat` opens another, `complain` tells a failure."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         shelf: Shelf,
         assistant: Assistant,

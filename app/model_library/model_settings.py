@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from app.settings.schema import ENGINE
 from app.settings.setting import AUTO, Setting, Value
 from app.settings.settings_file import SettingsFile
 from app.words import mark
+from common.files import is_file
 from models.collection import LocalModel
 from models.paths import path_of, path_text
 
@@ -114,7 +114,7 @@ def _with(values: Mapping[str, Value], options: Options) -> Options:
         if values[key] != SAME:
             load[key] = values[key] if key in OWN_AUTO else or_none(values[key])
     drafter = path_of(str(values["draft_model"]))
-    if os.path.isfile(drafter):  # one that was deleted since must not be in the way
+    if is_file(drafter):  # one that was deleted since must not be in the way
         load["draft_model"] = path_text(drafter)
     answers = {key: values[key] for key in ANSWERS if values[key] != SAME}
     return replace(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -97,7 +96,7 @@ class SettingsFile:
             tail = f"-{number}" if number > 1 else ""
             aside = self._real.with_name(f"{self._real.stem}-{date.today().isoformat()}{tail}{self._real.suffix}")
             if not aside.exists():
-                os.rename(self._real, aside)
+                self._real.rename(aside)
                 return aside
             number += 1
 

@@ -126,7 +126,7 @@ def _height(size: int) -> int:
     return round(size * SIZES.tight_height / 100) + 2
 
 
-def _draw(
+def _draw(  # noqa: PLR0913
     painter: QPainter, place: QRectF, text: str, marks: Sequence[tuple[int, int]], size: int, colour: str, lines: int
 ) -> None:
     """`text` in `place`, `marks` of it on the colour of a selection; what does not fit into `lines` ends in "…"."""

@@ -20,7 +20,7 @@ def program_files() -> tuple[Path, ...]:
     prefixes = map(Path, (sys.prefix, sys.base_prefix, sys.exec_prefix))
     own = dict.fromkeys((ROOT, Path(sys.executable).resolve().parent, *prefixes))
     libraries = os.environ.get("LD_LIBRARY_PATH", "").split(":")
-    named = [Path(entry) for entry in (*sys.path, *libraries) if os.path.isabs(entry)]
+    named = [Path(entry) for entry in (*sys.path, *libraries) if Path(entry).is_absolute()]
     found = dict.fromkeys(path for path in (*named, *_folders_of_loaded_code()) if not holds_home(path))
     return (*(Path(path) for path in SYSTEM), *(own | found))
 

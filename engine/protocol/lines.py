@@ -35,6 +35,7 @@ def claim_stdout() -> BinaryIO:
 
 
 def type_name(cls: type) -> str:
+    """A message's type as it stands in its line."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
 
 
@@ -50,10 +51,12 @@ def encode(message: Request | Event) -> bytes:
 
 
 def decode_request(line: bytes) -> Request:
+    """Raises ProtocolError."""
     return _decode(line, REQUESTS)
 
 
 def decode_event(line: bytes) -> Event:
+    """Raises ProtocolError."""
     return _decode(line, EVENTS)
 
 

@@ -93,6 +93,7 @@ class Lookup:
 
 
 def check(condition: bool, sentence: str) -> None:
+    """Raises ValueError with the sentence unless the condition holds."""
     if not condition:
         raise ValueError(sentence)
 

@@ -16,6 +16,7 @@ import sys
 from contextlib import suppress
 from datetime import datetime
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import jinja2
@@ -24,6 +25,7 @@ from jinja2.nodes import Node
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+STATM = Path("/proc/self/statm")
 RENDER = "render"  # how a packaged engine is asked to be this process
 IDLE = 60.0  # seconds without a question, after which the process ends: starting it again takes 0.1 s
 ROOM = 128 << 20  # bytes a template may need beyond what Python has, and PER_BYTE for each of a question's
@@ -140,7 +142,7 @@ def serve(seconds: float) -> int:
     questions, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what is printed is no answer
     answerer = Answerer()
-    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         line = b""
         while True:
             answers.write(line + b"\n")
@@ -165,8 +167,7 @@ def allowance(question: bytes) -> int:
 def own_addresses() -> int | None:
     """Bytes of addresses in use; None where the system does not say, or does not limit them."""
     try:
-        with open("/proc/self/statm", encoding="ascii") as pages:
-            return int(pages.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        return int(STATM.read_text(encoding="ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return None
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 
+from common.files import is_file
 from models.added import Added
 from models.collection import LocalModel, describe, scan
 from models.commands import shown
@@ -22,7 +22,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def run(options: argparse.Namespace) -> int:
     path: Path = options.path
-    if os.path.isfile(path):
+    if is_file(path):
         model = describe(path)
         if model.facts is None:  # what cannot be used at all is better told now
             raise Failure("bad_model", model.problem)

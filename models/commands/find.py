@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
+from common.files import is_file
 from models.added import Added
 from models.collection import LocalModel, describe, scan
 from models.failures import Failure
@@ -17,7 +16,7 @@ def find(words: str) -> LocalModel:
     same = [model for model in models if name == model.name or path in model.files]
     if same:
         return same[0]
-    if os.path.isfile(path):
+    if is_file(path):
         return describe(path)
     alike = [model for model in models if name.lower() in model.name.lower()]
     if len(alike) == 1:

@@ -1,0 +1,1 @@
+"""Our own forward pass, on ggml's operations."""

@@ -1,0 +1,1 @@
+"""A model that ik_llama.cpp runs."""
