@@ -28,7 +28,7 @@ from engine.loading.libraries import NAMES, backend
 from engine.machine import default_threads
 from engine.protocol import Sampling
 from engine.run_subprocess import set_environment
-from engine.runtime.options import ContextOptions
+from engine.runtime.contexts import ContextOptions
 from engine.speculative.drafting import Auto, Drafting, Off
 from engine.speculative.policy import DraftPolicy
 from engine.speculative.prompt_lookup import PromptLookup

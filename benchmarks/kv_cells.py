@@ -25,10 +25,10 @@ from engine.machine import resident_bytes
 from engine.protocol import KVModeName
 from engine.run_subprocess import start_with_environment
 from engine.runtime.capi.model import CModel
+from engine.runtime.contexts import EXACT, ContextOptions, KVMode, mode_of
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.runtime import GraphRuntime
 from engine.runtime.interface import Row, Runtime, prefill
-from engine.runtime.options import EXACT, ContextOptions, KVMode, mode_of
 from engine.stop import StopFlag
 from models.failures import Failure
 

@@ -29,9 +29,9 @@ from benchmarks.kv_cells import KINDS, Q8, held_out, mode_for
 from common.files import write_atomically
 from common.folders import cache_folder
 from engine.machine import default_threads
+from engine.runtime.contexts import EXACT
 from engine.runtime.graph import modes
 from engine.runtime.graph.modes import VERSION
-from engine.runtime.options import EXACT
 from models.default import default_model
 from models.failures import Failure
 from models.header import read_header

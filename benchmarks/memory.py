@@ -22,7 +22,7 @@ from engine.costs.profile import machine_profile
 from engine.loading.libraries import NAMES
 from engine.protocol import BackendName, Generate, Message
 from engine.run_subprocess import set_environment
-from engine.runtime.sizes import ANSWER_ROOM, SMALLEST, size_class
+from engine.runtime.contexts import ANSWER_ROOM, SMALLEST, size_class
 from models.default import default_model
 
 MIB = 1 << 20

@@ -26,10 +26,10 @@ from engine.generation.sampling import SPARE
 from engine.machine import default_threads
 from engine.protocol import Sampling
 from engine.run_subprocess import start_with_environment
+from engine.runtime.contexts import ContextOptions
 from engine.runtime.ik.native import GROUP, OutputHead
 from engine.runtime.ik.runtime import IkModel, IkRuntime
 from engine.runtime.interface import prefill
-from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
 
 TEXT = Path(__file__).parent / "held_out" / "prose.txt"

@@ -24,8 +24,8 @@ from engine.loading.libraries import backend
 from engine.machine import default_threads
 from engine.protocol import BackendName
 from engine.run_subprocess import start_with_environment
+from engine.runtime.contexts import ContextOptions
 from engine.runtime.interface import Runtime, prefill
-from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag, Stopped
 from models.default import default_model
 

@@ -22,9 +22,9 @@ from engine.commands.terminal import notes_to_stderr
 from engine.loading.libraries import backend
 from engine.machine import default_threads
 from engine.run_subprocess import start_with_environment
+from engine.runtime.contexts import ContextOptions
 from engine.runtime.ik.library import native
 from engine.runtime.interface import Runtime, prefill
-from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
 
 DEPTH = 16  # tokens before each pass

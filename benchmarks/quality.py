@@ -26,8 +26,8 @@ from engine.loading.libraries import backend
 from engine.machine import default_threads
 from engine.protocol import BackendName
 from engine.run_subprocess import set_environment
+from engine.runtime.contexts import ContextOptions
 from engine.runtime.interface import Runtime
-from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
 from models.default import default_model
 

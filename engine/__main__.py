@@ -13,14 +13,14 @@ def main(arguments: list[str] | None = None) -> int:
     """The exit code of the command that the arguments name."""
     # Only now: what this brings along starts threads, and takes half a second.
     from engine import serve
-    from engine.commands import cache, calibrate, chat, look, phrases, plan, profile, rank_heads
+    from engine.commands import calibrate, chat, computer, learn, look, plan
     from engine.commands.terminal import complain
     from models.failures import Failure
 
     program = "chickadee-engine" if getattr(sys, "frozen", False) else "python -m engine"
     top = argparse.ArgumentParser(prog=program, description="Chickadee's engine.")
     commands = top.add_subparsers(dest="command", required=True)
-    for command in (serve, chat, profile, calibrate, phrases, plan, look, rank_heads, cache):
+    for command in (serve, chat, calibrate, plan, look, computer, learn):
         command.add(commands)
     options = top.parse_args(arguments)
     try:

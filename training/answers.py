@@ -17,8 +17,8 @@ from engine.runtime.capi.context import Batch
 from engine.runtime.capi.runtime import CLogits
 from engine.runtime.capi.state import TO_END
 from engine.runtime.capi.vocabulary import CVocabulary
+from engine.runtime.contexts import ContextOptions
 from engine.runtime.llama.runtime import Context, Model
-from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
 from engine.tokenization.chat_lines import Chat, read_chats
 from engine.tokenization.template import ChatTemplate

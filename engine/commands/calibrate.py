@@ -23,7 +23,7 @@ from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadPlan, Surroundings, resolve
 from engine.machine import fingerprint
 from engine.protocol import KVType
-from engine.runtime.options import ContextOptions
+from engine.runtime.contexts import ContextOptions
 from engine.stop import StopFlag, Stopped
 from models.default import default_model
 from models.failures import Failure

@@ -21,7 +21,7 @@ from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadPlan, resolve
 from engine.machine import fingerprint
 from engine.protocol import Message
-from engine.runtime.options import ContextOptions
+from engine.runtime.contexts import ContextOptions
 from engine.speculative import exits
 from engine.speculative.exits import ExitFound, Exits
 from engine.speculative.mid_layer import exit_of

@@ -14,10 +14,10 @@ from engine.loading.crash_mark import CrashWatch
 from engine.loading.first_look import REFUSED, SAID, Refusal
 from engine.loading.libraries import backend
 from engine.loading.library_choice import crash_mark
-from engine.protocol import BackendName, claim_stdout
+from engine.protocol import BackendName, KVType, claim_stdout
 from engine.runtime.capi.model import CDryModel
 from engine.runtime.capi.vocabulary import CVocabulary
-from engine.runtime.sizes import DrySizes, KVType
+from engine.runtime.contexts import DrySizes
 from engine.tokenization.template import ChatTemplate
 from models.failures import Failure
 from models.validation import checked_headers

@@ -29,7 +29,7 @@ from engine.loading.resolve import LoadPlan, Surroundings, planned_estimate, res
 from engine.loading.sizes import DRAFT
 from engine.protocol import BackendName, BackendWish, KVModeName, KVType, claim_stdout
 from engine.rights import add_read
-from engine.runtime.options import KVMode, mode_of
+from engine.runtime.contexts import KVMode, mode_of
 from models.default import default_model
 from models.failures import Failure
 from models.identity import file_identity

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from engine.costs.cost_model import CostModel
     from engine.costs.measurements import Measurements
     from engine.generation.answer import Answer
-    from engine.kv.memory import ChatMemory
-    from engine.kv.session import Session
+    from engine.kv.session import ChatMemory, Session
     from engine.runtime.interface import Runtime
 
 EVERY_SECONDS = 0.5  # one takes about 0.4 ms; the panel draws numbers every second

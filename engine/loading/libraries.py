@@ -11,9 +11,8 @@ from pathlib import Path
 
 from engine.protocol import BackendName
 from engine.runtime.capi.model import CModel
+from engine.runtime.contexts import DrySizes, KVMode
 from engine.runtime.interface import Runtime
-from engine.runtime.options import KVMode
-from engine.runtime.sizes import DrySizes
 from engine.tokenization.tokens import ModelVocabulary
 from models.failures import Failure
 
@@ -65,9 +64,8 @@ def backend(name: BackendName) -> Backend:
     if takes_new_process(name):
         raise OtherLibrary(name)
     if name == "llama":
-        from engine.runtime.llama.dry import DryModel
         from engine.runtime.llama.library import build, kernels
-        from engine.runtime.llama.runtime import LlamaRuntime, Model
+        from engine.runtime.llama.runtime import DryModel, LlamaRuntime, Model
 
         return Backend(name, Model, LlamaRuntime, DryModel, build(), kernels())
     if name == "graph":

@@ -10,9 +10,8 @@ from typing import Literal
 
 from common.folders import cache_folder
 from engine.costs.measurements import Key, Measurements
-from engine.kv.memory import ChatMemory
 from engine.kv.saved import Guard, SavedChats
-from engine.kv.session import Session
+from engine.kv.session import ChatMemory, Session
 from engine.loading.first_look import Headers
 from engine.loading.libraries import BESIDE
 from engine.loading.library_choice import BackendTrial
@@ -21,9 +20,8 @@ from engine.loading.sizes import DRAFT, DRAFT_LOGITS, given_back
 from engine.machine import fingerprint
 from engine.protocol import KVType, ModelInfo, Remedy
 from engine.runtime.capi.model import CModel
+from engine.runtime.contexts import ANSWER_ROOM, EXACT, ContextOptions, KVMode, size_class, words_of
 from engine.runtime.interface import Runtime
-from engine.runtime.options import EXACT, ContextOptions, KVMode, words_of
-from engine.runtime.sizes import ANSWER_ROOM, size_class
 from engine.speculative import exits
 from engine.speculative.draft_model import DraftModel, Follower
 from engine.speculative.drafters import DraftSources

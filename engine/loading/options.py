@@ -8,7 +8,7 @@ from typing import Self, get_args
 
 from engine.machine import default_threads
 from engine.protocol import BackendName, BackendWish, FlashAttention, KVType, Load
-from engine.runtime.options import EXACT, KVMode, check_kv_type, mode_of
+from engine.runtime.contexts import EXACT, KVMode, check_kv_type, mode_of
 from models.failures import Failure
 from models.paths import path_of
 

@@ -15,8 +15,7 @@ from engine.loading.memory_plan import DraftFile, MemoryPlan, make_plan
 from engine.loading.options import LoadOptions
 from engine.loading.sizes import Budget, EstimatedSizes, budget
 from engine.machine import memory
-from engine.runtime.options import EXACT
-from engine.runtime.sizes import DrySizes
+from engine.runtime.contexts import EXACT, DrySizes
 from models.failures import Failure
 from models.header import Header
 from models.paths import shown

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from common.planning import Estimate
-from engine.runtime.sizes import MAX_LOGITS, SMALLEST, ContextSizes, KVType, Sizes, WeightSizes
+from engine.protocol import KVType
+from engine.runtime.contexts import MAX_LOGITS, SMALLEST, ContextSizes, Sizes, WeightSizes
 from models.shapes import KV_ELEMENT_BYTES
 
 MIB = 1 << 20
@@ -127,7 +128,7 @@ def budget(total: int, available: int, limit: int | None = None, freed_bytes: in
 
 
 class EstimatedSizes:
-    """Implements `engine.runtime.sizes.Sizes` for a model of which only an estimate is here."""
+    """Implements `engine.runtime.contexts.Sizes` for a model of which only an estimate is here."""
 
     def __init__(self, model: Estimate) -> None:
         self.model = model

@@ -15,10 +15,10 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: training is optional")
 
 from engine.protocol import Message  # noqa: E402
+from engine.runtime.contexts import ContextOptions  # noqa: E402
 from engine.runtime.graph.model import GraphModel  # noqa: E402
 from engine.runtime.graph.runtime import GraphRuntime  # noqa: E402
 from engine.runtime.llama.runtime import Model, quantise  # noqa: E402
-from engine.runtime.options import ContextOptions  # noqa: E402
 from engine.speculative.exits import trained  # noqa: E402
 from engine.stop import StopFlag  # noqa: E402
 from engine.tokenization.chat_lines import Chat, read_chats  # noqa: E402

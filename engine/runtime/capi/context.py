@@ -17,11 +17,11 @@ from typing import Any
 
 import psutil
 
+from engine.protocol import KVType
 from engine.runtime.capi.library import CLibrary, LibraryLog
 from engine.runtime.capi.model import CModel
+from engine.runtime.contexts import ContextOptions
 from engine.runtime.interface import Tree
-from engine.runtime.options import ContextOptions
-from engine.runtime.sizes import KVType
 from engine.stop import StopFlag, Stopped
 from models.failures import Failure
 

@@ -144,7 +144,7 @@ MIB = 1 << 20
 
 
 class CDryModel:
-    """The part of `engine.runtime.sizes.DrySizes` that the model without its weights answers."""
+    """The part of `engine.runtime.contexts.DrySizes` that the model without its weights answers."""
 
     def __init__(self, model: CModel) -> None:
         self.model = model

@@ -18,8 +18,8 @@ from engine.runtime.capi.context import Batch, CContext
 from engine.runtime.capi.model import CModel
 from engine.runtime.capi.state import Sequences
 from engine.runtime.capi.vocabulary import CVocabulary
+from engine.runtime.contexts import ContextOptions
 from engine.runtime.interface import MOST_BRANCHES, NOTHING, Row, Tokens, Tree, top_of
-from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
 from models.failures import Failure
 

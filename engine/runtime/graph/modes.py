@@ -13,8 +13,9 @@ import msgspec
 import numpy as np
 
 from common.store import Store
-from engine.protocol import FlashAttention, KVModeName
+from engine.protocol import FlashAttention, KVModeName, KVType
 from engine.runtime.capi.model import CModel, ModelFile
+from engine.runtime.contexts import EXACT, MAX_LOGITS, ContextSizes, KVMode, size_class
 from engine.runtime.graph.dimensions import Dimensions, dimensions_of, refusal
 from engine.runtime.graph.exact import ExactKV
 from engine.runtime.graph.ggml import array
@@ -23,10 +24,8 @@ from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.published import PublishedKV, PublishedSlots
 from engine.runtime.graph.slots import BLOCK, MergedSlots, Rotation, WindowSlots, window
 from engine.runtime.graph.split import FIRST, MOST_AT_ONCE, SplitKV
-from engine.runtime.llama.dry import DryModel
 from engine.runtime.llama.library import build as library_build
-from engine.runtime.options import EXACT, KVMode
-from engine.runtime.sizes import MAX_LOGITS, ContextSizes, KVType, size_class
+from engine.runtime.llama.runtime import DryModel
 from models.failures import Failure
 from models.identity import file_identity
 
@@ -153,7 +152,7 @@ VERSION = 3  # of what our graph computes and how fast; what was saved or timed 
 
 
 class DryGraph(DryModel):
-    """Implements `engine.runtime.sizes.DrySizes`. Raises Failure for a file that the graph cannot compute."""
+    """Implements `engine.runtime.contexts.DrySizes`. Raises Failure for a file that the graph cannot compute."""
 
     def __init__(self, file: ModelFile, flash_attention: FlashAttention = "auto", kv_mode: KVMode = EXACT) -> None:
         if flash_attention == "off":

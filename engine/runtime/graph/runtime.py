@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.protocol import HeadGroup
 from engine.runtime.capi.vocabulary import CVocabulary
+from engine.runtime.contexts import EXACT, ContextOptions, KVMode
 from engine.runtime.graph import state
 from engine.runtime.graph.early_exit import Ahead, Lower, LowerPass, Upper
 from engine.runtime.graph.layout import Layout, Seen, no_memory
@@ -16,7 +17,6 @@ from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.modes import make_kv
 from engine.runtime.graph.passes import Pass, Passes, Processor
 from engine.runtime.interface import Row, RowLogits, Tree
-from engine.runtime.options import EXACT, ContextOptions, KVMode
 from engine.stop import StopFlag
 
 

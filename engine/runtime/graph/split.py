@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.protocol import HeadGroup, KVModeName
+from engine.runtime.contexts import EXACT, size_class
 from engine.runtime.graph.dimensions import Dimensions
 from engine.runtime.graph.ggml import F16, F32, I32, I64, Graph, shape
 from engine.runtime.graph.layout import (
@@ -33,8 +34,6 @@ from engine.runtime.graph.layout import (
     round_up,
 )
 from engine.runtime.graph.slots import Chains, Merge, Rotation, Slots
-from engine.runtime.options import EXACT
-from engine.runtime.sizes import size_class
 
 FIRST = 512  # slots a cache begins with
 FLOAT = 4  # bytes

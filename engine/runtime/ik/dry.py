@@ -17,13 +17,20 @@ from __future__ import annotations
 
 import re
 
-from engine.protocol import FlashAttention
+from engine.protocol import FlashAttention, KVType
 from engine.runtime.capi.context import trim
 from engine.runtime.capi.model import MIB, CDryModel, ModelFile, logged
+from engine.runtime.contexts import (
+    MAX_LOGITS,
+    SMALLEST,
+    STEP,
+    ContextOptions,
+    ContextSizes,
+    WeightSizes,
+    goes_with,
+)
 from engine.runtime.ik.library import lib, log
 from engine.runtime.ik.runtime import IkModel, context_params, largest_pass, room_bytes
-from engine.runtime.options import ContextOptions, goes_with
-from engine.runtime.sizes import MAX_LOGITS, SMALLEST, STEP, ContextSizes, KVType, WeightSizes
 from models.shapes import shapes_of
 
 WEIGHTS = re.compile(r"llm_load_tensors: .* buffer size = +([\d.]+) MiB")
@@ -48,7 +55,7 @@ class IkDryModel(CDryModel):
     def context(
         self, n_ctx: int, kv_type: KVType = "f16", n_batch: int = 512, max_logits: int = MAX_LOGITS
     ) -> ContextSizes | None:
-        """See `engine.runtime.sizes.Sizes`."""
+        """See `engine.runtime.contexts.Sizes`."""
         if not goes_with(self.flash_attention, kv_type):
             return None
         n_batch = min(n_batch, largest_pass(self.header), n_ctx)

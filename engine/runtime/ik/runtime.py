@@ -14,10 +14,10 @@ from engine.runtime.capi.context import GGML_TYPES, Batch, CContext, trim
 from engine.runtime.capi.library import AbortCallback
 from engine.runtime.capi.model import CModel, ModelFile
 from engine.runtime.capi.runtime import CLogits, CRuntime
+from engine.runtime.contexts import ContextOptions
 from engine.runtime.ik.library import lib, log, native, opened
 from engine.runtime.ik.native import OutputHead, StoppablePass
 from engine.runtime.interface import Row, Tokens, Tree, top_of
-from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag, Stopped
 from models.header import Header
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from engine.generation.decode import decode
 from engine.kv.policy import Always, PartialFixed
 from engine.kv.session import Session
-from engine.runtime.sizes import SMALLEST, STEP, size_class
+from engine.runtime.contexts import SMALLEST, STEP, size_class
 from models.failures import Failure
 from tests.engine.fake_runtime import FakeRuntime, greedy
 

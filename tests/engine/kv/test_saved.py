@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 
 from engine.__main__ import main
 from engine.kv import saved
-from engine.kv.memory import ChatMemory
 from engine.kv.saved import Guard, Record, SavedChats, worth_saving
-from engine.kv.session import Session
+from engine.kv.session import ChatMemory, Session
 from engine.runtime.interface import prefill
 from models.failures import Failure
 from tests.engine.fake_runtime import FakeRuntime

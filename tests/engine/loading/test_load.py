@@ -13,7 +13,7 @@ from engine.engine import Engine
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import resolve
 from engine.protocol import Load
-from engine.runtime.options import KVMode
+from engine.runtime.contexts import KVMode
 from models.default import default_model
 from models.failures import Failure
 

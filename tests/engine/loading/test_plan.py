@@ -14,14 +14,12 @@ from engine.loading.memory_plan import COMFORTABLE, MOST_BY_DEFAULT, DraftFile, 
 from engine.loading.options import LoadOptions, Wish
 from engine.loading.resolve import resolve
 from engine.loading.sizes import Budget, budget
-from engine.protocol import Load
+from engine.protocol import KVType, Load
 from engine.runtime.capi.state import MOST_IN_RAM
+from engine.runtime.contexts import ContextOptions, ContextSizes, WeightSizes
 from engine.runtime.interface import prefill
-from engine.runtime.llama.dry import DryModel, parse
 from engine.runtime.llama.library import log
-from engine.runtime.llama.runtime import Context, LlamaRuntime, Model
-from engine.runtime.options import ContextOptions
-from engine.runtime.sizes import ContextSizes, KVType, WeightSizes
+from engine.runtime.llama.runtime import Context, DryModel, LlamaRuntime, Model, parse
 from engine.stop import StopFlag
 from models.default import default_model
 from models.failures import Failure

@@ -13,8 +13,8 @@ from engine.costs.cost_model import Timings
 from engine.costs.measurements import Key, keep
 from engine.loading.sizes import EstimatedSizes, Layout, all_parts
 from engine.machine import fingerprint
-from engine.runtime.llama.dry import DryModel
 from engine.runtime.llama.library import build
+from engine.runtime.llama.runtime import DryModel
 from models.catalogue import catalogue
 from models.default import default_model
 from models.estimate import guess

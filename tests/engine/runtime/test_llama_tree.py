@@ -6,9 +6,9 @@ from contextlib import closing
 
 import pytest
 
+from engine.runtime.contexts import ContextOptions
 from engine.runtime.interface import MOST_BRANCHES, Tree, prefill
 from engine.runtime.llama.runtime import LlamaRuntime
-from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
 from tests.engine.asking import QUESTION
 from tests.engine.runtime.trees import *  # noqa: F403  its tests, for the target below

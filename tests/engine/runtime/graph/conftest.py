@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from engine.protocol import Message
+from engine.runtime.contexts import ContextOptions
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.runtime import GraphRuntime
 from engine.runtime.interface import prefill
 from engine.runtime.llama.runtime import LlamaRuntime, Model
-from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
 from engine.tokenization.template import ChatTemplate
 from models.default import default_model

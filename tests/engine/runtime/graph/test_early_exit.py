@@ -10,12 +10,12 @@ import gguf
 import numpy as np
 import pytest
 
+from engine.runtime.contexts import ContextOptions, KVMode
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.modes import split_kv
 from engine.runtime.graph.runtime import GraphRuntime
 from engine.runtime.interface import EarlyExitRuntime, Tree, prefill
 from engine.runtime.llama.runtime import LlamaRuntime, Model
-from engine.runtime.options import ContextOptions, KVMode
 from engine.stop import StopFlag, Stopped
 from tests.engine.runtime.graph.test_models import QKV
 from tests.engine.runtime.graph.tiny import VOCABULARY, write_tiny

@@ -9,13 +9,13 @@ from typing import Any
 import gguf
 import pytest
 
+from engine.runtime.contexts import ContextOptions
 from engine.runtime.graph.dimensions import refusal
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.modes import DryGraph
 from engine.runtime.graph.runtime import GraphRuntime
 from engine.runtime.interface import prefill
 from engine.runtime.llama.runtime import LlamaRuntime, Model
-from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag, Stopped
 from models.default import default_model
 from models.failures import Failure

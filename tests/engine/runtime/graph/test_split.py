@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from engine.protocol import HeadGroup
+from engine.runtime.contexts import EXACT, ContextOptions, KVMode, mode_of
 from engine.runtime.graph import modes
 from engine.runtime.graph.exact import ExactKV
 from engine.runtime.graph.model import GraphModel
@@ -21,7 +22,6 @@ from engine.runtime.graph.runtime import GraphRuntime
 from engine.runtime.graph.slots import MergedSlots, Rotation
 from engine.runtime.graph.split import SplitKV
 from engine.runtime.interface import Logits, Tree, prefill
-from engine.runtime.options import EXACT, ContextOptions, KVMode, mode_of
 from engine.stop import StopFlag
 from models.failures import Failure
 from tests.engine.runtime.graph.tiny import write_tiny

@@ -8,11 +8,11 @@ import pytest
 
 from engine.generation.sampling import Sampler
 from engine.protocol import Sampling
+from engine.runtime.contexts import ContextOptions
 from engine.runtime.graph import state
 from engine.runtime.graph.passes import MOST_KEPT
 from engine.runtime.graph.runtime import GraphRuntime
 from engine.runtime.interface import prefill
-from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag, Stopped
 from models.failures import Failure
 

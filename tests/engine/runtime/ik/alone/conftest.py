@@ -10,10 +10,10 @@ import pytest
 
 from engine.engine import Engine
 from engine.protocol import Load, Message
+from engine.runtime.contexts import ContextOptions
 from engine.runtime.ik import native
 from engine.runtime.ik.runtime import IkModel, IkRuntime
 from engine.runtime.interface import prefill
-from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
 from engine.tokenization.template import ChatTemplate
 from models.default import default_model

@@ -7,10 +7,10 @@ import re
 import pytest
 
 from engine.runtime.capi.model import MIB
+from engine.runtime.contexts import ContextOptions
 from engine.runtime.ik.dry import COMPUTE, GRAPH, KV, IkDryModel, weights
 from engine.runtime.ik.library import log
 from engine.runtime.ik.runtime import MOST_WITHOUT, IkContext, IkModel
-from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
 from models.default import default_model
 

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from engine.machine import processor_features
+from engine.runtime.contexts import ContextOptions
 from engine.runtime.ik import native as module
 from engine.runtime.ik.library import build, kernels, native, opened
 from engine.runtime.ik.native import FILE, PRODUCTS_NEED, in_front, started
 from engine.runtime.ik.runtime import AbortedPass, IkRuntime
 from engine.runtime.interface import Row, prefill
-from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag, Stopped
 
 BLOCK = 256

@@ -12,10 +12,10 @@ import pytest
 from engine.generation.sampling import Sampler
 from engine.protocol import Sampling
 from engine.runtime.capi.runtime import CLogits
+from engine.runtime.contexts import ContextOptions
 from engine.runtime.ik.native import GROUP
 from engine.runtime.ik.runtime import IkModel, IkRuntime, room_bytes
 from engine.runtime.interface import prefill
-from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag
 from tests.engine.runtime.graph.tiny import write_tiny
 from tests.engine.runtime.ik.alone.test_native import needs_products

@@ -10,9 +10,9 @@ import pytest
 
 from engine.generation.sampling import Sampler
 from engine.protocol import Sampling
+from engine.runtime.contexts import ContextOptions
 from engine.runtime.ik.runtime import MOST_WITHOUT, IkRuntime
 from engine.runtime.interface import prefill
-from engine.runtime.options import ContextOptions
 from engine.stop import StopFlag, Stopped
 from models.failures import Failure
 

@@ -1,4 +1,8 @@
-"""`python -m engine rank-heads`: which heads of a model can keep fewer keys and values, for `--kv`."""
+"""`python -m engine phrases` and `rank-heads`: what is found out of a model once, and kept.
+
+`phrases` counts what usually comes next in its tokens, for drafting; `rank-heads` finds which of its heads can keep
+fewer keys and values, for `--kv`.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,17 @@ import signal
 import sys
 import time
 from contextlib import closing
+from pathlib import Path
 from typing import get_args
 
 import msgspec
 
 from engine.commands.terminal import notes_to_stderr
+from engine.loading.libraries import PACKAGES, vocabulary
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadPlan, resolve
 from engine.protocol import KVModeName
+from engine.speculative.ngram_book import made
 from engine.stop import StopFlag, Stopped
 from models.default import default_model
 from models.paths import path_of, shown
@@ -26,16 +33,38 @@ FEWER = 1024  # for `published`, which reads token by token, and whose heads kee
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    add_phrases(commands)
+    add_rank_heads(commands)
+
+
+def add_phrases(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("phrases", help="count usual phrases in a model's tokens, for drafting (10 seconds)")
+    parser.add_argument("--model", type=path_of, metavar="PATH", help="GGUF file (default: the built-in model)")
+    parser.add_argument("--backend", choices=PACKAGES, default="llama", help="the library that splits text into tokens")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a sentence")
+    parser.set_defaults(run=phrases)
+
+
+def phrases(options: argparse.Namespace) -> int:
+    notes_to_stderr()
+    path: Path = options.model or default_model()
+    table = made(path, vocabulary(path, options.backend))
+    found = {"entries": len(table.entries.keys), "bytes": table.bytes}
+    print(json.dumps(found) if options.json else "{entries:,} entries, {bytes:,} bytes".format(**found))
+    return 0
+
+
+def add_rank_heads(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("rank-heads", help="which heads of a model can keep fewer keys and values (minutes)")
     parser.add_argument("--model", type=path_of, metavar="PATH", help="GGUF file (default: the built-in model)")
     parser.add_argument("--kv", choices=MODES, default="merged", help="for this way to keep less (default: merged)")
     parser.add_argument("--tokens", type=int, help=f"calibration tokens (default: {TOKENS}, published {FEWER})")
     parser.add_argument("--threads", type=int, metavar="N", help="threads (default: physical cores)")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=rank_heads)
 
 
-def run(options: argparse.Namespace) -> int:
+def rank_heads(options: argparse.Namespace) -> int:
     notes_to_stderr()
     if options.tokens is None:
         options.tokens = FEWER if options.kv == "published" else TOKENS

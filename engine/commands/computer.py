@@ -1,0 +1,96 @@
+"""`python -m engine profile` and `cache`: what this computer has and how fast it is, and the chats saved on it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from typing import Any
+
+from common.folders import cache_folder
+from engine.commands.terminal import notes_to_stderr
+from engine.costs.profile import Profile, machine_profile
+from engine.kv.saved import SavedChats
+from engine.loading.libraries import backend
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    add_profile(commands)
+    add_cache(commands)
+
+
+def add_profile(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("profile", help="measure this machine, or show what was measured")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    parser.add_argument("--fresh", action="store_true", help="measure again (2 to 3 seconds)")
+    parser.set_defaults(run=profile)
+
+
+def profile(options: argparse.Namespace) -> int:
+    notes_to_stderr()
+    measured = machine_profile(options.fresh)
+    library = backend("llama")
+    shown = measured.as_json() | {"kernels": library.kernels, "build": library.build}
+    print(json.dumps(shown) if options.json else table(measured, library.kernels))
+    return 0
+
+
+def table(profile: Profile, kernels: str) -> str:
+    cores = f"{profile.physical_cores} physical, {profile.performance_cores} fast, {profile.logical_cores} logical"
+    by_threads = ", ".join(
+        f"{count}: {speed(value)}" for count, value in sorted(profile.read_bandwidth_by_threads.items())
+    )
+    rows = {
+        "processor": profile.cpu,
+        "kernels": f"llama.cpp's, {kernels}",
+        "cores": f"{cores}; {profile.threads} threads used",
+        "memory": f"{gib(profile.ram_total_bytes)}, {gib(profile.ram_available_bytes)} available",
+        "memory reading": f"{speed(profile.read_bandwidth_bytes_per_s)} (threads {by_threads})",
+        "float32": f"{profile.flops_f32_per_s / 1e9:,.0f} GFLOP/s",
+        "disk reading": speed(profile.disk_read_bytes_per_s),
+        "disk writing": speed(profile.disk_write_bytes_per_s),
+        "measured": f"{profile.measured_at}, in {profile.measuring_seconds:.1f} s",
+    }
+    if profile.provisional:
+        rows["provisional"] = "other programs were busy, so speeds may be too low; --fresh measures again"
+    return "\n".join(f"{name:15} {value}" for name, value in rows.items())
+
+
+def gib(size: int) -> str:
+    return f"{size / 2**30:,.1f} GiB"
+
+
+def speed(rate: float | None) -> str:
+    return "not measured" if rate is None else f"{rate / 1e9:,.2f} GB/s"
+
+
+def add_cache(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("cache", help="list or delete the chats saved for fast opening")
+    parser.add_argument("action", choices=["list", "clear"])
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.set_defaults(run=cache)
+
+
+def cache(options: argparse.Namespace) -> int:
+    saved = SavedChats(cache_folder() / "chats")
+    if options.action == "clear":
+        freed = saved.clear()
+        print(json.dumps({"freed_bytes": freed}) if options.json else f"{freed / 2**20:,.0f} MiB freed")
+        return 0
+    rows: list[dict[str, Any]] = [
+        {
+            "file": path.stem,
+            "tokens": len(record.tokens),
+            "bytes": record.kv_bytes,
+            "saved_seconds": record.saved_seconds,
+            "saved_at": time.strftime("%Y-%m-%d %H:%M", time.localtime(record.saved_at)),
+        }
+        for path, record in saved.records()
+    ]
+    if options.json:
+        print(json.dumps({"quota_bytes": saved.quota, "chats": rows}))
+        return 0
+    for row in rows:
+        print("{saved_at}  {tokens:7,} tokens  {bytes:13,} bytes  saves {saved_seconds:6.1f} s  {file}".format(**row))
+    print(f"{len(rows)} chats, {saved.used_bytes / 2**20:,.0f} of {saved.quota / 2**20:,.0f} MiB")
+    return 0
