@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 from app.attachments import READ_FILE
 from app.fatal import DISPLAYLESS, tell
-from models.failures import Failure
-from models.paths import path_of, path_text
+from common.failures import Failure
+from common.paths import path_of, path_text
 from models.terminal import run_command
 
 TERMINAL = "chickadee-engine chat" if getattr(sys, "frozen", False) else "make chat"

@@ -16,7 +16,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.bugs import BUG
 from app.words import tr
-from models.failures import Failure
+from common.failures import Failure
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

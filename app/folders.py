@@ -10,9 +10,9 @@ from pathlib import Path
 
 import platformdirs
 
+from common.failures import Failure
 from common.files import make_private_folder
 from common.folders import DATA_DIR_VARIABLE, NAME, data_folder
-from models.failures import Failure
 
 PROBE_BYTES = 4096
 

@@ -9,7 +9,7 @@ import re
 import sys
 from pathlib import Path
 
-from models.failures import Failure
+from common.failures import Failure
 
 # Debian's and Ubuntu's packages of what a bare system lacks most often.
 PACKAGES = {

@@ -14,7 +14,7 @@ from app.assistant.standing import Standing
 from app.folders import open_folders
 from app.open_chats.conversation import Change, Conversation
 from app.wiring import Chickadee
-from models.failures import Failure
+from common.failures import Failure
 
 QUESTION = "Say hello in one short sentence."
 PATIENCE_MS = 28_000

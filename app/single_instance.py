@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
 from app.process_lock import ProcessLock
-from models.failures import Failure
+from common.failures import Failure
 
 log = logging.getLogger(__name__)
 WAIT_MS = 200

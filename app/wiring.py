@@ -46,10 +46,10 @@ from app.open_chats.unsent import UnsentStore
 from app.settings.settings import Settings
 from app.window import Window
 from app.words import tr
+from common.failures import Failure
 from common.folders import cache_folder
+from common.paths import path_of
 from models.default import default_model
-from models.failures import Failure
-from models.paths import path_of
 
 log = logging.getLogger(__name__)
 

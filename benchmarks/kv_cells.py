@@ -19,6 +19,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from common.failures import Failure
 from engine.commands.terminal import notes_to_stderr
 from engine.loading.libraries import Backend, backend
 from engine.machine import resident_bytes
@@ -30,7 +31,6 @@ from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.runtime import GraphRuntime
 from engine.runtime.interface import Row, Runtime, prefill
 from engine.stop import StopFlag
-from models.failures import Failure
 
 ROOT = Path(__file__).parent.parent
 KINDS = ("prose", "code")

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.kv_cells import KINDS, Q8, held_out, mode_for
+from common.failures import Failure
 from common.files import write_atomically
 from common.folders import cache_folder
 from engine.machine import default_threads
@@ -33,7 +34,6 @@ from engine.runtime.contexts import EXACT
 from engine.runtime.graph import modes
 from engine.runtime.graph.modes import VERSION
 from models.default import default_model
-from models.failures import Failure
 from models.header import read_header
 from models.identity import file_identity
 

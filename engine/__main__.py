@@ -12,10 +12,10 @@ from engine.run_subprocess import start_with_environment
 def main(arguments: list[str] | None = None) -> int:
     """The exit code of the command that the arguments name."""
     # Only now: what this brings along starts threads, and takes half a second.
+    from common.failures import Failure
     from engine import serve
     from engine.commands import calibrate, chat, computer, learn, look, plan
     from engine.commands.terminal import complain
-    from models.failures import Failure
 
     program = "chickadee-engine" if getattr(sys, "frozen", False) else "python -m engine"
     top = argparse.ArgumentParser(prog=program, description="Chickadee's engine.")

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from common.confinement import limits
+from common.failures import Failure
 from common.folders import cache_folder
 from engine.generation.answer import Answer, AnswerOptions
 from engine.generation.pulse import Pulses
@@ -44,7 +45,6 @@ from engine.stop import StopFlag, Stopped
 from engine.tokenization.template import continued_prompt, opened_reasoning
 from engine.tokenization.tokens import counted
 from engine.tokenization.turns import TooLong, most_counted, too_long, without_oldest
-from models.failures import Failure
 
 VERSION = "0.1.0"
 

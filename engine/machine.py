@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from models.failures import Failure
+from common.failures import Failure
 
 PERFORMANCE_CORES = Path("/sys/devices/cpu_core/cpus")  # Linux lists them here on processors with two kinds of cores
 CPU_INFO = Path("/proc/cpuinfo")

@@ -21,8 +21,8 @@ from common.confinement import Rights, confine, limits
 from common.confinement.program import ROOT
 from common.files import make_private_folder
 from common.folders import cache_folder
+from common.paths import path_of
 from common.planning import READ
-from models.paths import path_of
 from models.reach import inode, model_folders, with_parts
 
 TEXTS = ("--prompt",)  # what follows is no file, whatever it says

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, BinaryIO
 import psutil
 
 from common.confinement import limits, problems
+from common.failures import Failure
+from common.paths import path_of
 from engine.loading.libraries import OtherLibrary
 from engine.protocol import (
     ENDS,
@@ -54,8 +56,6 @@ from engine.protocol import (
 from engine.rights import add_read, out_of_reach
 from engine.stop import StopFlag, Stopped
 from engine.tokenization.turns import TooLong
-from models.failures import Failure
-from models.paths import path_of
 
 if TYPE_CHECKING:
     from engine.engine import Engine

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
+from common.failures import Failure
 from models.commands import add, info, list_, pull, remove, search
-from models.failures import Failure
 from models.terminal import run_command
 
 COMMANDS = (list_, info, search, pull, add, remove)

@@ -6,10 +6,10 @@ import json
 import os
 from pathlib import Path
 
+from common.failures import Failure
 from common.files import is_file, is_folder, write_atomically
 from common.folders import data_folder
-from models.failures import Failure
-from models.paths import shown
+from common.paths import shown
 
 MOST = 200
 

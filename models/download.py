@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from common.byte_sizes import show_bytes
-from models.failures import Failure
+from common.failures import Failure
 from models.network import Network, failures, host_of
 from models.part_file import PartFile, Source, check_room, hash_into
 from models.progress import Progress, Speed

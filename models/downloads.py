@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from common.failures import Failure
+from common.paths import shown
 from models.download import Download
-from models.failures import Failure
 from models.hub import Hub, RemoteFile, RemoteModel, is_safe_path
 from models.network import Network
 from models.part_file import PartFile, Source, check_room
-from models.paths import shown
 from models.places import own_folder
 from models.progress import Progress
 from models.split import part_names

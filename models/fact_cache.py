@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
+from common.paths import path_text
 from common.store import Store
 from models.facts import Facts
-from models.paths import path_text
 
 MOST = 5000  # entries; the oldest go first
 

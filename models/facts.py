@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from models.failures import Failure
+from common.failures import Failure
 from models.header import Header
 from models.token_list import PADDING, read_token_list
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from common.byte_sizes import show_bytes
+from common.failures import Failure
 from common.files import NotAFile, open_file, read_up_to
-from models.failures import Failure
-from models.paths import shown
+from common.paths import shown
 from models.tensors import MOST_WEIGHTS, Misplaced, TensorInfo, data_end
 
 Scalar = int | float | bool | str

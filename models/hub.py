@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode, urljoin
 
-from models.failures import Failure
+from common.failures import Failure
+from common.paths import printable
 from models.network import Network, failures, host_of
-from models.paths import printable
 from models.split import part_names
 
 HUB = "https://huggingface.co"

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
+from common.failures import Failure
 from common.folders import data_folder
-from models.failures import Failure
 
 if TYPE_CHECKING:
     import requests

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from common.files import read_small
-from models.paths import shown
+from common.paths import shown
 
 MODEL = "application/vnd.ollama.image.model"
 REGISTRY, OWNER = "registry.ollama.ai", "library"  # left out of the names that Ollama shows

@@ -18,8 +18,8 @@ from typing import BinaryIO
 import msgspec
 
 from common.byte_sizes import show_bytes
+from common.failures import Failure
 from common.files import make_private_folder, never_waiting, open_file, read_small, sync_folder, write_atomically
-from models.failures import Failure
 
 SPARE = 256 << 20  # bytes that stay free on the disk: a full one hurts all programs
 READ = 4 << 20

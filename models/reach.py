@@ -12,9 +12,9 @@ from pathlib import Path
 
 from common.confinement.program import holds_home
 from common.folders import data_folder
+from common.paths import path_of, path_text
 from common.planning import READ
 from models.added import Added
-from models.paths import path_of, path_text
 from models.places import places
 from models.split import part_names
 

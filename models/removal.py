@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
+from common.failures import Failure
 from models.added import Added
 from models.collection import LocalModel
-from models.failures import Failure
 from models.places import NAMES, Place
 
 ASIDE = ".removed-"  # begins the name of a file that waits to be deleted; hidden, so no scan finds it

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from models.failures import Failure
+from common.failures import Failure
 from models.header import Header
 from models.token_list import PADDING, TokenList, read_token_list
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from models.failures import Failure
+from common.failures import Failure
 from models.header import Header
 from models.tensors import TensorInfo, quant_sizes, tensor_bytes
 

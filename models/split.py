@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from models.failures import Failure
+from common.failures import Failure
+from common.paths import shown
 from models.header import MAX_HEADER, MAX_TENSORS, Header, read_header
-from models.paths import shown
 
 PART = re.compile(r"(.+)-(\d{5})-of-(\d{5})\.gguf", re.IGNORECASE)
 MOST_PARTS = 512

@@ -6,10 +6,10 @@ import re
 from functools import cache
 from pathlib import Path
 
+from common.failures import Failure
+from common.paths import shown
 from models.catalogue import catalogue
-from models.failures import Failure
 from models.ollama import ollama_models
-from models.paths import shown
 from models.split import PART
 
 BUILT_IN = {"smollm2-135m-instruct.q4_1.gguf": "SmolLM2 135M Instruct"}

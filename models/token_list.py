@@ -9,10 +9,10 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from common.failures import Failure
 from common.files import open_file, read_up_to
-from models.failures import Failure
+from common.paths import shown
 from models.header import Header
-from models.paths import shown
 
 TEXTS, KINDS = "tokenizer.ggml.tokens", "tokenizer.ggml.token_type"
 PADDING = 5  # the kind of tokens that only fill the vocabulary up to a round number

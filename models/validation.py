@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from models.failures import Failure
+from common.failures import Failure
 from models.header import Header, Scalar, read_header
 from models.split import other_parts
 from models.token_list import read_token_list

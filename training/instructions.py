@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from models.failures import Failure
+from common.failures import Failure
 
 
 class Instruction(msgspec.Struct, frozen=True):

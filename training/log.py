@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from models.failures import Failure
+from common.failures import Failure
 from training.weights import replace
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from models.failures import Failure
+from common.failures import Failure
 from training.batches import plan, together
 from training.data import Example
 from training.judgement import Judgement, judge

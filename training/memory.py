@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import psutil
 
+from common.failures import Failure
 from engine.runtime.graph.dimensions import Dimensions
-from models.failures import Failure
 from models.header import Header
 from training.options import Options
 

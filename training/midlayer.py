@@ -23,9 +23,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from common.failures import Failure
 from engine.machine import default_threads
 from engine.runtime.graph.dimensions import Dimensions, dimensions_of, refusal
-from models.failures import Failure
 from models.header import Header, read_header
 from training.arguments import OWN, options_of, parse
 from training.data import Example

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from models.failures import Failure
+from common.failures import Failure
 from training.log import read
 
 WIDTH, HEIGHT = 640, 190  # of one diagram, in pixels, with its margins

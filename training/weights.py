@@ -12,8 +12,8 @@ import gguf
 import numpy as np
 from numpy.typing import NDArray
 
+from common.failures import Failure
 from engine.speculative.exits import KEY
-from models.failures import Failure
 from models.header import Header
 
 Arrays = dict[str, NDArray[np.float32]]

@@ -25,8 +25,8 @@ from app.intervals import Intervals
 from app.open_chats.conversation import Conversation
 from app.open_chats.read_ahead import ReadAhead
 from app.settings.options import Options
+from common.paths import path_of
 from engine import protocol
-from models.paths import path_of
 
 log = logging.getLogger(__name__)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from common.paths import path_text
 from engine.protocol import KVType, Load
-from models.paths import path_text
 
 
 class Loading:

@@ -11,9 +11,9 @@ from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
 from app.line_buffer import LineBuffer
 from app.processes import end_process, new_process
+from common.paths import path_text
 from common.planning import Ask, Verdict, engine_command
 from engine.protocol import Load
-from models.paths import path_text
 from models.reach import reach
 
 log = logging.getLogger(__name__)

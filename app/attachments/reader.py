@@ -20,7 +20,7 @@ from app.attachments.child import MOST_SECONDS, Reply
 from app.attachments.refusal import sentence
 from app.background import Background
 from app.processes import end_process, new_process
-from models.failures import Failure
+from common.failures import Failure
 
 log = logging.getLogger(__name__)
 AT_ONCE = 2

@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from importlib import metadata
 
+from common.failures import Failure
 from models.default import default_model
-from models.failures import Failure
 from models.header import read_header
 from models.titles import title_of
 

@@ -14,8 +14,8 @@ from app.composer.gauge import Gauge
 from app.look.theme import SIZES
 from app.settings.schema import choice_words
 from app.words import mark, told, tr
+from common.paths import path_text
 from engine.protocol import Statistics
-from models.paths import path_text
 from models.titles import title_of
 
 ABOUT_MODEL = mark("{model} · {millions} million parameters · {size}")

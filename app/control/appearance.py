@@ -13,7 +13,7 @@ from app.languages import Languages
 from app.look import theme
 from app.look.theme import SIZES
 from app.settings.settings import Settings
-from models.failures import Failure
+from common.failures import Failure
 
 log = logging.getLogger(__name__)
 LANGUAGE, THEME, TEXT_SIZE = "window.language", "window.theme", "window.text_size"

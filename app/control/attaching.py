@@ -28,9 +28,9 @@ from app.open_chats.conversation import Change, Conversation
 from app.open_chats.unsent import Item, Unsent
 from app.window import Window
 from app.words import Saying, said, tr
+from common.failures import Failure
 from engine.protocol import Counted as CountedEvent
 from engine.protocol import ModelInfo
-from models.failures import Failure
 
 MOST_FILES = 20  # beside one question
 

@@ -11,8 +11,8 @@ from app.chats.examples import examples_for
 from app.commands.command_set import keys_of
 from app.open_chats.shelf import Shelf
 from app.window import Window
+from common.failures import Failure
 from models.default import default_model
-from models.failures import Failure
 from models.titles import title_of
 
 

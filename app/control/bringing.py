@@ -10,10 +10,10 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.model_library.model_rows import local_title
 from app.words import mark, tr
+from common.failures import Failure
+from common.paths import path_of, path_text, printable
 from models.added import Added
 from models.collection import LocalModel
-from models.failures import Failure
-from models.paths import path_of, path_text, printable
 from models.removal import Removal, remove
 
 

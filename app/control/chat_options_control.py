@@ -14,7 +14,7 @@ from app.settings.settings import Settings
 from app.settings_view.chat_panel import ChatPanel
 from app.window import Window
 from app.words import Saying, tr
-from models.failures import Failure
+from common.failures import Failure
 
 
 class ChatOptionsControl(QObject):

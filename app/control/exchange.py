@@ -20,7 +20,7 @@ from app.library.progress import Progress, Stopped
 from app.open_chats.shelf import Shelf
 from app.window import Window
 from app.words import mark, tr, tr_n
-from models.failures import Failure
+from common.failures import Failure
 
 TOLD_MS = 8000
 LOOK_MS = 200

@@ -16,7 +16,7 @@ from app.library.kept_files import delete_files, delete_paths, kinds, measured
 from app.settings_view.kept_page import KeptPage
 from app.settings_view.settings_dialog import SettingsDialog
 from app.words import mark, told, tr
-from models.failures import Failure
+from common.failures import Failure
 
 PAGE = "kept"
 TITLE = mark("What is kept on this computer")

@@ -23,7 +23,7 @@ from app.sidebar.chat_rows import Row, rows_of
 from app.sidebar.finding import Finding
 from app.window import Window
 from app.words import tr, tr_n
-from models.failures import Failure
+from common.failures import Failure
 
 log = logging.getLogger(__name__)
 LISTING_MS = 50

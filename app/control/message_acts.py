@@ -15,8 +15,8 @@ from app.open_chats.shelf import Shelf
 from app.transcript.message_menu import MessageMenu
 from app.window import Window
 from app.words import Saying, tr, tr_n
+from common.failures import Failure
 from engine.protocol import Remedy
-from models.failures import Failure
 
 
 class MessageActs(QObject):

@@ -22,12 +22,12 @@ from app.model_library.models_dialog import ModelsDialog
 from app.settings.options import Options
 from app.settings_view.one_dialog import OneDialog
 from app.words import Saying, told, tr
+from common.failures import Failure
+from common.paths import path_of, path_text
 from common.planning import Ask, Verdict
 from models.added import Added
 from models.catalogue import catalogue
 from models.collection import LocalModel, scan
-from models.failures import Failure
-from models.paths import path_of, path_text
 from models.places import own_folder
 
 log = logging.getLogger(__name__)

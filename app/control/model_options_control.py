@@ -14,9 +14,9 @@ from app.model_library.model_options import ModelOptions
 from app.model_library.model_settings import ModelSettings
 from app.settings.options import Options
 from app.settings_view.one_dialog import OneDialog
+from common.paths import path_text
 from common.planning import Ask
 from models.collection import LocalModel
-from models.paths import path_text
 
 
 class ModelOptionsControl(QObject):

@@ -16,7 +16,7 @@ from app.settings.wrong import Wrong
 from app.settings_view.one_dialog import OneDialog
 from app.settings_view.settings_dialog import SettingsDialog
 from app.words import tr
-from models.failures import Failure
+from common.failures import Failure
 
 log = logging.getLogger(__name__)
 

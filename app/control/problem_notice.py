@@ -9,7 +9,7 @@ from typing import Literal
 from app.assistant.standing import Problem
 from app.notice import Notice, Told
 from app.words import Saying, mark, told, tr
-from models.failures import Failure
+from common.failures import Failure
 
 log = logging.getLogger(__name__)
 STEPS = {"restart": mark("Start engine again"), "choose": mark("Choose another model")}

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.background import Background
 from app.library.upkeep import keep_up
-from models.failures import Failure
+from common.failures import Failure
 
 log = logging.getLogger(__name__)
 CLOSING_SECONDS = 2.0  # nobody sees a window that is closed wait so long

@@ -9,7 +9,7 @@ from PySide6.QtCore import QTimer
 from app.notice import Notice
 from app.open_chats.conversation import Conversation
 from app.open_chats.unsent import NEW, Unsent, UnsentStore
-from models.failures import Failure
+from common.failures import Failure
 
 
 class UnsentKeeper:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from app.words import mark, tr
-from models.failures import Failure
+from common.failures import Failure
 
 GONE = mark(
     "The file with your chats, {path}, was moved or deleted while Chickadee is open, so nothing can be stored."

@@ -20,8 +20,8 @@ from app.library.chat_markdown import file_name, markdown_of
 from app.library.library import Library
 from app.library.progress import Progress
 from app.words import tr
+from common.failures import Failure
 from common.files import TEMPORARY, replacing
-from models.failures import Failure
 
 ENDING = ".md"
 

@@ -22,7 +22,7 @@ from app.library.library import Library
 from app.library.merging import Imported, Merging
 from app.library.progress import Progress
 from app.words import mark, tr
-from models.failures import Failure
+from common.failures import Failure
 
 LARGEST = 8 << 30  # bytes of JSON: a zip file may claim any number
 CHATGPT_NAME = "conversations.json"

@@ -15,7 +15,7 @@ from app.chats.chat import Chat, ChatMessage, Folder
 from app.library.database import Place, failures, open_database, transaction
 from app.library.migrations import migrate
 from app.library.writer import Done, Writer
-from models.paths import path_of, path_text
+from common.paths import path_of, path_text
 
 KEEP_DELETED_SECONDS = 30 * 86_400
 CHAT_FIELDS = ", ".join(field.name for field in fields(Chat))

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable
 
 from app.library.search_words import spaced
-from models.failures import Failure
+from common.failures import Failure
 
 
 def create_chats_and_messages(db: sqlite3.Connection) -> None:

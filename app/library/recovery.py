@@ -26,7 +26,7 @@ from app.library.migrations import index_anew
 from app.library.pages import MAGIC, Pages
 from app.library.salvage import salvage, whole_counts
 from app.words import tr, tr_n
-from models.failures import Failure
+from common.failures import Failure
 
 log = logging.getLogger(__name__)
 BYSTANDERS = ("SQLITE_BUSY", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR")  # they say nothing of the file

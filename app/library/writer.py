@@ -19,7 +19,7 @@ from app.bugs import BUG
 from app.library.database import Place, failures, open_database
 from app.library.migrations import know_spaced
 from app.words import tr
-from models.failures import Failure
+from common.failures import Failure
 
 log = logging.getLogger(__name__)
 Work = Callable[[sqlite3.Connection], object]

@@ -15,9 +15,9 @@ from app.settings_view.page import Page, Sheet, button, fit, inset, label
 from app.settings_view.plan_line import PlanLine
 from app.settings_view.setting_row import SettingRow
 from app.words import told, tr
+from common.failures import Failure
 from common.planning import Verdict
 from models.collection import LocalModel
-from models.failures import Failure
 
 
 class ModelOptions(Sheet):

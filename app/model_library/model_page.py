@@ -8,13 +8,13 @@ from pathlib import Path
 
 from app.model_library.model_rows import ModelRow, entry_row, file_row, job_row, local_row, result_row
 from app.words import mark
+from common.paths import path_text
 from common.planning import Ask, Estimate, Verdict
 from models.catalogue import Entry
 from models.collection import LocalModel
 from models.downloads import Job
 from models.estimate import guess
 from models.hub import RemoteModel, RepoResult
-from models.paths import path_text
 from models.titles import cleaned
 
 SECTIONS = {

@@ -15,8 +15,8 @@ from app.settings.setting import AUTO, Setting, Value
 from app.settings.settings_file import SettingsFile
 from app.words import mark
 from common.files import is_file
+from common.paths import path_of, path_text
 from models.collection import LocalModel
-from models.paths import path_of, path_text
 
 log = logging.getLogger(__name__)
 SECTION = "models"

@@ -23,8 +23,8 @@ from app.library.library import Library
 from app.open_chats.storing import Storing
 from app.open_chats.unsent import Unsent
 from app.words import Saying, tr
+from common.failures import Failure
 from engine.protocol import Message, Remedy, Statistics
-from models.failures import Failure
 
 # A second is promised: to it come the quarter until somebody looks again (app.wiring), and a busy computer's delays.
 CHECKPOINT_SECONDS = 0.4

@@ -12,7 +12,7 @@ from app.chats.chat import Chat, Folder
 from app.library.library import Library
 from app.open_chats.conversation import Change, Conversation
 from app.open_chats.edits import EditStore
-from models.failures import Failure
+from common.failures import Failure
 
 
 class Shelf:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from app.chats.chat import Chat, ChatMessage
 from app.library.library import Library
-from models.failures import Failure
+from common.failures import Failure
 
 log = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from app.attachments.attachment import Attachment
 from app.library.database import transaction
 from app.library.library import UNSENT, Library
 from app.library.writer import Done
+from common.failures import Failure
 from engine.protocol import ModelInfo
-from models.failures import Failure
 
 Fit = Literal["all", "unknown", "too_much", "best", "beginning"]
 LEAST_ROOM = 400  # tokens: a part and its heading

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from app.settings.wrong import Wrong, wrong
 from app.words import mark, tr
+from common.failures import Failure
 from common.files import write_atomically
-from models.failures import Failure
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument

@@ -16,7 +16,7 @@ from app.settings_view.page import Page, Section, Sheet, button, fit, heading, i
 from app.settings_view.plan_line import PlanLine
 from app.settings_view.setting_row import SettingRow
 from app.words import Saying, mark, said, told, tr
-from models.failures import Failure
+from common.failures import Failure
 
 RESET_ALL = mark("Reset all to what the machine suggests")
 UNDO_RESET = mark("Undo the reset")

@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.background import Background
 from app.library.search import Hit, Search
-from models.failures import Failure
+from common.failures import Failure
 
 log = logging.getLogger(__name__)
 

@@ -3754,7 +3754,7 @@
   </message>
   <message>
     <location filename="../../engine/runtime/capi/context.py"/>
-    <location filename="../../engine/runtime/graph/cells.py"/>
+    <location filename="../../engine/runtime/graph/layout.py"/>
     <source>There is not enough free memory for a context of {1} tokens. Try a smaller one.</source>
     <translation>可用内存不足以容纳 {1} 个 token 的上下文。请减小上下文。</translation>
   </message>
@@ -3785,7 +3785,7 @@
   </message>
   <message>
     <location filename="../../engine/runtime/capi/model.py"/>
-    <location filename="../../engine/runtime/graph/weights.py"/>
+    <location filename="../../engine/runtime/graph/model.py"/>
     <location filename="../../models/header.py"/>
     <source>{1} is incomplete: part of the model is missing. Download it again.</source>
     <translation>{1} 不完整，缺少部分模型数据。请重新下载。</translation>
@@ -3802,7 +3802,6 @@
   </message>
   <message>
     <location filename="../../engine/runtime/capi/state.py"/>
-    <location filename="../../engine/runtime/graph/state.py"/>
     <source>The saved context could not be written to {1}: {2}.</source>
     <translation>无法将上下文缓存写入 {1}：{2}。</translation>
   </message>
@@ -3815,6 +3814,16 @@
     <location filename="../../engine/runtime/capi/vocabulary.py"/>
     <source>The model's vocabulary is damaged: it has no token for some of the characters. Download the model again.</source>
     <translation>模型的词表已损坏：其中缺少某些字符对应的 token。请重新下载模型。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/contexts.py"/>
+    <source>Keys and values stored as {1} need flash attention: leave it on, or store them as f16.</source>
+    <translation>以 {1} 保存的键值缓存需要 flash attention：请保持开启，或改用 f16。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/graph/dimensions.py"/>
+    <source>Chickadee's own graph cannot compute this model: {1}. llama.cpp can.</source>
+    <translation>Chickadee 的自研计算图无法计算此模型：{1}。llama.cpp 可以。</translation>
   </message>
   <message>
     <location filename="../../engine/runtime/graph/dimensions.py"/>
@@ -3837,7 +3846,12 @@
     <translation>{1} 的键和值大小不匹配。</translation>
   </message>
   <message>
-    <location filename="../../engine/runtime/graph/dry.py"/>
+    <location filename="../../engine/runtime/graph/model.py"/>
+    <source>There is not enough free memory for {1}.</source>
+    <translation>可用内存不足以容纳 {1}。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/graph/modes.py"/>
     <source>Chickadee's own graph computes with flash attention only: leave it on, or choose llama.cpp.</source>
     <translation>Chickadee 自研计算图只能使用 flash attention：请保持开启，或选择 llama.cpp。</translation>
   </message>
@@ -3852,12 +3866,7 @@
     <translation>有损：{1} 的注意力头不保存每个词元（{2}）；其代价尚未测量。</translation>
   </message>
   <message>
-    <location filename="../../engine/runtime/graph/needs.py"/>
-    <source>Chickadee's own graph cannot compute this model: {1}. llama.cpp can.</source>
-    <translation>Chickadee 的自研计算图无法计算此模型：{1}。llama.cpp 可以。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/graph/ranking.py"/>
+    <location filename="../../engine/runtime/graph/modes.py"/>
     <source>The ranking cannot be kept in {1}: {2}.</source>
     <translation>无法将排名保存到 {1}：{2}。</translation>
   </message>
@@ -3865,11 +3874,6 @@
     <location filename="../../engine/runtime/graph/state.py"/>
     <source>The saved context {1} does not fit this model and the way it keeps chats.</source>
     <translation>上下文缓存 {1} 与此模型及其保存对话的方式不符。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/graph/weights.py"/>
-    <source>There is not enough free memory for {1}.</source>
-    <translation>可用内存不足以容纳 {1}。</translation>
   </message>
   <message>
     <location filename="../../engine/runtime/ik/needs.py"/>
@@ -3895,11 +3899,6 @@
     <location filename="../../engine/runtime/llama/library.py"/>
     <source>This llama.cpp has no kernels of its own for {1}: {2} is for the packaged one.</source>
     <translation>此 llama.cpp 没有专用于 {1} 的计算内核：{2} 只适用于安装包中的版本。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/options.py"/>
-    <source>Keys and values stored as {1} need flash attention: leave it on, or store them as f16.</source>
-    <translation>以 {1} 保存的键值缓存需要 flash attention：请保持开启，或改用 f16。</translation>
   </message>
   <message>
     <location filename="../../engine/serve.py"/>

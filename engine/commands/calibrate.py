@@ -10,6 +10,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, get_args
 
+from common.failures import Failure
+from common.paths import path_of, shown
 from engine.commands import calibrate_midlayer
 from engine.commands.terminal import notes_to_stderr
 from engine.costs.calibration import DEPTHS, Calibration
@@ -26,8 +28,6 @@ from engine.protocol import KVType
 from engine.runtime.contexts import ContextOptions
 from engine.stop import StopFlag, Stopped
 from models.default import default_model
-from models.failures import Failure
-from models.paths import path_of, shown
 from models.shapes import Shapes, shapes_of
 
 TOKENS = 768  # of the model's own answers; from so many on another layer is hardly ever found best

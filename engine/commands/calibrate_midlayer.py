@@ -14,6 +14,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from common.failures import Failure
+from common.paths import shown
 from engine.costs.cost_model import CostModel, Timings
 from engine.costs.measurements import Key, kept
 from engine.loading.load import identity_of
@@ -29,8 +31,6 @@ from engine.stop import StopFlag, Stopped
 from engine.tokenization.chat_lines import read_chats
 from engine.tokenization.template import ChatTemplate
 from models.default import default_model
-from models.failures import Failure
-from models.paths import shown
 from models.shapes import shapes_of
 
 N_CTX = 2048  # what was asked, an answer, and room to time passes

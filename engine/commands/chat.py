@@ -15,6 +15,8 @@ from typing import IO, TYPE_CHECKING, get_args
 import msgspec
 
 from common.byte_sizes import parse_bytes
+from common.failures import Failure
+from common.paths import path_of, path_text
 from engine.commands.terminal import Conversation, Output, complain, ctrl_c_stops, report
 from engine.protocol import (
     BackendWish,
@@ -29,8 +31,6 @@ from engine.protocol import (
 )
 from engine.stop import Stopped
 from models.default import default_model
-from models.failures import Failure
-from models.paths import path_of, path_text
 
 if TYPE_CHECKING:
     from engine.engine import Engine

@@ -17,6 +17,7 @@ from typing import get_args
 
 import msgspec
 
+from common.paths import path_of, shown
 from engine.commands.terminal import notes_to_stderr
 from engine.loading.libraries import PACKAGES, vocabulary
 from engine.loading.options import LoadOptions
@@ -25,7 +26,6 @@ from engine.protocol import KVModeName
 from engine.speculative.ngram_book import made
 from engine.stop import StopFlag, Stopped
 from models.default import default_model
-from models.paths import path_of, shown
 
 MODES = tuple(name for name in get_args(KVModeName) if name != "exact")
 TOKENS = 8192  # of the calibration texts, half prose and half code; the prices are found on others

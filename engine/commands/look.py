@@ -10,6 +10,7 @@ from typing import get_args
 
 import msgspec
 
+from common.failures import Failure
 from engine.loading.crash_mark import CrashWatch
 from engine.loading.first_look import REFUSED, SAID, Refusal
 from engine.loading.libraries import backend
@@ -19,7 +20,6 @@ from engine.runtime.capi.model import CDryModel
 from engine.runtime.capi.vocabulary import CVocabulary
 from engine.runtime.contexts import DrySizes
 from engine.tokenization.template import ChatTemplate
-from models.failures import Failure
 from models.validation import checked_headers
 
 # Bytes of all kinds, blanks, letters of several alphabets and a character beyond the first 65,536.

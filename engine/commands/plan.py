@@ -17,6 +17,8 @@ from typing import get_args
 import msgspec
 
 from common.byte_sizes import parse_bytes, show_bytes
+from common.failures import Failure
+from common.paths import path_of, shown
 from common.planning import Ask, Estimate, Verdict, engine_command
 from engine.commands.chat import add_flash_attention, add_kv_mode
 from engine.commands.terminal import notes_to_stderr
@@ -31,9 +33,7 @@ from engine.protocol import BackendName, BackendWish, KVModeName, KVType, claim_
 from engine.rights import add_read
 from engine.runtime.contexts import KVMode, mode_of
 from models.default import default_model
-from models.failures import Failure
 from models.identity import file_identity
-from models.paths import path_of, shown
 
 MAX_LINE = 1 << 20  # bytes of a question
 NAMES = {

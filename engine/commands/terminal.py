@@ -13,11 +13,11 @@ from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 
+from common.failures import Failure
 from engine.loading.libraries import SHOWN
 from engine.protocol import Finished, Generate, Message, ModelInfo, PrefillProgress, Text, Trace
 from engine.stop import Stopped
 from engine.tokenization.turns import TooLong, without_oldest
-from models.failures import Failure
 
 if TYPE_CHECKING:
     from engine.engine import Engine

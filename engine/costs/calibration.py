@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from itertools import combinations, cycle, islice
 from statistics import median
 
+from common.failures import Failure
 from engine.costs.cost_model import KS, Timings
 from engine.machine import usable_cores
 from engine.runtime.interface import Runtime, prefill
-from models.failures import Failure
 
 BUDGET = 6.0  # seconds, not counting a pass that has begun
 LOW_DEPTH = 16  # tokens

@@ -14,6 +14,7 @@ from typing import Protocol
 
 import msgspec
 
+from common.failures import Failure
 from common.store import Store
 from engine.costs.calibration import Calibration, Progress
 from engine.costs.cost_model import CostModel, Timings, nt, td, tl
@@ -22,7 +23,6 @@ from engine.costs.speeds import QuietMinute
 from engine.machine import Fingerprint, fingerprint, library_version
 from engine.run_subprocess import run_apart
 from engine.runtime.interface import RollbackRuntime, Runtime
-from models.failures import Failure
 from models.shapes import KVType, Shapes
 
 log = logging.getLogger("engine.costs")

@@ -23,10 +23,10 @@ from pathlib import Path
 
 import msgspec
 
+from common.failures import Failure
 from common.files import make_private_folder, sync_folder, write_atomically
 from engine.machine import writer_lives
 from engine.runtime.interface import Runtime
-from models.failures import Failure
 
 log = logging.getLogger("engine.saved")
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from common.failures import Failure
 from engine.kv.saved import SHORTEST, Guard, SavedChats, worth_saving
 from engine.runtime.contexts import ANSWER_ROOM, size_class
 from engine.runtime.interface import Logits, Runtime, Tree, TreeRuntime, prefill
 from engine.tokenization.tokens import common_prefix
-from models.failures import Failure
 
 log = logging.getLogger("engine.kv.session")
 

@@ -21,6 +21,7 @@ from typing import IO, TypeVar
 import msgspec
 import psutil
 
+from common.failures import Failure
 from common.store import Store
 from engine.loading.libraries import BESIDE, PACKAGES, SHOWN
 from engine.machine import library_version, memory
@@ -28,7 +29,6 @@ from engine.protocol import BackendName
 from engine.run_subprocess import start_apart, until_it_ends
 from engine.stop import Stopped
 from models.default import default_model
-from models.failures import Failure
 from models.header import Header
 from models.identity import file_identity
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from common.failures import Failure
 from engine.protocol import BackendName
 from engine.runtime.capi.model import CModel
 from engine.runtime.contexts import DrySizes, KVMode
 from engine.runtime.interface import Runtime
 from engine.tokenization.tokens import ModelVocabulary
-from models.failures import Failure
 
 NAMES: tuple[BackendName, ...] = ("llama", "ik", "graph")
 SHOWN: dict[BackendName, str] = {"llama": "llama.cpp", "ik": "ik_llama.cpp", "graph": "our own graph"}

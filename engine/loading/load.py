@@ -8,7 +8,9 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from common.failures import Failure
 from common.folders import cache_folder
+from common.paths import path_text
 from engine.costs.measurements import Key, Measurements
 from engine.kv.saved import Guard, SavedChats
 from engine.kv.session import ChatMemory, Session
@@ -29,10 +31,8 @@ from engine.speculative.mid_layer import EarlyExits
 from engine.speculative.ngram_book import NgramBook
 from engine.stop import StopFlag
 from engine.tokenization.template import ChatTemplate
-from models.failures import Failure
 from models.header import Header
 from models.identity import file_identity
-from models.paths import path_text
 from models.shapes import Shapes, shapes_of
 from models.titles import title_of
 

@@ -25,11 +25,11 @@ from functools import cached_property
 from typing import Any, Literal
 
 from common.byte_sizes import show_bytes
+from common.failures import Failure
 from engine.loading.options import Wish
 from engine.loading.sizes import Budget, Layout, all_parts, draft_kv_type
 from engine.protocol import KVType
 from engine.runtime.contexts import SMALLEST, STEP, Sizes
-from models.failures import Failure
 
 Verdict = Literal["fits", "tight", "no"]
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self, get_args
 
+from common.failures import Failure
+from common.paths import path_of
 from engine.machine import default_threads
 from engine.protocol import BackendName, BackendWish, FlashAttention, KVType, Load
 from engine.runtime.contexts import EXACT, KVMode, check_kv_type, mode_of
-from models.failures import Failure
-from models.paths import path_of
 
 
 @dataclass(frozen=True, slots=True)

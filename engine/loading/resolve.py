@@ -6,6 +6,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
+from common.failures import Failure
+from common.paths import shown
 from common.planning import Estimate
 from engine.loading.crash_mark import CrashWatch
 from engine.loading.first_look import Headers, meanwhile
@@ -16,9 +18,7 @@ from engine.loading.options import LoadOptions
 from engine.loading.sizes import Budget, EstimatedSizes, budget
 from engine.machine import memory
 from engine.runtime.contexts import EXACT, DrySizes
-from models.failures import Failure
 from models.header import Header
-from models.paths import shown
 from models.same_vocabulary import check_pair
 from models.split import model_headers
 from models.validation import checked_headers

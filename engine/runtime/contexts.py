@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, Self
 
+from common.failures import Failure
 from engine.protocol import FlashAttention, KVModeName, KVType
-from models.failures import Failure
 from models.header import Header
 
 MAX_LOGITS = 64  # rows of one pass that a target has room for: to verify drafts, and to calibrate

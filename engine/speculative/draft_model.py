@@ -17,6 +17,7 @@ from itertools import islice
 
 import numpy as np
 
+from common.failures import Failure
 from engine.costs.cost_model import CostModel
 from engine.kv.session import Session
 from engine.runtime.interface import Runtime
@@ -24,7 +25,6 @@ from engine.speculative.draft import Draft, sureness
 from engine.speculative.policy import MARGIN, MOST_DRAFTED
 from engine.stop import Stopped
 from engine.tokenization.tokens import common_prefix
-from models.failures import Failure
 
 log = logging.getLogger("engine.draft")
 

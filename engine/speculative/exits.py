@@ -11,13 +11,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from common.failures import Failure
 from common.store import Store
 from engine.costs.cost_model import LAPTOP, Curve
 from engine.costs.measurements import Key
 from engine.runtime.interface import EarlyExitRuntime, prefill
 from engine.speculative.mid_layer import Exit
 from models.assets import asset
-from models.failures import Failure
 from models.header import Header
 
 KEY = "chickadee.exit_layer"  # metadata of a file whose model was trained to be left after so many layers

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from common.failures import Failure
 from engine.costs.cost_model import CostModel
 from engine.runtime.interface import EarlyExitRuntime, Runtime
 from engine.speculative.draft import Draft, sureness
-from models.failures import Failure
 from models.shapes import Shapes
 
 LATELY = 32  # looks ahead whose lower quartile is the time of one: other programs only ever make them slower

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from common.failures import Failure
 from engine.costs.cost_model import CostModel
 from engine.protocol import BackendName
 from engine.run_subprocess import run_apart
@@ -34,7 +35,6 @@ from engine.speculative.ngram import (
 )
 from engine.tokenization.tokens import ModelVocabulary, Vocabulary
 from models.assets import asset
-from models.failures import Failure
 from models.header import read_header
 from models.identity import file_identity
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
+from common.failures import Failure
 from engine.protocol import Message
-from models.failures import Failure
 
 
 class Chat(msgspec.Struct, frozen=True):

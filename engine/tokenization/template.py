@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Literal
 
+from common.failures import Failure
 from engine.protocol import Message
 from engine.stop import Stopped
 from engine.tokenization.jinja import compiled
 from engine.tokenization.marks import Marks, runs, tags
 from engine.tokenization.renderer import Renderer, Trouble
 from engine.tokenization.tokens import ModelVocabulary, common_prefix, spelling
-from models.failures import Failure
 
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"

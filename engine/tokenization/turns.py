@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from common.failures import Failure
 from engine.protocol import Message, ModelInfo, Remedy
-from models.failures import Failure
 
 
 class TooLong(Failure):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from common.failures import Failure
 from common.files import is_file
+from common.paths import printable, typed_path
 from models.added import Added
 from models.collection import LocalModel, describe, scan
 from models.commands import shown
-from models.failures import Failure
-from models.paths import printable, typed_path
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from common.failures import Failure
 from common.files import is_file
+from common.paths import shown, typed_path
 from models.added import Added
 from models.collection import LocalModel, describe, scan
-from models.failures import Failure
-from models.paths import shown, typed_path
 
 
 def find(words: str) -> LocalModel:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 
 from common.byte_sizes import show_bytes
+from common.paths import path_text, printable
 from common.planning import Ask, Verdict
 from models.added import Added
 from models.collection import LocalModel, scan
 from models.commands import shown
 from models.commands.find import find
-from models.paths import path_text, printable
 from models.verdict import verdicts
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 
 from common.byte_sizes import show_bytes
+from common.paths import path_text
 from common.planning import Ask
 from models.added import Added
 from models.catalogue import catalogue
 from models.collection import scan
 from models.commands import shown
-from models.paths import path_text
 from models.verdict import verdicts
 
 

@@ -7,12 +7,12 @@ import sys
 from collections.abc import Iterator
 
 from common.byte_sizes import show_bytes
+from common.paths import printable
 from models.catalogue import entry_called
 from models.collection import describe
 from models.commands import shown
 from models.downloads import wanted
 from models.hub import Hub
-from models.paths import printable
 from models.progress import Progress
 
 BAR = 24

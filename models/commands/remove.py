@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 from common.byte_sizes import show_bytes
+from common.failures import Failure
+from common.paths import path_text, printable, typed_path
 from models.added import Added
 from models.commands import shown
 from models.commands.find import find
-from models.failures import Failure
-from models.paths import path_text, printable, typed_path
 from models.removal import remove
 
 

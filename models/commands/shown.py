@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from common.byte_sizes import show_bytes
+from common.paths import path_text, shown
 from common.planning import Verdict
 from models.catalogue import Entry
 from models.collection import LocalModel
 from models.hub import RemoteModel, RepoResult
-from models.paths import path_text, shown
 from models.places import NAMES
 from models.terminal import json_text
 

@@ -21,8 +21,8 @@ import time
 from dataclasses import replace
 from typing import Any
 
+from common.paths import path_of
 from engine import protocol as p
-from models.paths import path_of
 
 REQUESTS: queue.Queue[p.Request | None] = queue.Queue()
 CANCELLED: set[int] = set()

@@ -6,7 +6,7 @@ from pytestqt.qtbot import QtBot
 
 from app.background import Background
 from app.wiring import Chickadee
-from models.failures import Failure
+from common.failures import Failure
 
 
 def test_work_in_the_background_ends_in_the_window(qtbot: QtBot, chickadee: Chickadee) -> None:

@@ -11,7 +11,7 @@ from app import fatal, qt_libraries
 from app.folders import open_folders
 from app.qt_libraries import lacking, platforms, plugin, problem_of, require_platform
 from app.single_instance import SingleInstance
-from models.failures import Failure
+from common.failures import Failure
 from tests.app.small_disk import fill_up, small_disk
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux' libraries")

@@ -17,8 +17,8 @@ from app import single_instance
 from app.folders import Folders
 from app.single_instance import SingleInstance
 from app.wiring import Chickadee
+from common.failures import Failure
 from models.default import default_model
-from models.failures import Failure
 from tests.app.conftest import SECONDS
 from tests.app.test_start import CHECKOUT, loaded
 

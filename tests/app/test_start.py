@@ -19,8 +19,8 @@ from pytestqt.qtbot import QtBot
 
 from app.folders import Folders, open_folders
 from app.wiring import Chickadee
+from common.failures import Failure
 from models.default import default_model
-from models.failures import Failure
 from tests.app.conftest import SECONDS, Opener
 from tests.app.small_disk import fill_up, small_disk
 from tests.app.test_window import stored

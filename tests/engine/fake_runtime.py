@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
+from common.failures import Failure
 from engine.generation.sampling import Sampler
 from engine.protocol import HeadGroup, Sampling
 from engine.runtime.interface import NOTHING, Row, RowLogits, Tree
 from engine.stop import StopFlag, Stopped
-from models.failures import Failure
 
 END = 256  # tokens 0 to 255 are bytes
 MOST_DRAFTED = 48

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from common.paths import path_text
 from engine.protocol import Finished, Generate, Hello, Load, Loaded, Restart, Sampling, Welcome
 from models.default import default_model
-from models.paths import path_text
 from models.reach import reach
 from tests.common.trying import linux, needs_landlock, private_file, tried
 from tests.engine.test_serve import MESSAGES, Pipe
@@ -115,7 +115,7 @@ def test_a_file_whose_name_is_no_text_can_be_told_of(tmp_path):
         assert of.covers(told)
         assert not of.covers(tmp_path / "other.gguf")
         assert [argument.encode("utf-8", "replace").decode() for argument in of.arguments] == of.arguments
-        attempts = {"told": "__import__('models.paths').paths.path_of(sys.argv[2]).read_text()"}
+        attempts = {"told": "__import__('common.paths').paths.path_of(sys.argv[2]).read_text()"}
         assert tried(CONFINED, attempts, *of.arguments) == {"told": "done"}
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from common.paths import path_text
 from engine.protocol import (
     ENDS,
     Cancel,
@@ -47,7 +48,6 @@ from engine.protocol import (
 )
 from engine.serve import NICE
 from models.default import default_model
-from models.paths import path_text
 from models.places import own_folder
 from tests.engine.asking import needs_ik
 from tests.engine.tokenization.hostile import ENDLESS, default_model_with

@@ -135,7 +135,7 @@ def _settings(folder: Path, kind: str, what: Any) -> str:
     from app.settings.options import options_of
     from app.settings.schema import SETTINGS
     from app.settings.settings import Settings
-    from models.failures import Failure
+    from common.failures import Failure
 
     path = folder / "settings.toml"
     Settings(path).change({setting.name: setting.default for setting in SETTINGS})
@@ -198,8 +198,8 @@ def _facts(folder: Path, kind: str, what: Any) -> str:
 
 
 def _folders(folder: Path, kind: str, what: Any) -> str:
+    from common.failures import Failure
     from models.added import Added
-    from models.failures import Failure
 
     path = folder / "model-folders.json"
     Added(path).add(made(folder, "models"))

@@ -236,10 +236,10 @@ def written(recipe: Recipe, folder: Path) -> Path:
 
 def do(recipe: Recipe, folder: Path) -> str:
     """In the worker: read the header in all the ways in which the programs do."""
+    from common.failures import Failure
     from models.collection import describe
     from models.fact_cache import FactCache
     from models.facts import facts_of
-    from models.failures import Failure
     from models.header import read_header
     from models.places import gguf_files
 

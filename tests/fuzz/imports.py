@@ -131,7 +131,7 @@ def do(recipe: Recipe, folder: Path) -> str:
     from app.library.importing import import_chats
     from app.library.library import Library
     from app.library.progress import Progress
-    from models.failures import Failure
+    from common.failures import Failure
 
     path = folder / "library.sqlite3"
     library = Library(path)

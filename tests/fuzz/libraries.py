@@ -85,7 +85,7 @@ def _damage(dice: Random, kind: str) -> list[Any]:
 def do(recipe: Recipe, folder: Path) -> str:
     """In the worker: damage a library and open it twice. Raises Broken."""
     from app.library.recovery import open_library
-    from models.failures import Failure
+    from common.failures import Failure
 
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -113,7 +113,7 @@ def _use(library: Any) -> None:
     """As a window does. What is found damaged on the way is told by a sentence."""
     from app.library.search import Search
     from app.library.upkeep import keep_up
-    from models.failures import Failure
+    from common.failures import Failure
 
     with contextlib.suppress(Failure):
         for chat in [*library.chats(), *(chat for chat, _ in library.deleted_chats())]:

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.failures import Failure
 from models import collection
 from models.added import Added
 from models.collection import LocalModel, describe, scan
 from models.downloads import unfinished
 from models.fact_cache import FILES
-from models.failures import Failure
 from models.part_file import PartFile
 from models.places import own_folder, places
 from models.removal import purge, remove

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from common.paths import path_of
 from models.__main__ import main
 from models.catalogue import catalogue, entry_called
 from models.commands.pull import progress_line
 from models.hub import is_safe_path
-from models.paths import path_of
 from models.places import own_folder
 from models.progress import Progress
 from models.terminal import READER_GONE

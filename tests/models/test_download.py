@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from common.failures import Failure
 from models import part_file
 from models.download import Download
 from models.downloads import wanted
-from models.failures import Failure
 from models.hub import Hub
 from models.part_file import PartFile, Source
 from models.progress import Progress, Speed

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from common.failures import Failure
 from models.default import default_model
-from models.failures import Failure
 from models.header import read_header
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from common import files
+from common.failures import Failure
 from engine.__main__ import main as engine_main
 from models.__main__ import main as models_main
 from models.collection import describe
 from models.fact_cache import FactCache
 from models.facts import facts_of
-from models.failures import Failure
 from models.header import KEPT, read_header
 from models.identity import file_identity
 from models.split import other_parts

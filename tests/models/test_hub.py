@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from models.failures import Failure
+from common.failures import Failure
 from models.hub import is_safe_path
 from models.network import Network, forbidden
 from tests.models.hub_server import COMMIT

@@ -10,8 +10,8 @@ import gguf
 import numpy as np
 import pytest
 
+from common.failures import Failure
 from models.default import default_model
-from models.failures import Failure
 from models.header import read_header
 from models.same_vocabulary import check_pair
 from models.token_list import KINDS, PADDING, TEXTS, read_token_list

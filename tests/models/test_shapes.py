@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.failures import Failure
 from models.default import default_model
-from models.failures import Failure
 from models.header import Header, read_header
 from models.shapes import Shapes, shapes_of
 from models.tensors import TensorInfo

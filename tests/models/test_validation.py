@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from common.failures import Failure
 from models.collection import describe
 from models.default import default_model
-from models.failures import Failure
 from models.header import Header, Scalar
 from models.validation import checked_headers, validate
 from tests.models.make_gguf import make_gguf

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from models.failures import Failure
+from common.failures import Failure
 from training import plot
 from training.log import Log, read
 

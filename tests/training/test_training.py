@@ -14,6 +14,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: training is optional")
 
+from common.failures import Failure  # noqa: E402
 from engine.protocol import Message  # noqa: E402
 from engine.runtime.contexts import ContextOptions  # noqa: E402
 from engine.runtime.graph.model import GraphModel  # noqa: E402
@@ -24,7 +25,6 @@ from engine.stop import StopFlag  # noqa: E402
 from engine.tokenization.chat_lines import Chat, read_chats  # noqa: E402
 from engine.tokenization.template import ChatTemplate  # noqa: E402
 from models.default import default_model  # noqa: E402
-from models.failures import Failure  # noqa: E402
 from models.header import read_header  # noqa: E402
 from tests.engine.runtime.graph.test_models import QKV  # noqa: E402
 from tests.engine.runtime.graph.tiny import VOCABULARY, write_tiny  # noqa: E402

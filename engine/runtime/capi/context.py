@@ -17,13 +17,13 @@ from typing import Any
 
 import psutil
 
+from common.failures import Failure
 from engine.protocol import KVType
 from engine.runtime.capi.library import CLibrary, LibraryLog
 from engine.runtime.capi.model import CModel
 from engine.runtime.contexts import ContextOptions
 from engine.runtime.interface import Tree
 from engine.stop import StopFlag, Stopped
-from models.failures import Failure
 
 EVERY_SECONDS = 0.25
 ENOUGH = 0.65  # of a core that is free for one more thread; the window and the desktop take some all the time

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
+from common.failures import Failure
+from common.paths import shown
 from engine.runtime.capi.library import CLibrary, LibraryLog
 from engine.runtime.capi.vocabulary import CVocabulary
 from engine.stop import Stopped
-from models.failures import Failure
 from models.header import Header
-from models.paths import shown
 from models.split import model_headers
 from models.validation import validate
 

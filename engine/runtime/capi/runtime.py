@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from common.failures import Failure
 from engine.protocol import HeadGroup
 from engine.runtime.capi import state
 from engine.runtime.capi.context import Batch, CContext
@@ -21,7 +22,6 @@ from engine.runtime.capi.vocabulary import CVocabulary
 from engine.runtime.contexts import ContextOptions
 from engine.runtime.interface import MOST_BRANCHES, NOTHING, Row, Tokens, Tree, top_of
 from engine.stop import StopFlag
-from models.failures import Failure
 
 
 class CLogits:

@@ -23,10 +23,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from common.failures import Failure
 from common.files import make_private_folder
 from engine.machine import writer_lives
 from engine.runtime.capi.context import SEQUENCE, CContext
-from models.failures import Failure
 
 log = logging.getLogger("engine.capi")
 MOST_IN_RAM = 8 << 20  # bytes: less than the compute buffers of any model, which a new context has not touched yet

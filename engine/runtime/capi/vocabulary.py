@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from itertools import chain
 
+from common.failures import Failure
 from engine.runtime.capi.library import CLibrary, Pointer
 from engine.tokenization.tokens import SHOWN
-from models.failures import Failure
 
 NO_TOKEN = "The model's vocabulary is damaged: it has no token for some of the characters. Download the model again."
 

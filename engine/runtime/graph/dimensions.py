@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.failures import Failure
+from common.failures import Failure
 from models.header import Header, Scalar
 
 ARCHITECTURES = ("llama", "qwen2", "qwen3")

@@ -19,10 +19,10 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from common.failures import Failure
 from engine.protocol import HeadGroup
 from engine.runtime.graph.dimensions import Dimensions
 from engine.runtime.graph.ggml import ALIGNMENT, F16, Context, Graph, MappedBuffer, array, data_bytes
-from models.failures import Failure
 
 HUGE_PAGE = 1 << 21  # bytes: the border that huge pages begin at; elsewhere it does no harm
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from common.failures import Failure
 from common.files import open_file
 from engine.runtime.capi.model import ModelFile
 from engine.runtime.graph.dimensions import dimensions_of, refusal
@@ -19,7 +20,6 @@ from engine.runtime.graph.ggml import ALIGNMENT, Buffer, Context, MappedBuffer, 
 from engine.runtime.llama.repack import EMBEDDING, HEAD, extra_buffer_type, multiplied
 from engine.runtime.llama.runtime import Model
 from engine.stop import Stopped
-from models.failures import Failure
 from models.header import Header
 from models.tensors import TensorInfo
 

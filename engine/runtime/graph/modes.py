@@ -12,6 +12,7 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 
+from common.failures import Failure
 from common.store import Store
 from engine.protocol import FlashAttention, KVModeName, KVType
 from engine.runtime.capi.model import CModel, ModelFile
@@ -26,7 +27,6 @@ from engine.runtime.graph.slots import BLOCK, MergedSlots, Rotation, WindowSlots
 from engine.runtime.graph.split import FIRST, MOST_AT_ONCE, SplitKV
 from engine.runtime.llama.library import build as library_build
 from engine.runtime.llama.runtime import DryModel
-from models.failures import Failure
 from models.identity import file_identity
 
 Head = tuple[int, int]  # layer, kv-head

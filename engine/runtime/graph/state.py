@@ -16,9 +16,9 @@ from typing import IO
 import msgspec
 import numpy as np
 
+from common.failures import Failure
 from engine.runtime.capi.state import MOST_IN_RAM, moving, writing
 from engine.runtime.graph.layout import Layout
-from models.failures import Failure
 
 log = logging.getLogger("engine.graph")
 MOST_LABEL = 1 << 16  # bytes

@@ -15,9 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from common.failures import Failure
 from engine.machine import PRETENDED, pretended_processor
 from engine.runtime.capi.library import AbortCallback, LibraryLog, LogCallback, on_demand
-from models.failures import Failure
 
 VARIANT = re.compile(r"(?:lib)?ggml-cpu-(\w+)\.(?:so|dll|dylib)$")
 COMPILED_IN = "compiled in"

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from common.failures import Failure
 from engine.protocol import FlashAttention, KVType
 from engine.runtime.capi.context import GGML_TYPES, Batch, CContext
 from engine.runtime.capi.library import AbortCallback
@@ -22,7 +23,6 @@ from engine.runtime.contexts import MAX_LOGITS, ContextOptions, ContextSizes, We
 from engine.runtime.llama.library import is_stopped, lib, log, opened
 from engine.runtime.llama.repack import HEAD, repacked_sizes
 from engine.stop import StopFlag
-from models.failures import Failure
 
 LOAD_READ, LOAD_MMAP = 0, 1  # llama_load_mode
 ALIGNMENT = 32  # bytes: TENSOR_ALIGNMENT of ggml, which aborts the process where a mapping's first tensor has another

@@ -12,7 +12,7 @@ import pytest
 
 from app.library.chat_markdown import markdown_of
 from app.library.library import Library
-from models.failures import Failure
+from common.failures import Failure
 from tests.app.library.moved_chats import counts, everything, fill, load
 
 

@@ -15,7 +15,7 @@ from app.library.chat_markdown import file_name
 from app.library.exporting import export_json, export_markdown
 from app.library.library import Library
 from app.library.progress import Progress, Stopped
-from models.failures import Failure
+from common.failures import Failure
 from tests.app.library.moved_chats import fill
 from tests.app.small_disk import small_disk
 

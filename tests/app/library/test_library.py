@@ -18,7 +18,7 @@ from app.library.library import Library
 from app.library.migrations import MIGRATIONS, migrate
 from app.library.upkeep import keep_up
 from app.open_chats.unsent import UnsentStore
-from models.failures import Failure
+from common.failures import Failure
 
 
 @pytest.fixture

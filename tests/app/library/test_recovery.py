@@ -22,7 +22,7 @@ from app.library.pages import Pages
 from app.library.recovery import Recovery, check, open_library
 from app.library.search import Search
 from app.library.upkeep import keep_up
-from models.failures import Failure
+from common.failures import Failure
 from tests.app.conftest import Opener
 from tests.app.unprivileged import permissions_hold
 

@@ -20,7 +20,7 @@ from app.library.library import Library
 from app.library.search import Search
 from app.library.upkeep import MOST_INDEXED, PIECE, keep_up
 from app.open_chats.shelf import Shelf
-from models.failures import Failure
+from common.failures import Failure
 from tests.app.small_disk import fill_up, small_disk
 
 OLD = 40 * 86_400

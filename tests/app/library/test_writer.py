@@ -17,7 +17,7 @@ from app.library.library import LONG, Library
 from app.library.upkeep import keep_up
 from app.open_chats.conversation import Conversation
 from app.open_chats.unsent import Item, Unsent, UnsentStore
-from models.failures import Failure
+from common.failures import Failure
 
 Call = Callable[[], object]
 

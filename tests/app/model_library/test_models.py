@@ -17,10 +17,10 @@ from app.chats.message_facts import facts_of
 from app.model_library.model_settings import settings_for
 from app.model_library.models_dialog import ModelsDialog
 from app.wiring import Chickadee
+from common.paths import path_of, path_text
 from engine.protocol import Load
 from models.added import Added
 from models.downloads import wanted
-from models.paths import path_of, path_text
 from models.places import own_folder
 from tests.app.conftest import SECONDS, Opener, Requests
 from tests.app.model_library.conftest import BUILT_IN, press

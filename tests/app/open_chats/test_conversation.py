@@ -15,8 +15,8 @@ from app.library.library import Library
 from app.open_chats.conversation import Change, Conversation
 from app.open_chats.shelf import Shelf
 from app.words import said
+from common.failures import Failure
 from engine.protocol import Message, Statistics, StopReason
-from models.failures import Failure
 
 NUMBERS = Statistics(10, 0, 0.1, 5, 0.2, 5, "end", 15, 4096)
 

@@ -19,8 +19,8 @@ from app.settings.options import Options, options_of
 from app.settings.schema import SECTIONS, SETTINGS
 from app.settings.setting import AUTO, Setting, Value
 from app.settings.settings import BY_NAME, Settings
+from common.failures import Failure
 from engine.protocol import Generate, Load, Lookup, Message, Sampling
-from models.failures import Failure
 
 GIB = 1 << 30
 DEFAULTS: dict[str, Value] = {setting.name: setting.default for setting in SETTINGS}

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 import pytest
 
+from common.failures import Failure
 from common.store import Store
 from engine.__main__ import main
 from engine.costs.calibration import DEPTHS, LOW_DEPTH, Calibration, Progress, even_rise
@@ -17,7 +18,6 @@ from engine.costs.measurements import CALIBRATIONS, Kept, Key, keep, kept
 from engine.machine import fingerprint
 from engine.runtime.interface import RowLogits
 from engine.stop import Stopped
-from models.failures import Failure
 from tests.engine.fake_runtime import FakeRuntime
 
 

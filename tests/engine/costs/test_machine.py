@@ -9,8 +9,8 @@ import sys
 import psutil
 import pytest
 
+from common.failures import Failure
 from engine import machine
-from models.failures import Failure
 
 
 @pytest.mark.parametrize(

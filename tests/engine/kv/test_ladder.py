@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.failures import Failure
 from engine.generation.decode import decode
 from engine.kv.policy import Always, PartialFixed
 from engine.kv.session import Session
 from engine.runtime.contexts import SMALLEST, STEP, size_class
-from models.failures import Failure
 from tests.engine.fake_runtime import FakeRuntime, greedy
 
 

@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.failures import Failure
 from engine.__main__ import main
 from engine.kv import saved
 from engine.kv.saved import Guard, Record, SavedChats, worth_saving
 from engine.kv.session import ChatMemory, Session
 from engine.runtime.interface import prefill
-from models.failures import Failure
 from tests.engine.fake_runtime import FakeRuntime
 
 GUARD = Guard("model", "f16", "build 1")

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from common.failures import Failure
 from common.planning import Ask
 from engine.loading import first_look
 from engine.loading.first_look import PASSED, look_of, meanwhile
 from engine.run_subprocess import start_apart
 from engine.stop import Stopped
 from models.default import default_model
-from models.failures import Failure
 from models.split import model_headers
 from models.verdict import verdicts
 from tests.engine.altered import F32, STRING, U32, Value, rwkv_values, texts, write_altered

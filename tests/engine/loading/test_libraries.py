@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from common.failures import Failure
 from engine.loading import libraries as backends
 from engine.loading.libraries import OtherLibrary, backend, held
-from models.failures import Failure
 
 
 def test_llama_cpp():

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from common.failures import Failure
 from common.files import open_file
 from engine.engine import Engine
 from engine.loading.options import LoadOptions
@@ -15,7 +16,6 @@ from engine.loading.resolve import resolve
 from engine.protocol import Load
 from engine.runtime.contexts import KVMode
 from models.default import default_model
-from models.failures import Failure
 
 NOWHERE = Path("none.gguf")
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.byte_sizes import parse_bytes, show_bytes
+from common.failures import Failure
 from engine.engine import Engine
 from engine.loading.memory_plan import COMFORTABLE, MOST_BY_DEFAULT, DraftFile, make_plan
 from engine.loading.options import LoadOptions, Wish
@@ -22,7 +23,6 @@ from engine.runtime.llama.library import log
 from engine.runtime.llama.runtime import Context, DryModel, LlamaRuntime, Model, parse
 from engine.stop import StopFlag
 from models.default import default_model
-from models.failures import Failure
 
 MIB, GIB = 1 << 20, 1 << 30
 KV_BYTES: dict[KVType, float] = {"f16": 2, "q8_0": 17 / 16, "q4_0": 9 / 16}

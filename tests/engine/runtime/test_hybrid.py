@@ -9,6 +9,7 @@ from contextlib import closing, suppress
 
 import pytest
 
+from common.failures import Failure
 from engine.costs.profile import machine_profile
 from engine.engine import Engine
 from engine.protocol import Finished, Generate, Load, Message, PrefillProgress, Prepare, Prepared, Text
@@ -16,7 +17,6 @@ from engine.runtime.capi.library import AbortCallback
 from engine.runtime.llama import runtime
 from engine.runtime.llama.runtime import LlamaRuntime
 from engine.stop import Stopped
-from models.failures import Failure
 from tests.engine.asking import GREEDY, QUESTION, ask
 from tests.engine.runtime.hybrid import ARCHITECTURES, write_hybrid
 

@@ -8,13 +8,13 @@ from contextlib import closing
 import numpy as np
 import pytest
 
+from common.failures import Failure
 from engine.engine import Engine
 from engine.protocol import Finished, Generate, Load, Message, Prepare, Prepared, Sampling
 from engine.runtime.interface import prefill
 from engine.stop import Stopped
 from engine.tokenization.turns import TooLong
 from models.default import default_model
-from models.failures import Failure
 from tests.engine.asking import GREEDY, QUESTION, ask, assert_same_but_for_near_ties, library, save_in_idle_time
 
 

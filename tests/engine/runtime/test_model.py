@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from common.failures import Failure
 from engine.engine import Engine
 from engine.protocol import Generate, Load
 from engine.stop import Stopped
 from models.default import default_model
-from models.failures import Failure
 from models.header import read_header
 from tests.engine.asking import QUESTION
 from tests.engine.conftest import write_gguf

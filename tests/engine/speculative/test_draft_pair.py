@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from common.failures import Failure
 from engine.engine import Engine
 from engine.loading.load import identity_of
 from engine.protocol import Load
@@ -16,7 +17,6 @@ from engine.speculative.drafters import KEEP_AFTER, DraftSources
 from engine.speculative.policy import typical
 from engine.stop import Stopped
 from models.default import default_model
-from models.failures import Failure
 from tests.engine.asking import QUESTION, ask, assert_same_but_for_near_ties
 from tests.engine.conftest import write_gguf
 from tests.engine.speculative.test_model_drafter import Dear

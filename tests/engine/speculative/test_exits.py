@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from common.failures import Failure
 from engine.costs.cost_model import LAPTOP, Curve
 from engine.costs.measurements import Key
 from engine.machine import fingerprint
@@ -13,7 +14,6 @@ from engine.speculative import exits
 from engine.speculative.exits import ExitFound, Exits, Gain, candidates, drafts, gain, kept, trained
 from engine.speculative.mid_layer import Exit
 from models.default import default_model
-from models.failures import Failure
 from models.header import read_header
 
 KEY = Key("model", 2, "f16", "chickadee-graph 2; b", fingerprint())

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.failures import Failure
 from engine.costs.cost_model import CostModel, Timings
 from engine.generation.decode import decode
 from engine.kv.policy import Always, PartialFixed
@@ -19,7 +20,6 @@ from engine.speculative.drafting import Auto, Fixed
 from engine.speculative.policy import DraftPolicy
 from engine.speculative.published import START, PublishedDraftModel
 from engine.stop import Stopped
-from models.failures import Failure
 from tests.engine.fake_runtime import END, FakeRuntime, greedy, letters, script
 
 PROMPT = list(b"the small bird sang. the small bird ")

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from common.failures import Failure
 from engine.costs.cost_model import CostModel, Timings
 from engine.protocol import Generate, Lookup, Message, Sampling, Trace
 from engine.speculative.policy import DraftPolicy
-from models.failures import Failure
 from tests.engine.asking import GREEDY, QUESTION, ask, assert_same_but_for_near_ties, some_and_all
 from tests.engine.kv.test_real_policies import PUBLISHED
 

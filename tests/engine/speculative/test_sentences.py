@@ -6,8 +6,8 @@ import lzma
 
 import pytest
 
+from common.failures import Failure
 from engine.speculative.ngram_book import TOGETHER, languages, texts
-from models.failures import Failure
 
 
 class Words:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from common.failures import Failure
 from engine.engine import Engine
 from engine.protocol import Message
 from engine.tokenization.template import continued_prompt
 from engine.tokenization.tokens import spelling
-from models.failures import Failure
 from tests.engine.asking import QUESTION, ask, assert_same_but_for_near_ties
 
 LONG = Message("user", "Explain in a few sentences why the sky is blue.")

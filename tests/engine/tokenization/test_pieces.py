@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from common.failures import Failure
 from engine.engine import Engine
 from engine.protocol import Count, Load
 from engine.runtime.capi import vocabulary as module
 from engine.runtime.capi.vocabulary import CVocabulary
 from models.default import default_model
-from models.failures import Failure
 
 ROOT = Path(__file__).parents[3]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from common.failures import Failure
 from engine.protocol import Generate, Message, Prepare, Prepared
 from engine.stop import Stopped
 from engine.tokenization.template import CHATML_STOPS, ChatTemplate, alternating
 from engine.tokenization.turns import TooLong
-from models.failures import Failure
 from tests.engine.asking import QUESTION
 from tests.engine.tokenization.hostile import DAMAGED, ENDLESS, REFUSING
 

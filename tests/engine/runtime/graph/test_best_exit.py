@@ -10,6 +10,7 @@ import gguf
 import numpy as np
 import pytest
 
+from common.failures import Failure
 from engine.__main__ import main
 from engine.commands import calibrate, calibrate_midlayer
 from engine.costs.cost_model import LAPTOP, Timings
@@ -25,7 +26,6 @@ from engine.speculative.exits import Exits, Gain, questions
 from engine.speculative.mid_layer import EarlyExits
 from engine.stop import StopFlag, Stopped
 from models.default import default_model
-from models.failures import Failure
 from models.header import read_header
 from tests.engine.asking import QUESTION, ask
 from tests.engine.runtime.graph.conftest import OPTIONS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from common.failures import Failure
 from engine.protocol import Sampling
-from models.failures import Failure
 from tests.engine.asking import QUESTION, ask, some_and_all
 from tests.engine.kv import test_real_policies as policies
 from tests.engine.runtime.graph.test_engine import loaded

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from common.failures import Failure
 from engine.engine import Engine
 from engine.protocol import Finished, Generate, Load, Message, Prepare, Prepared, Pulse
 from engine.runtime.graph import modes
@@ -18,7 +19,6 @@ from engine.runtime.graph.runtime import GraphRuntime
 from engine.runtime.graph.split import SplitKV
 from engine.stop import Stopped
 from models.default import default_model
-from models.failures import Failure
 from models.header import read_header
 from models.identity import file_identity
 from tests.engine.asking import GREEDY, QUESTION, ask

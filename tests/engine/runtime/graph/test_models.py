@@ -9,6 +9,7 @@ from typing import Any
 import gguf
 import pytest
 
+from common.failures import Failure
 from engine.runtime.contexts import ContextOptions
 from engine.runtime.graph.dimensions import refusal
 from engine.runtime.graph.model import GraphModel
@@ -18,7 +19,6 @@ from engine.runtime.interface import prefill
 from engine.runtime.llama.runtime import LlamaRuntime, Model
 from engine.stop import StopFlag, Stopped
 from models.default import default_model
-from models.failures import Failure
 from models.header import read_header
 from tests.engine.runtime.graph.tiny import write_tiny
 

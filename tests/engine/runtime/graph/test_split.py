@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from common.failures import Failure
 from engine.protocol import HeadGroup
 from engine.runtime.contexts import EXACT, ContextOptions, KVMode, mode_of
 from engine.runtime.graph import modes
@@ -23,7 +24,6 @@ from engine.runtime.graph.slots import MergedSlots, Rotation
 from engine.runtime.graph.split import SplitKV
 from engine.runtime.interface import Logits, Tree, prefill
 from engine.stop import StopFlag
-from models.failures import Failure
 from tests.engine.runtime.graph.tiny import write_tiny
 from tests.engine.runtime.trees import assert_alike
 

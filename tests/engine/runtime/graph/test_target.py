@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from common.failures import Failure
 from engine.generation.sampling import Sampler
 from engine.protocol import Sampling
 from engine.runtime.contexts import ContextOptions
@@ -14,7 +15,6 @@ from engine.runtime.graph.passes import MOST_KEPT
 from engine.runtime.graph.runtime import GraphRuntime
 from engine.runtime.interface import prefill
 from engine.stop import StopFlag, Stopped
-from models.failures import Failure
 
 
 def next_row(target, token=300):

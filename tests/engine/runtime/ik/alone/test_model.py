@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
+from common.failures import Failure
 from engine.loading.libraries import backend
 from engine.runtime.ik.runtime import IkModel
 from engine.stop import Stopped
 from models.default import default_model
-from models.failures import Failure
 
 
 def test_progress_and_a_clean_stdout(capfd):

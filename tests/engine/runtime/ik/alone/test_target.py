@@ -8,13 +8,13 @@ import time
 import numpy as np
 import pytest
 
+from common.failures import Failure
 from engine.generation.sampling import Sampler
 from engine.protocol import Sampling
 from engine.runtime.contexts import ContextOptions
 from engine.runtime.ik.runtime import MOST_WITHOUT, IkRuntime
 from engine.runtime.interface import prefill
 from engine.stop import StopFlag, Stopped
-from models.failures import Failure
 
 NOISE = 1e-2  # of a row's spread: passes of one and of several tokens run different kernels
 STOPS = 40

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.failures import Failure
-from models.paths import path_of, path_text, printable, shown
+from common.failures import Failure
+from common.paths import path_of, path_text, printable, shown
 
 NAMES = st.binary(min_size=1, max_size=40).filter(lambda name: b"\0" not in name)
 

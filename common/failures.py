@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from models.paths import printable
+from common.paths import printable
 
 
 class Failure(Exception):
