@@ -153,7 +153,7 @@ def serve(seconds: float) -> int:
             if not (question := questions.readline()):
                 return 0
             faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)
-            addresses = own_addresses()  # now: the watch's thread reserves some, a different number each time
+            addresses = own_addresses()  # now, with what the watch's thread has reserved
             limit_addresses(addresses and addresses + allowance(question))
             line = answerer.answer(question)
             limit_addresses(None)

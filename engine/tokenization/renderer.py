@@ -42,6 +42,14 @@ class Trouble(Exception):
         self.problem = problem
 
 
+def environment() -> dict[str, str]:
+    """Ours, without huge pages, which are for weights: here they would be most of the process's memory.
+
+    And with one heap for all threads: at times glibc reserves 64 MiB of addresses for another one when the thread that
+    watches for the end of the time starts, and the limit on addresses would count them as the template's."""
+    return {name: value for name, value in os.environ.items() if name != TUNABLES} | {"MALLOC_ARENA_MAX": "1"}
+
+
 class Renderer:
     """Starts the process when it is needed. May be used from several threads: one at a time is answered."""
 
@@ -104,8 +112,7 @@ class Renderer:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            # Huge pages are for weights; here they would be most of the process's memory.
-            env={name: value for name, value in os.environ.items() if name != TUNABLES},
+            env=environment(),
             # Ctrl-C in the terminal is for whoever waits for the prompt.
             start_new_session=True,
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),

@@ -14,7 +14,7 @@ import pytest
 
 from engine.stop import StopFlag, Stopped
 from engine.tokenization import jinja
-from engine.tokenization.renderer import Renderer, Trouble
+from engine.tokenization.renderer import Renderer, Trouble, environment
 from tests.engine.tokenization.hostile import DAMAGED, ENDLESS, REFUSING
 
 ROOT = Path(__file__).parents[3]
@@ -139,6 +139,26 @@ def test_what_other_programs_take_is_not_the_templates_time() -> None:
     assert rendered(renderer, HELLO) == "hi"
     timer.join()
     renderer.close()
+
+
+def test_addresses_that_are_in_use_already_are_not_the_templates() -> None:
+    """As glibc reserves some for a thread at times: once a sound template failed in 200 times."""
+    script = """if True:
+        import faulthandler, mmap, sys
+        from engine.tokenization import jinja
+        watch, reserved = faulthandler.dump_traceback_later, []
+        def reserving(*arguments, **options):
+            reserved.append(mmap.mmap(-1, 4 * jinja.ROOM))
+            watch(*arguments, **options)
+        faulthandler.dump_traceback_later = reserving
+        sys.exit(jinja.serve(60))
+        """
+    content, source = "hi" * 500_000, "{{ 3 * messages[0].content }}"  # more than what the process has free
+    question = json.dumps({"source": source, "values": {"messages": [{"content": content}]}}).encode() + b"\n"
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=ROOT, input=2 * question, stdout=subprocess.PIPE, env=environment())
+    assert done.returncode == 0
+    assert [json.loads(line).get("text") == 3 * content for line in done.stdout.splitlines()[1:]] == [True, True]
 
 
 def test_what_a_large_chat_took_is_given_back(renderer: Renderer) -> None:
