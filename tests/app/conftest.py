@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -76,13 +76,19 @@ def qtbot(qapp: QApplication, request: pytest.FixtureRequest) -> QtBot:
 
 
 @pytest.fixture(scope="session")
-def known_words() -> set[str]:
-    """The English of all words that `make translations` finds."""
-    sys.path.insert(0, str(Path(__file__).parents[2] / "packaging"))
+def window_texts() -> Collection[str]:
+    """The English of all words that `make translations` finds: it reads the whole program for that."""
+    sys.path.insert(0, str(CHECKOUT / "packaging"))
     try:
-        return set(import_module("translations").window_texts()) | NAMES
+        texts: Collection[str] = import_module("translations").window_texts()
+        return texts
     finally:
         sys.path.pop(0)
+
+
+@pytest.fixture(scope="session")
+def known_words(window_texts: Collection[str]) -> set[str]:
+    return set(window_texts) | NAMES
 
 
 @pytest.fixture(autouse=True)
@@ -126,7 +132,9 @@ def open_window(
     """Opens the window on the test's folder; every one is closed again."""
     opened: list[Chickadee] = []
 
-    def opener(model: Path | None = None, command: list[str] | None = scripted, max_tokens: int | None = None) -> Chickadee:
+    def opener(
+        model: Path | None = None, command: list[str] | None = scripted, max_tokens: int | None = None
+    ) -> Chickadee:
         model = model or (tmp_path / "fake.gguf" if command else None)
         chickadee = Chickadee(folders, model, command, max_tokens, intervals)
         opened.append(chickadee)

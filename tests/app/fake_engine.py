@@ -218,7 +218,8 @@ def serve_forks(path: str) -> None:
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path)
         listening.listen()
-        print("listening", flush=True)
+        sys.stdout.write("listening\n")
+        sys.stdout.flush()
         while True:
             connection, _ = listening.accept()
             if os.fork() == 0:
