@@ -220,8 +220,13 @@ def serve_forks(path: str) -> None:
         listening.listen()
         sys.stdout.write("listening\n")
         sys.stdout.flush()
-        while True:
-            connection, _ = listening.accept()
+        listening.settimeout(5)
+        tests = os.getppid()
+        while os.getppid() == tests:
+            try:
+                connection, _ = listening.accept()
+            except TimeoutError:
+                continue
             if os.fork() == 0:
                 look_after_one(connection)
             connection.close()
@@ -255,4 +260,5 @@ def end_with(connection: socket.socket) -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--forks"]:
         serve_forks(sys.argv[2])
-    main()
+    else:
+        main()

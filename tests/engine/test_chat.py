@@ -57,7 +57,7 @@ def once(capsys) -> Callable[..., str]:
         assert main(["chat", "--threads", "1", "--ctx", "512", *arguments]) == 0
         printed = capsys.readouterr()
         assert printed.err == ""
-        return printed.out
+        return str(printed.out)
 
     return ask
 
@@ -84,8 +84,8 @@ def test_a_drafter_that_is_named_has_the_passes_timed_first(tmp_path, monkeypatc
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(calibration, "BUDGET", 0.2)
     model = write_altered(tmp_path / "small.gguf")
-    question = ("chat", "--model", str(model), "--prompt", "Say it again: the wren sings.", "--threads", "1")
-    question += ("--greedy", "--max-tokens", "8", "--json")
+    question = ["chat", "--model", str(model), "--prompt", "Say it again: the wren sings.", "--threads", "1"]
+    question += ["--greedy", "--max-tokens", "8", "--json"]
     assert main([*question, "--draft", "history"]) == 0
     first = capsys.readouterr()
     assert first.err.startswith("chickadee: Timing this model's passes first")
@@ -93,7 +93,7 @@ def test_a_drafter_that_is_named_has_the_passes_timed_first(tmp_path, monkeypatc
     assert main([*question, "--draft", "history"]) == 0
     assert kept == ("Another program was busy" not in first.err)
     assert kept == (capsys.readouterr().err == "")
-    assert main(list(question)) == 0
+    assert main(question) == 0
     assert capsys.readouterr().err == ""
 
 
