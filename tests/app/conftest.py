@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Collection, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -21,6 +24,7 @@ from app.markdown import math_service
 from app.wiring import Chickadee
 from engine.protocol import Request, decode_request
 
+CHECKOUT = Path(__file__).parents[2]
 FAKE = [sys.executable, "-m", "tests.app.fake_engine"]
 NAMES = {"English", "简体中文", "llama.cpp", "ik_llama.cpp"}  # the same in every language
 SECONDS = 120_000  # how long a test waits for anything, in ms: beside other busy programs too it comes before that
@@ -34,6 +38,23 @@ def formulas() -> Iterator[None]:
     yield
     if math_service._service is not None:
         math_service._service.close()
+
+
+@pytest.fixture(scope="session")
+def scripted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    """The command of the scripted engine; where processes can be copied, one that has its imports behind it."""
+    if not hasattr(os, "fork"):
+        yield FAKE
+        return
+    with tempfile.TemporaryDirectory() as folder:  # a socket's path is short
+        path = f"{folder}/engines"
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE}
+        forks = subprocess.Popen([*FAKE, "--forks", path], cwd=CHECKOUT, **pipes)  # type: ignore[call-overload]
+        assert forks.stdout
+        assert forks.stdout.readline() == b"listening\n"
+        yield [sys.executable, "-I", "-S", str(Path(__file__).with_name("fake_engine_client.py")), path]
+        forks.kill()
+        forks.communicate()
 
 
 class PatientBot(QtBot):
@@ -55,13 +76,19 @@ def qtbot(qapp: QApplication, request: pytest.FixtureRequest) -> QtBot:
 
 
 @pytest.fixture(scope="session")
-def known_words() -> set[str]:
-    """The English of all words that `make translations` finds."""
-    sys.path.insert(0, str(Path(__file__).parents[2] / "packaging"))
+def window_texts() -> Collection[str]:
+    """The English of all words that `make translations` finds: it reads the whole program for that."""
+    sys.path.insert(0, str(CHECKOUT / "packaging"))
     try:
-        return set(import_module("translations").window_texts()) | NAMES
+        texts: Collection[str] = import_module("translations").window_texts()
+        return texts
     finally:
         sys.path.pop(0)
+
+
+@pytest.fixture(scope="session")
+def known_words(window_texts: Collection[str]) -> set[str]:
+    return set(window_texts) | NAMES
 
 
 @pytest.fixture(autouse=True)
@@ -99,11 +126,15 @@ def fusion(qapp: QApplication) -> None:
 
 
 @pytest.fixture
-def open_window(qtbot: QtBot, fusion: None, folders: Folders, tmp_path: Path, intervals: Intervals) -> Iterator[Opener]:
+def open_window(
+    qtbot: QtBot, fusion: None, folders: Folders, tmp_path: Path, intervals: Intervals, scripted: list[str]
+) -> Iterator[Opener]:
     """Opens the window on the test's folder; every one is closed again."""
     opened: list[Chickadee] = []
 
-    def opener(model: Path | None = None, command: list[str] | None = FAKE, max_tokens: int | None = None) -> Chickadee:
+    def opener(
+        model: Path | None = None, command: list[str] | None = scripted, max_tokens: int | None = None
+    ) -> Chickadee:
         model = model or (tmp_path / "fake.gguf" if command else None)
         chickadee = Chickadee(folders, model, command, max_tokens, intervals)
         opened.append(chickadee)

@@ -12,9 +12,11 @@ another request comes. Count takes four characters for a token.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import signal
+import socket
 import sys
 import threading
 import time
@@ -210,5 +212,53 @@ def main() -> None:
                 os._exit(0)  # the thread that reads would be in the way of an orderly end
 
 
+def serve_forks(path: str) -> None:
+    """A copy of this process, which has imported everything, for each `fake_engine_client` that connects at `path`."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # who looks after a copy ends by itself
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        listening.listen()
+        sys.stdout.write("listening\n")
+        sys.stdout.flush()
+        listening.settimeout(5)
+        tests = os.getppid()
+        while os.getppid() == tests:
+            try:
+                connection, _ = listening.accept()
+            except TimeoutError:
+                continue
+            if os.fork() == 0:
+                look_after_one(connection)
+            connection.close()
+
+
+def look_after_one(connection: socket.socket) -> None:
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    _, pipes, _, _ = socket.recv_fds(connection, 16, 3)
+    copy = os.fork()
+    if copy == 0:
+        for number, pipe in enumerate(pipes):
+            os.dup2(pipe, number)
+            os.close(pipe)
+        threading.Thread(target=end_with, args=[connection], daemon=True).start()
+        main()
+        os._exit(0)
+    for pipe in (0, 1, 2, *pipes):
+        os.close(pipe)
+    code = os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1])
+    with contextlib.suppress(OSError):  # it was killed itself
+        connection.send(str(code).encode())
+    os._exit(0)
+
+
+def end_with(connection: socket.socket) -> None:
+    """The window knows the client alone: whoever kills that means the copy."""
+    connection.recv(1)
+    os._exit(1)
+
+
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["--forks"]:
+        serve_forks(sys.argv[2])
+    else:
+        main()

@@ -108,11 +108,21 @@ def told(backend: Any, kernels: str, policy: Any, mode: Any) -> tuple[ModelInfo,
     return info, numbers, pulse
 
 
-def test_every_dialog_opens_whatever_the_engine_says(chickadee: Chickadee, qtbot: QtBot) -> None:
+TOLD = list(itertools.product((*BACKENDS, UNHEARD), ("", "compiled in", "haswell", UNHEARD)))
+SOME = [TOLD[5 * number % len(TOLD)] for number in range(1 + max(len(POLICIES), len(MODES)))]
+
+
+@pytest.mark.parametrize(
+    "combinations", [pytest.param(SOME, id="some"), pytest.param(TOLD, id="all", marks=pytest.mark.slow)]
+)
+def test_every_dialog_opens_whatever_the_engine_says(
+    chickadee: Chickadee, qtbot: QtBot, combinations: list[tuple[Any, str]]
+) -> None:
+    """Some: each library, kind of kernels, policy and mode at least once."""
     window, assistant, panel = chickadee.window, chickadee.assistant, chickadee.watching.panel
     window.commands.run("engine")
     policies, modes = itertools.cycle((*POLICIES, UNHEARD)), itertools.cycle((*MODES, UNHEARD))
-    for backend, kernels in itertools.product((*BACKENDS, UNHEARD), ("", "compiled in", "haswell", UNHEARD)):
+    for backend, kernels in combinations:
         info, numbers, pulse = told(backend, kernels, next(policies), next(modes))
         assistant.handle(Loaded(assistant._load, info, 0.1))
         assistant.handle(pulse)

@@ -39,7 +39,7 @@ BIRD = st.builds(
     st.lists(st.integers(-(2**53), 2**53), max_size=5).map(tuple),
 )  # fmt: skip
 KEY = st.lists(st.one_of(st.integers(-99, 99), st.text(st.characters(exclude_categories=["Cs"]))), max_size=3)
-USUAL = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+USUAL = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
 
 @pytest.fixture(autouse=True)

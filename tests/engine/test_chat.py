@@ -8,7 +8,7 @@ import pty
 import signal
 import subprocess
 import sys
-import time
+from collections.abc import Callable
 
 import pytest
 
@@ -16,6 +16,7 @@ from engine.__main__ import main
 from engine.commands.terminal import Conversation, Output
 from engine.costs import calibration
 from engine.protocol import Generate
+from tests.engine.altered import write_altered
 
 REPORT = {
     "text": str,
@@ -48,6 +49,19 @@ def run(*arguments: str, input: str | None = None) -> subprocess.CompletedProces
     return subprocess.run(command, capture_output=True, text=True, input=input, timeout=240)
 
 
+@pytest.fixture
+def once(capsys) -> Callable[..., str]:
+    """What is printed for one question, asked in this process: a new one takes a second to import what it needs."""
+
+    def ask(*arguments: str) -> str:
+        assert main(["chat", "--threads", "1", "--ctx", "512", *arguments]) == 0
+        printed = capsys.readouterr()
+        assert printed.err == ""
+        return str(printed.out)
+
+    return ask
+
+
 def test_json_report():
     done = run("--prompt", "Say hello.", "--max-tokens", "6", "--greedy", "--json", "--threads", "2", "--ctx", "512")
     assert done.returncode == 0, done.stderr
@@ -58,19 +72,9 @@ def test_json_report():
     assert report["stop_reason"] == "length"
 
 
-def test_trace(tmp_path):
-    done = run(
-        "--prompt",
-        "Say hello.",
-        "--max-tokens",
-        "6",
-        "--greedy",
-        "--draft",
-        "off",
-        "--trace",
-        str(tmp_path / "trace.jsonl"),
-    )
-    assert done.returncode == 0, done.stderr
+def test_trace(once, tmp_path):
+    trace = str(tmp_path / "trace.jsonl")
+    once("--prompt", "Say hello.", "--max-tokens", "6", "--greedy", "--draft", "off", "--trace", trace)
     passes = [json.loads(line) for line in (tmp_path / "trace.jsonl").read_text().splitlines()]
     assert [p["step"] for p in passes] == [1, 2, 3, 4, 5]
     assert all(p["keep"] and p["inputs"] == 1 and p["seconds"] > 0 for p in passes)
@@ -78,25 +82,25 @@ def test_trace(tmp_path):
 
 def test_a_drafter_that_is_named_has_the_passes_timed_first(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(calibration, "BUDGET", 1.0)
-    question = ("chat", "--prompt", "Say it again: the wren sings.", "--greedy", "--max-tokens", "8", "--json")
+    monkeypatch.setattr(calibration, "BUDGET", 0.2)
+    model = write_altered(tmp_path / "small.gguf")
+    question = ["chat", "--model", str(model), "--prompt", "Say it again: the wren sings.", "--threads", "1"]
+    question += ["--greedy", "--max-tokens", "8", "--json"]
     assert main([*question, "--draft", "history"]) == 0
     first = capsys.readouterr()
     assert first.err.startswith("chickadee: Timing this model's passes first")
-    assert main([*question, "--draft", "history"]) == 0
     kept = bool(list(tmp_path.glob("calibration/*")))
+    assert main([*question, "--draft", "history"]) == 0
     assert kept == ("Another program was busy" not in first.err)
     assert kept == (capsys.readouterr().err == "")
-    assert main(list(question)) == 0
+    assert main(question) == 0
     assert capsys.readouterr().err == ""
 
 
-def test_published_drafts_in_numbers():
+def test_published_drafts_in_numbers(once):
     sizes = ("--draft", "history-published", "--match", "2", "--m", "3", "--n", "5", "--select", "random")
     prompt = "Say it four times: the wren sings. the wren sings."
-    done = run("--prompt", prompt, "--greedy", "--max-tokens", "24", "--json", *sizes)
-    assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
+    report = json.loads(once("--prompt", prompt, "--greedy", "--max-tokens", "24", "--json", *sizes))
     numbers = report["drafters"]["history-published"]
     assert set(numbers) == {"proposed", "drafted", "accepted", "seconds"}
     assert 0 < numbers["accepted"] == report["accepted"] <= numbers["drafted"] == report["drafted"]
@@ -104,36 +108,34 @@ def test_published_drafts_in_numbers():
     assert report["verifying_seconds"] > 0
 
 
-def test_messages_file_and_seed(tmp_path):
+def test_messages_file_and_seed(once, tmp_path):
     chat = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Name a bird."}]
     (tmp_path / "chat.json").write_text(json.dumps(chat))
     arguments = ("--messages", str(tmp_path / "chat.json"), "--seed", "4", "--max-tokens", "8")
-    first, second = run(*arguments), run(*arguments)
-    assert first.returncode == 0, first.stderr
-    assert first.stdout == second.stdout != "\n"
+    assert once(*arguments) == once(*arguments) != "\n"
 
 
 def test_interactive_chat_over_lines(tmp_path):
     lines = "/help\nName a bird.\n/stats\n/fly\n/system Be brief.\n/new\n/quit\n"
-    done = run("--greedy", "--max-tokens", "8", input=lines)
+    done = run("--greedy", "--max-tokens", "8", "--threads", "1", "--ctx", "512", input=lines)
     assert done.returncode == 0, done.stderr
     for words in ("/new", "tok/s", "no command /fly", "A new chat"):
         assert words in done.stdout
 
 
-def test_a_stopped_answer_goes_on_in_the_terminal():
+def test_a_stopped_answer_goes_on_in_the_terminal(once):
     lines = "Count from one to twenty in words.\n/continue\n/new\n/continue\n/quit\n"
-    done = run("--greedy", "--max-tokens", "6", "--threads", "2", "--ctx", "512", input=lines)
-    whole = run("--prompt", "Count from one to twenty in words.", "--greedy", "--max-tokens", "12", "--json")
+    done = run("--greedy", "--max-tokens", "6", "--threads", "1", "--ctx", "512", input=lines)
+    whole = once("--prompt", "Count from one to twenty in words.", "--greedy", "--max-tokens", "12", "--json")
     first, second = done.stdout.split("\n> ")[1:3]
-    assert json.loads(whole.stdout)["text"] == first.strip("\n") + second.strip("\n")
+    assert json.loads(whole)["text"] == first.strip("\n") + second.strip("\n")
     assert "There is no answer that stopped before its end." in done.stdout
 
 
 def test_a_full_context_asks_before_it_forgets():
-    question = "word " * 150
+    question = "word " * 75
     lines = f"{question}\n{question}\n{question}\nn\n{question}\ny\n/quit\n"
-    done = run("--greedy", "--max-tokens", "4", "--ctx", "512", input=lines)
+    done = run("--greedy", "--max-tokens", "4", "--threads", "1", "--ctx", "256", input=lines)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Forget the oldest") >= 2
     assert done.stdout.count("[y/N]") == 2
@@ -141,12 +143,13 @@ def test_a_full_context_asks_before_it_forgets():
 
 def test_ctrl_c_stops_the_answer_and_the_chat_goes_on():
     screen, child_end = pty.openpty()
-    command = [sys.executable, "-m", "engine", "chat", "--greedy"]
+    command = [sys.executable, "-m", "engine", "chat", "--greedy", "--threads", "1", "--ctx", "512"]
     process = subprocess.Popen(command, stdin=child_end, stdout=child_end, stderr=child_end, start_new_session=True)
     os.close(child_end)
     read_until(screen, b"> ")
     os.write(screen, b"Tell me a very long story.\n")
-    time.sleep(1.5)
+    read_until(screen, b"\n")  # of the question
+    read_until(screen, b" ")  # of the answer
     process.send_signal(signal.SIGINT)
     read_until(screen, b"(stopped)")
     os.write(screen, b"/quit\n")
@@ -200,11 +203,10 @@ def test_unknown_names_are_refused(capsys):
         assert "invalid choice" in capsys.readouterr().err
 
 
-def test_prompt_too_long(tmp_path):
+def test_prompt_too_long(tmp_path, capsys):
     (tmp_path / "long.txt").write_text("word " * 5000)
-    done = run("--prompt-file", str(tmp_path / "long.txt"), "--ctx", "512")
-    assert done.returncode != 0
-    assert "the context holds 512" in done.stderr
+    assert main(["chat", "--prompt-file", str(tmp_path / "long.txt"), "--ctx", "512"]) != 0
+    assert "the context holds 512" in capsys.readouterr().err
 
 
 def test_ctrl_c_before_an_answer_begins_leads_back_to_the_prompt(engine, monkeypatch, capsys):

@@ -131,10 +131,12 @@ def test_an_order_that_makes_no_sense(pipe):
     assert Cancelled(1, found=False) in ends
     assert [(end.id, end.code) for end in ends if isinstance(end, Failed)] == [(2, "no_model"), (3, "no_model")]
     assert [end for end in ends if isinstance(end, Unloaded)] == [Unloaded(4), Unloaded(5)]
-    pipe.send(Load(6, str(default_model()), n_ctx=512), Generate(7, (QUESTION,), GREEDY))
+    pipe.send(Load(6, str(default_model()), n_ctx=512, threads=1), Generate(7, (QUESTION,), GREEDY))
     while not isinstance(pipe.event(), Text):
         pass
-    pipe.send(Load(8, str(default_model()), n_ctx=1024), Generate(9, (QUESTION,), GREEDY, 2), Cancel(10, request=7))
+    pipe.send(
+        Load(8, str(default_model()), n_ctx=1024, threads=1), Generate(9, (QUESTION,), GREEDY, 2), Cancel(10, request=7)
+    )
     assert isinstance(pipe.end(7), Finished)
     loaded = pipe.end(8)
     assert isinstance(loaded, Loaded)
@@ -204,15 +206,18 @@ def test_a_flood_of_what_is_no_message(pipe):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a process's end by a signal")
-def test_requests_in_any_order(pipe):
+@pytest.mark.parametrize(
+    ("rounds", "longest"), [pytest.param(2, 10, id="some"), pytest.param(5, 40, id="all", marks=pytest.mark.slow)]
+)
+def test_requests_in_any_order(pipe, rounds, longest):
     """Seeded; each must be answered once."""
     dice = random.Random(2)
-    pipe.send(Load(1, str(default_model()), n_ctx=512))
+    pipe.send(Load(1, str(default_model()), n_ctx=512, threads=1))
     pipe.end(1)
-    for begin in range(100, 200, 20):
+    for begin in range(100, 100 + 20 * rounds, 20):
         sent = set()
         for id in range(begin, begin + 20):
-            words = (Message("user", "word " * dice.randrange(1, 40)),)
+            words = (Message("user", "word " * dice.randrange(1, longest)),)
             request = dice.choice(
                 [
                     Generate(id, words, GREEDY, dice.randrange(1, 4), chat="a" * 32),

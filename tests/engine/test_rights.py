@@ -154,9 +154,12 @@ from engine.engine import Engine
 from common.folders import cache_folder
 from engine import machine
 from engine.costs import speeds
+from engine.kv import saved, session
 from engine.protocol import Generate, Load, Message, Sampling
 from engine.stop import Stopped
 from models.default import default_model
+
+session.SHORTEST = saved.SHORTEST = 32  # tokens of a chat that is saved: so few are soon read
 
 def save():
     engine.stop.set()
@@ -174,11 +177,11 @@ def crash():
     assert not list(folder().glob("*-*"))
 
 engine = Engine()
-question = (Message("user", "Tell me of birds. " * 60),)
+question = (Message("user", "Tell me of birds. " * 10),)
 """
     attempts = {
         "confined": "limits() or 1 / 0",
-        "load": "engine.load(Load(0, str(default_model()), n_ctx=512, threads=1, backend='llama'))",
+        "load": "engine.load(Load(0, str(default_model()), n_ctx=256, threads=1, backend='llama'))",
         "answer": "list(engine.generate(Generate(1, question, Sampling(temperature=0), max_tokens=2, chat='a')))",
         "save": "save()",
         "crash mark": "crash()",

@@ -98,7 +98,7 @@ MESSAGES = (Message("user", "Tell me a very long story about birds."),)
 
 
 def test_a_whole_life(pipe):
-    pipe.send(Hello(1), Load(2, str(default_model()), n_ctx=1024))
+    pipe.send(Hello(1), Load(2, str(default_model()), n_ctx=1024, threads=1))
     welcome = pipe.end(1)
     assert isinstance(welcome, Welcome)
     assert welcome.pid == pipe.process.pid
@@ -142,7 +142,7 @@ def test_bad_lines_are_answered_and_change_nothing(pipe):
 
 
 def test_cancel_status_and_prepare_while_it_works(pipe):
-    pipe.send(Load(1, str(default_model())), Generate(2, MESSAGES, Sampling(temperature=0)))
+    pipe.send(Load(1, str(default_model()), n_ctx=512, threads=1), Generate(2, MESSAGES, Sampling(temperature=0)))
     while not isinstance(pipe.event(), Text):
         pass
     pipe.send(Status(3), Cancel(4, request=2))
@@ -161,7 +161,7 @@ def test_cancel_status_and_prepare_while_it_works(pipe):
 def test_tokens_are_counted_while_it_answers(pipe):
     pipe.send(Count(1, ("no model yet",)))
     assert isinstance(pipe.end(1), Failed)
-    pipe.send(Load(2, str(default_model())), Generate(3, MESSAGES, Sampling(temperature=0)))
+    pipe.send(Load(2, str(default_model()), n_ctx=512, threads=1), Generate(3, MESSAGES, Sampling(temperature=0)))
     while not isinstance(pipe.event(), Text):
         pass
     pipe.send(Count(4, ("", "hello hello", "word " * 20_000), MESSAGES), Count(5, ("<|im_end|>",)))
@@ -178,7 +178,7 @@ def test_tokens_are_counted_while_it_answers(pipe):
 
 
 def test_what_it_does_is_told_while_somebody_watches(pipe):
-    pipe.send(Load(1, str(default_model()), n_ctx=512), Watch(2, True))
+    pipe.send(Load(1, str(default_model()), n_ctx=512, threads=1), Watch(2, True))
     assert pipe.end(2) == Watching(2, True)
     assert isinstance(pipe.end(1), Loaded)
     pipe.send(Generate(3, (Message("user", "Count to fifty."),), Sampling(temperature=0), 60, chat="a" * 32))
@@ -250,7 +250,7 @@ def test_another_library_takes_another_process(pipe, first, second):
 
 
 def test_prepare_gives_way_to_generate(pipe):
-    pipe.send(Load(1, str(default_model())))
+    pipe.send(Load(1, str(default_model()), n_ctx=4096, threads=1))
     pipe.end(1)
     history = (Message("user", "word " * 2000), Message("assistant", "Yes."))
     pipe.send(Prepare(2, history), Generate(3, (Message("user", "hi"),), max_tokens=2))
@@ -263,7 +263,7 @@ def test_prepare_gives_way_to_generate(pipe):
 def test_cancel_ends_a_template_without_end(pipe, tmp_path):
     own_folder().mkdir(parents=True, exist_ok=True)  # whose files every engine may read
     hostile = default_model_with(ENDLESS["nested loops"], own_folder() / "hostile.gguf")
-    pipe.send(Load(1, str(hostile), n_ctx=512))
+    pipe.send(Load(1, str(hostile), n_ctx=512, threads=1))
     loaded = pipe.end(1)
     assert isinstance(loaded, Loaded)
     assert loaded.model.template == "model"
@@ -285,7 +285,7 @@ def test_cancel_ends_a_template_without_end(pipe, tmp_path):
 
 
 def test_it_ends_with_its_stdin_even_in_the_middle_of_an_answer(pipe):
-    pipe.send(Load(1, str(default_model())), Generate(2, MESSAGES))
+    pipe.send(Load(1, str(default_model()), n_ctx=512, threads=1), Generate(2, MESSAGES))
     while not isinstance(pipe.event(), Text):
         pass
     assert pipe.close() == 0
@@ -293,7 +293,7 @@ def test_it_ends_with_its_stdin_even_in_the_middle_of_an_answer(pipe):
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 def test_a_killed_engine_leaves_no_half_line(pipe):
-    pipe.send(Load(1, str(default_model())), Generate(2, MESSAGES))
+    pipe.send(Load(1, str(default_model()), n_ctx=512, threads=1), Generate(2, MESSAGES))
     while not isinstance(pipe.event(), Text):
         pass
     pipe.process.send_signal(signal.SIGKILL)

@@ -101,7 +101,7 @@ JSON = st.recursive(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=JSON)
 def test_any_json_is_an_answer_or_a_sentence(value, server, hub):
     for path in ("/api/models", "/api/models/a/b", f"/api/models/a/b/tree/{COMMIT}", "/api/models/a/b/tree/main"):

@@ -20,7 +20,7 @@ def short(monkeypatch):
 
 
 def write(path, count, seed=0):
-    write_answers(path, default_model(), QUESTIONS, count, temperature=0.3, seed=seed, threads=2)
+    write_answers(path, default_model(), QUESTIONS, count, temperature=0.3, seed=seed, threads=1)
 
 
 def test_each_question_is_answered_once_before_any_is_again(tmp_path):
@@ -45,14 +45,15 @@ def test_what_was_written_stays_and_a_torn_line_is_written_anew(tmp_path):
     assert path.read_text("utf-8") == after
 
 
-def test_answers_beside_others_are_those_of_the_model_alone(tmp_path):
+def test_answers_beside_others_are_those_of_the_model_alone(tmp_path, monkeypatch):
     """Greedy: what is computed together does not mix."""
+    monkeypatch.setattr(answers, "ANSWER", 10)
     together, alone = tmp_path / "together.jsonl", tmp_path / "alone.jsonl"
-    write_answers(together, default_model(), QUESTIONS, 3, temperature=0, seed=0, threads=2)
+    write_answers(together, default_model(), QUESTIONS, 3, temperature=0, seed=0, threads=1)
     for question in QUESTIONS:
         path = tmp_path / "one.jsonl"
         path.unlink(missing_ok=True)
-        write_answers(path, default_model(), [question], 1, temperature=0, seed=0, threads=2)
+        write_answers(path, default_model(), [question], 1, temperature=0, seed=0, threads=1)
         with alone.open("a", encoding="utf-8") as file:
             file.write(path.read_text("utf-8"))
     said = [{chat.messages[0]: chat.messages[1].content for chat in read_chats(path)} for path in (together, alone)]

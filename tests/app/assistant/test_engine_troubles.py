@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 
@@ -15,10 +14,10 @@ from app.composer.status_line import lines_of
 from app.folders import Folders
 from app.wiring import Chickadee
 from engine.protocol import Text, encode
-from models.default import default_model
 from tests.app.conftest import SECONDS, Opener
 from tests.app.test_window import Ask, done, last_text, stored
 from tests.common.trying import needs_landlock
+from tests.engine.altered import write_altered
 
 
 def test_a_refusal_is_told_in_place(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
@@ -142,7 +141,7 @@ def test_a_model_from_elsewhere_is_loaded_by_an_engine_that_may_read_it(
     """The real engine begins with the rights for its first model; another one outside of the model folders is new."""
     elsewhere = tmp_path / "Downloads" / "model.gguf"
     elsewhere.parent.mkdir()
-    shutil.copyfile(default_model(), elsewhere)
+    write_altered(elsewhere)
     chickadee = open_window(command=None)
     qtbot.waitUntil(lambda: chickadee.assistant.standing.phase == "ready")
     first = chickadee.client.pid

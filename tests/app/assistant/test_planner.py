@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from functools import partial
 from pathlib import Path
@@ -14,6 +13,7 @@ from app.wiring import Chickadee
 from common.planning import Ask, Verdict
 from models.default import default_model
 from tests.app.conftest import SECONDS
+from tests.engine.altered import write_altered
 
 
 def hear(heard: list[tuple[object, str]], key: object, verdict: Verdict) -> None:
@@ -53,8 +53,7 @@ def test_files_outside_of_the_model_folders_are_planned_too(qtbot: QtBot, chicka
     planner.answered.connect(lambda key, verdict: heard.append((str(key), verdict.exact)))
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
-        path = tmp_path / name / "model.gguf"
-        shutil.copyfile(default_model(), path)
+        path = write_altered(tmp_path / name / "model.gguf")
         planner.ask(name, Ask(path=str(path), n_ctx=512, backend="llama"))
         qtbot.waitUntil(partial(heard.__contains__, (name, True)), timeout=SECONDS)
     planner.close()

@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QFontMetricsF, QGuiApplication, QImage, QTextListFormat, QTextTable
@@ -132,7 +132,6 @@ def test_the_header_of_a_table_is_whole(qapp: object, before: str) -> None:
     assert cursor.charFormat().fontWeight() > 400
 
 
-@settings(max_examples=60)
 @given(st.text(alphabet="ab|-#>*_`[]()!<&\n 1.~\\é🐦", max_size=80))
 def test_any_text_can_be_shown(qapp: object, markdown: str) -> None:
     document = shown(markdown)
@@ -162,7 +161,6 @@ def test_other_links_stay_closed(chickadee: Chickadee, address: str, sentence: s
     assert chickadee.window.notice.button.isHidden()
 
 
-@settings(max_examples=200)
 @given(st.text(alphabet="htps:/.@\\\u202eаa%0[]#? <>&\n", max_size=30))
 def test_what_is_shown_is_what_would_be_opened(qapp: object, rest: str) -> None:
     notice = Notice()

@@ -72,11 +72,12 @@ def alone() -> list[str] | None:
 
 
 @pytest.mark.timeout(LONG)
-def test_the_journey_in_a_network_with_nothing_in_it() -> None:
+@pytest.mark.parametrize("how_far", ["answers", pytest.param("measurements", marks=pytest.mark.slow)])
+def test_the_journey_in_a_network_with_nothing_in_it(how_far: str) -> None:
     """Where namespaces are not allowed it is run as it is; attempts are trapped in any case."""
     test = f"{__file__}::test_add_judge_load_chat_watch_delete_without_a_connection"
     command = [*(alone() or []), sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test]
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {JOURNEY: "1"})
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {JOURNEY: how_far})
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 passed" in done.stdout
 
@@ -90,7 +91,7 @@ def test_add_judge_load_chat_watch_delete_without_a_connection(
     folder.mkdir()
     path, own = folder / "wren.gguf", tmp_path / "data" / "models" / "robin.gguf"
     shutil.copyfile(default_model(), path)
-    chickadee = open_window(model=default_model(), command=None, max_tokens=24)
+    chickadee = open_window(model=default_model(), command=None, max_tokens=8)
     chickadee.models.open()
     dialog = chickadee.models.dialog
     assert dialog
@@ -139,7 +140,8 @@ def watch(chickadee: Chickadee, qtbot: QtBot) -> None:
 
     qtbot.waitUntil(lambda: 0 < cached() == chickadee.assistant.standing.context_tokens, timeout=SECONDS)
     assert [part.name for part in panel.planned.parts] == ["Weights", "Keys and values", "Everything else"]
-    qtbot.waitUntil(lambda: panel.costs is not None, timeout=SECONDS)
+    if os.environ[JOURNEY] == "measurements":  # they take many seconds of all cores
+        qtbot.waitUntil(lambda: panel.costs is not None, timeout=SECONDS)
 
 
 def test_the_trap_hears_an_attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -190,6 +190,7 @@ def test_a_folder_that_cannot_be_written(key, timings, caplog, tmp_path):
 def test_the_command_on_the_real_model(key, monkeypatch, capsys):
     monkeypatch.setattr("engine.costs.calibration.BUDGET", 0.5)
     monkeypatch.setattr("engine.costs.calibration.PATIENCE", 1)
+    monkeypatch.setattr("engine.costs.calibration.DEPTHS", (128,))
     monkeypatch.setattr("engine.costs.profile.RAM_SECONDS", 0.01)
     assert main(["calibrate", "--json", "--threads", "1"]) == 0
     printed = json.loads(capsys.readouterr().out)

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.costs.cost_model import (
@@ -170,7 +170,6 @@ def observe(table: CostModel, k: int, factors: list[float], depth: int = 100) ->
         table.observe(k, depth, calibrated.pass_seconds(k, depth) * factor)
 
 
-@settings(max_examples=50)
 @given(
     st.sampled_from(KS),
     st.lists(noise, min_size=40, max_size=60),
@@ -186,7 +185,6 @@ def test_a_burst_of_noise_moves_nothing(k, quiet, burst):
         assert table.c(each) == pytest.approx(before[each], rel=SECOND)
 
 
-@settings(max_examples=50)
 @given(st.lists(st.tuples(st.sampled_from(KS), st.floats(1.0, 100)), max_size=300), st.data())
 def test_scattered_noise_moves_nothing(disturbed, data):
     """Two of three passes of one and of several tokens disturbed, each by another amount."""

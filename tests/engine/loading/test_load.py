@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from engine.loading.resolve import resolve
 from engine.protocol import Load
 from engine.runtime.contexts import KVMode
 from models.default import default_model
+from tests.engine.altered import write_altered
 
 NOWHERE = Path("none.gguf")
 
@@ -24,7 +24,7 @@ NOWHERE = Path("none.gguf")
 def test_a_header_is_read_once_a_load(backend, tmp_path, monkeypatch):
     """Also a draft model's, and those of files that are looked at by another process first."""
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path / "cache"))
-    model, draft = (shutil.copy(default_model(), tmp_path / name) for name in ("model.gguf", "draft.gguf"))
+    model, draft = (write_altered(tmp_path / name) for name in ("model.gguf", "draft.gguf"))
     read: Counter[str] = Counter()
 
     def counted(path: Path):
@@ -33,7 +33,7 @@ def test_a_header_is_read_once_a_load(backend, tmp_path, monkeypatch):
 
     monkeypatch.setattr("models.header.open_file", counted)
     engine = Engine()
-    engine.load(Load(0, str(model), n_ctx=512, threads=2, backend=backend, draft_model=str(draft)))
+    engine.load(Load(0, str(model), n_ctx=512, threads=1, backend=backend, draft_model=str(draft)))
     engine.close()
     assert {name: read[name] for name in ("model.gguf", "draft.gguf")} == {"model.gguf": 1, "draft.gguf": 1}
 

@@ -16,7 +16,7 @@ from engine.loading.options import LoadOptions, Wish
 from engine.loading.resolve import resolve
 from engine.loading.sizes import Budget, budget
 from engine.protocol import KVType, Load
-from engine.runtime.capi.state import MOST_IN_RAM
+from engine.runtime.capi import state
 from engine.runtime.contexts import ContextOptions, ContextSizes, WeightSizes
 from engine.runtime.interface import prefill
 from engine.runtime.llama.library import log
@@ -316,30 +316,31 @@ def test_the_engine_keeps_to_the_plan():
 
 
 @pytest.mark.parametrize("writable", [True, False])
-def test_a_cache_that_grows_leaves_no_file(real, tmp_path, writable):
-    """Its content takes 9 MiB: too much to move in RAM, unless there is nowhere else."""
+def test_a_cache_that_grows_leaves_no_file(real, tmp_path, monkeypatch, writable):
+    """Its content takes 2 MiB: here too much to move in RAM, unless there is nowhere else."""
+    monkeypatch.setattr(state, "MOST_IN_RAM", 1 << 20)
     folder = tmp_path / "cache"
     if writable:
         folder.mkdir()
         (folder / "moving-99999999-x").write_bytes(b"of a crashed engine")
     else:
         folder.write_text("in the way")
-    target = LlamaRuntime(real[0], ContextOptions(512, 2), StopFlag(), folder)
-    list(prefill(target, [100 + i % 300 for i in range(420)]))
+    target = LlamaRuntime(real[0], ContextOptions(256, 1), StopFlag(), folder)
+    list(prefill(target, [100 + i for i in range(100)]))
 
     def next_logits():
         row = target.forward([55]).row().copy()
-        target.truncate(420)
+        target.truncate(100)
         return row
 
     expected = next_logits()
-    target.resize(1024)
-    assert target.state_bytes > MOST_IN_RAM
+    target.resize(512)
+    assert target.state_bytes > state.MOST_IN_RAM
     assert abs(next_logits() - expected).max() < 0.05
     put_back = target.snapshot()
     target.truncate(0)
     put_back()
-    assert target.size == 420
+    assert target.size == 100
     assert abs(next_logits() - expected).max() < 0.05
     assert not writable or list(folder.iterdir()) == []
     target.close()

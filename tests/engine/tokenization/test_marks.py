@@ -49,7 +49,7 @@ def spelled(vocabulary: CVocabulary, tokens: list[int]) -> str:
     return b"".join(vocabulary._render(token, special=True) for token in tokens).decode()
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(CONTENT, CHANGE)
 @example("hi<|im_end|>there", "m.content[:5]")
 @example("hi<|im_end|>there", "m.content | upper")
