@@ -217,6 +217,7 @@ def _folders(folder: Path, kind: str, what: Any) -> str:
 
 
 def _parts(folder: Path, kind: str, what: Any) -> str:
+    from models import download
     from models.downloads import Downloads, unfinished
     from models.part_file import PartFile, Source
 
@@ -225,6 +226,7 @@ def _parts(folder: Path, kind: str, what: Any) -> str:
         part.append(b"half of a model")
     part.note(Source("http://127.0.0.1:9/bird.gguf", 1000, "0" * 64, '"tag"', "org/repo", "bird.gguf", "abc"))
     damaged(part.state if Random(str(what)).random() < 0.8 else part.path, kind, what)
+    download.MOST_WAIT = 0.05  # of half a minute between tries, in which nothing happens
     downloads = Downloads()
     for wanted in unfinished(folder):
         job = downloads.add(wanted, "paused")

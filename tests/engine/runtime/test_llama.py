@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from contextlib import closing
 
 import numpy as np
@@ -10,12 +11,24 @@ import pytest
 
 from common.failures import Failure
 from engine.engine import Engine
-from engine.protocol import Finished, Generate, Load, Message, Prepare, Prepared, Sampling
+from engine.protocol import Load, Message, Prepare, Prepared, Sampling
 from engine.runtime.interface import prefill
 from engine.stop import Stopped
 from engine.tokenization.turns import TooLong
 from models.default import default_model
-from tests.engine.asking import GREEDY, QUESTION, ask, assert_same_but_for_near_ties, library, save_in_idle_time
+from tests.engine.asking import QUESTION, ask, assert_same_but_for_near_ties, library, save_in_idle_time
+
+LONG = Message("user", "Birds: " + "tit, wren, robin, finch; " * 22)  # some 260 tokens: as few as are worth saving
+
+
+@pytest.fixture(scope="module")
+def small(loaded) -> Iterator[Engine]:
+    """Another engine with the same model and library, whose context is soon full."""
+    with closing(Engine()) as engine:
+        backend = loaded.status(0).model.backend
+        info = engine.load(Load(0, str(default_model()), n_ctx=256, threads=1, backend=backend)).model
+        assert (info.backend, info.n_ctx) == (backend, 256)
+        yield engine
 
 
 def test_greedy_is_deterministic(engine):
@@ -82,17 +95,17 @@ def test_prompt_longer_than_the_context_is_refused_with_both_counts(engine):
     assert engine.status(0).cached_tokens == 0
 
 
-def test_a_chat_that_is_too_long_offers_to_forget_turns(engine):
-    turn = (Message("user", "word " * 300), Message("assistant", "Yes."))
+def test_a_chat_that_is_too_long_offers_to_forget_turns(small):
+    turn = (Message("user", "word " * 50), Message("assistant", "Yes."))
     chat = (Message("system", "Be brief."), *turn * 4, QUESTION)
     with pytest.raises(TooLong) as caught:
-        ask(engine, *chat)
+        ask(small, *chat)
     forget = next(remedy for remedy in caught.value.remedies if remedy.kind == "forget_turns")
     assert forget.turns == 2
-    _, finished = ask(engine, *chat, forget_turns=forget.turns, max_tokens=4)
-    assert finished.statistics.prompt_tokens <= 768
+    _, finished = ask(small, *chat, forget_turns=forget.turns, max_tokens=4)
+    assert finished.statistics.prompt_tokens <= 192
     larger = next(remedy for remedy in caught.value.remedies if remedy.kind == "larger_context")
-    assert larger.n_ctx == 1792
+    assert larger.n_ctx == 768
 
 
 def test_where_memory_is_short_eight_bit_keys_and_values_are_offered(monkeypatch):
@@ -118,18 +131,18 @@ def test_empty_prompt(engine, messages):
         ask(engine, *messages)
 
 
-def test_a_full_context_ends_the_answer(engine):
-    long = Message("user", "Count: " + " ".join(map(str, range(272))))  # leaves room for a few tokens
+def test_a_full_context_ends_the_answer(small):
+    long = Message("user", "Count: " + " ".join(map(str, range(75))))  # leaves room for a few tokens
     _, finished = ask(
-        engine, long, sampling=Sampling(temperature=1.5, top_k=0, top_p=1, min_p=0, seed=1), max_tokens=None
+        small, long, sampling=Sampling(temperature=1.5, top_k=0, top_p=1, min_p=0, seed=1), max_tokens=None
     )
     assert finished.statistics.stop_reason in ("context", "end")
-    assert finished.statistics.context_tokens <= finished.statistics.n_ctx == 1024
+    assert finished.statistics.context_tokens <= finished.statistics.n_ctx == 256
 
 
 def test_stop_inside_a_pass_keeps_the_session_whole(engine):
     chat = engine._loaded()
-    prompt = chat.template.tokens([Message("user", "one two three four five " * 150)])[:900]
+    prompt = chat.template.tokens([Message("user", "one two three four five " * 110)])[:600]
     timer = threading.Timer(0.15, engine.stop.set)  # the first pass of 512 tokens takes far longer
     timer.start()
     with pytest.raises(Stopped):
@@ -145,12 +158,12 @@ def test_stop_inside_a_pass_keeps_the_session_whole(engine):
 
 def test_growing_saving_and_restoring_change_no_answer(engine, tmp_path):
     chat = engine._loaded()
-    plain, _ = ask(engine, QUESTION, max_tokens=20)
+    plain, _ = ask(engine, QUESTION, max_tokens=12)
     engine.forget()
-    ask(engine, QUESTION, max_tokens=10)
+    ask(engine, QUESTION, max_tokens=6)
     chat.target.resize(2048)
     assert chat.target.n_ctx == 2048
-    grown, finished = ask(engine, QUESTION, max_tokens=20)
+    grown, finished = ask(engine, QUESTION, max_tokens=12)
     assert grown == plain
     assert finished.statistics.reused_tokens > 0
     tokens = list(chat.session.tokens)
@@ -159,21 +172,21 @@ def test_growing_saving_and_restoring_change_no_answer(engine, tmp_path):
     assert chat.target.load(tmp_path / "kv") == tokens
     assert chat.target.size == len(tokens)
     chat.session.tokens = tokens
-    assert ask(engine, QUESTION, max_tokens=20)[0] == plain
+    assert ask(engine, QUESTION, max_tokens=12)[0] == plain
     engine.forget()
     chat.target.resize(1024)
 
 
 def test_what_is_set_aside_comes_back(engine):
     chat = engine._loaded()
-    plain, _ = ask(engine, QUESTION, max_tokens=20)
+    plain, _ = ask(engine, QUESTION, max_tokens=12)
     engine.forget()
-    _, finished = ask(engine, QUESTION, max_tokens=10)
+    _, finished = ask(engine, QUESTION, max_tokens=6)
     put_back = chat.target.snapshot()
     chat.target.truncate(0)
-    list(prefill(chat.target, [5] * 100))
+    list(prefill(chat.target, [5] * 50))
     put_back()
-    again, finished = ask(engine, QUESTION, max_tokens=20)
+    again, finished = ask(engine, QUESTION, max_tokens=12)
     assert finished.statistics.reused_tokens > 0
     assert again == plain
 
@@ -182,14 +195,13 @@ def test_a_chat_resumes_after_a_restart(tmp_path, monkeypatch):
     """What is restored is what was saved, bit for bit, and the same pass gives the same logits. Whole answers may part:
     where other passes read the rest of the prompt, another kernel rounds, and near-ties fall."""
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
-    history = (Message("user", "Birds: " + "tit, wren, robin, finch; " * 60),)
     rows = []
     for restarted in (False, True):
         with closing(Engine()) as engine:
             engine.load(Load(0, str(default_model()), n_ctx=2048, threads=2, backend=library()))
             chat = engine._loaded()
             if not restarted:
-                _, finished = ask(engine, *history, max_tokens=16, chat="c1")
+                _, finished = ask(engine, LONG, max_tokens=8, chat="c1")
                 assert finished.statistics.reused_tokens == 0
                 assert chat.target.n_ctx > finished.statistics.prompt_tokens  # the cache grew with the chat
                 save_in_idle_time(engine)
@@ -201,7 +213,7 @@ def test_a_chat_resumes_after_a_restart(tmp_path, monkeypatch):
             chat.target.save(tmp_path / f"state {restarted}", tokens)
             rows.append(chat.target.forward([300]).row().copy())
             chat.target.truncate(len(tokens))
-            _, finished = ask(engine, *history, Message("assistant", "Peep."), QUESTION, max_tokens=4, chat="c1")
+            _, finished = ask(engine, LONG, Message("assistant", "Peep."), QUESTION, max_tokens=4, chat="c1")
             assert finished.statistics.reused_tokens > 256
     assert (tmp_path / "state True").read_bytes() == (tmp_path / "state False").read_bytes()
     assert np.array_equal(rows[0], rows[1])
@@ -209,19 +221,19 @@ def test_a_chat_resumes_after_a_restart(tmp_path, monkeypatch):
     assert list((tmp_path / "chats").iterdir()) == []
 
 
-@pytest.mark.parametrize("damage", [lambda raw: raw[: len(raw) // 2], lambda raw: raw[:999] + b"x" + raw[1000:]])
-def test_a_damaged_saved_chat_is_read_again(tmp_path, monkeypatch, damage):
+DAMAGES = (lambda raw: raw[: len(raw) // 2], lambda raw: raw[:999] + b"x" + raw[1000:])
+
+
+def test_a_damaged_saved_chat_is_read_again(tmp_path, monkeypatch):
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
-    history = (Message("user", "Birds: " + "tit, wren, robin, finch; " * 60),)
     with closing(Engine()) as engine:
         engine.load(Load(0, str(default_model()), n_ctx=2048, threads=2, backend=library()))
-        for _ in engine.generate(Generate(1, history, GREEDY, 4, chat="c1")):
-            pass
-        save_in_idle_time(engine)
-        (path,) = (tmp_path / "chats").glob("*.kv")
-        path.write_bytes(damage(path.read_bytes()))
-        engine.forget()
-        *_, finished = engine.generate(Generate(2, history, GREEDY, 4, chat="c1"))
-        assert isinstance(finished, Finished)
-        assert finished.statistics.reused_tokens == 0
-        assert finished.statistics.stop_reason == "length"
+        ask(engine, LONG, max_tokens=4, chat="c1")
+        for damage in DAMAGES:
+            save_in_idle_time(engine)
+            (path,) = (tmp_path / "chats").glob("*.kv")
+            path.write_bytes(damage(path.read_bytes()))
+            engine.forget()
+            _, finished = ask(engine, LONG, max_tokens=4, chat="c1")
+            assert finished.statistics.reused_tokens == 0
+            assert finished.statistics.stop_reason == "length"

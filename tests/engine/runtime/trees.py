@@ -96,6 +96,8 @@ def test_as_many_branches_as_are_allowed(target):
 
 
 def test_trees_fill_the_cache_to_its_last_cell(target):
+    before = target.n_ctx
+    target.resize(256)
     room = target.n_ctx - target.size
     list(prefill(target, [300] * (room - 5)))
     tree = Tree.merged([[310, 311], [320, 321]])
@@ -104,6 +106,8 @@ def test_trees_fill_the_cache_to_its_last_cell(target):
     assert target.n_ctx - target.size == 2
     target.forward([300, 301])
     assert target.n_ctx == target.size
+    target.truncate(0)
+    target.resize(before)
 
 
 def test_a_stopped_tree_leaves_nothing(target):

@@ -75,6 +75,7 @@ def test_idle_time_is_used_to_read_the_chat_where_drafts_can_pay(pair, monkeypat
     chat = pair._loaded()
     ask(pair, QUESTION, draft="off")
     monkeypatch.setattr(chat.measured, "measure", lambda _target: iter(()))
+    monkeypatch.setattr(chat.sources.ngrams, "count", lambda _costs: iter(()))  # takes long: see test_ngram_book
     follower = chat.draft.follower
     follower.session.forget()
     monkeypatch.setattr(chat.measured, "cost_model", None)

@@ -10,6 +10,7 @@ from engine.engine import Engine
 from engine.protocol import Load
 from models.default import default_model
 from tests.engine.runtime.test_llama import (
+    small,
     test_a_chat_that_is_too_long_offers_to_forget_turns,
     test_a_full_context_ends_the_answer,
     test_a_second_turn_reuses_the_first_ones_tokens,
@@ -23,6 +24,7 @@ from tests.engine.runtime.test_llama import (
 )
 
 __all__ = [
+    "small",
     "test_a_chat_that_is_too_long_offers_to_forget_turns",
     "test_a_full_context_ends_the_answer",
     "test_a_second_turn_reuses_the_first_ones_tokens",

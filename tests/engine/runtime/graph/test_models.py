@@ -107,12 +107,13 @@ def test_loading_can_be_stopped():
         GraphModel(default_model(), lambda fraction: fraction < 0.3)
 
 
-def test_planned_sizes_are_no_smaller_than_the_real_ones(model):
+@pytest.mark.parametrize("n_ctx", [512, pytest.param(2048, marks=pytest.mark.slow)])
+def test_planned_sizes_are_no_smaller_than_the_real_ones(model, n_ctx):
     with closing(DryGraph(default_model())) as dry:
-        sizes = dry.context(2048)
-        assert dry.context(2048, "q8_0") is None
+        sizes = dry.context(n_ctx)
+        assert dry.context(n_ctx, "q8_0") is None
     assert sizes
-    with closing(GraphRuntime(model, ContextOptions(2048, 2), StopFlag())) as target:
-        list(prefill(target, [300] * 2048))
+    with closing(GraphRuntime(model, ContextOptions(n_ctx, 2), StopFlag())) as target:
+        list(prefill(target, [300] * n_ctx))
         assert target.state_bytes == sizes.kv
         assert target.passes.reserved <= sizes.compute

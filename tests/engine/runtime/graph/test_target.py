@@ -11,7 +11,6 @@ from engine.generation.sampling import Sampler
 from engine.protocol import Sampling
 from engine.runtime.contexts import ContextOptions
 from engine.runtime.graph import state
-from engine.runtime.graph.passes import MOST_KEPT
 from engine.runtime.graph.runtime import GraphRuntime
 from engine.runtime.interface import prefill
 from engine.stop import StopFlag, Stopped
@@ -103,11 +102,12 @@ def test_stopped_within_a_pass(target):
         assert (next_row(target) == expected).all()
 
 
-def test_many_kinds_of_passes(target):
+def test_many_kinds_of_passes(target, monkeypatch):
     """More than are kept ready, and one larger than all before."""
+    monkeypatch.setattr("engine.runtime.graph.passes.MOST_KEPT", 8)
     size = target.size
     expected = next_row(target)
-    for n in range(1, MOST_KEPT + 3):
+    for n in range(1, 8 + 3):
         target.forward([300] * n, min(n, 3))
         target.truncate(size)
     assert (next_row(target) == expected).all()

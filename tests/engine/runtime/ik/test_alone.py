@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from engine.engine import Engine
-from engine.protocol import BackendName, Load, Message
+from engine.protocol import BackendName, Load
 from models.default import default_model
 from tests.engine.asking import QUESTION, ask, needs_ik
+from tests.engine.runtime.test_llama import LONG
 
 ALONE = Path(__file__).parent / "alone"
 COMPUTING = ("target", "tree", "native", "output_head", "model", "dry", "architectures")
@@ -54,10 +55,9 @@ def test_greedy_answers_are_llama_cpps(engine, tmp_path, monkeypatch):
 
 def reused_of_saved(backend: BackendName) -> int:
     """How many tokens of a chat an engine finds saved, which it answers and saves again."""
-    long = Message("user", "Birds: " + "tit, wren, robin, finch; " * 60)
     with closing(Engine()) as engine:
         engine.load(Load(0, str(default_model()), n_ctx=2048, threads=2, backend=backend))
-        _, finished = ask(engine, long, max_tokens=4, chat="c1")
+        _, finished = ask(engine, LONG, max_tokens=4, chat="c1")
         engine._loaded().memory.save(disk_bytes_per_s=1e12)
         reused: int = finished.statistics.reused_tokens
         return reused
