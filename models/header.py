@@ -20,7 +20,7 @@ from common.byte_sizes import show_bytes
 from common.failures import Failure
 from common.files import NotAFile, open_file, read_up_to
 from common.paths import shown
-from models.tensors import MOST_WEIGHTS, Misplaced, TensorInfo, data_end
+from models.tensors import MOST_WEIGHTS, Misplaced, TensorInfo, data_end, data_most
 
 Scalar = int | float | bool | str
 SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
@@ -32,6 +32,7 @@ ALIGNMENT = "general.alignment"
 # Limits. Together they bound what any header costs: 64 MiB read, some 200 MB of memory, about two seconds.
 MAX_HEADER = 64 << 20  # bytes; 262 k tokens with 514 k merges take 16 MB (Gemma 3), a whole tokenizer.json 33 MB more
 MAX_KEYS = 4096  # models have 20 to 60
+MOST_BEHIND = 64 << 20  # bytes behind the last tensor: libraries map the whole file into memory, page by page
 MAX_TENSORS = 65_536  # 61 layers of 256 experts with three matrices each, stored apart, are 46,848
 MAX_ENTRIES = 1 << 20  # of an array: twice the merges of the largest vocabulary
 MAX_KEY = 65_535  # bytes, says the format
@@ -159,6 +160,10 @@ class _Cursor:
         if tensors and data_offset + data_end(tensors, alignment) > self.file_bytes:
             sentence = f"{shown(path)} is incomplete: part of the model is missing. Download it again."
             raise Failure("bad_model", sentence, f"{self.file_bytes} bytes, a tensor ends behind them")
+        behind = self.file_bytes - data_offset - data_most(tensors)
+        if tensors and behind > MOST_BEHIND:
+            sentence = f"{shown(path)} is damaged: it goes on behind the end of the model. Download it again."
+            raise Failure("bad_model", sentence, f"{behind} bytes behind the last tensor")
         return Header(path, self.file_bytes, version, metadata, lengths, tensors, data_offset, arrays, places)
 
     def allow(self, count: int, size: int, most: int, what: str) -> None:

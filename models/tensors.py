@@ -53,6 +53,17 @@ def data_end(tensors: Iterable[TensorInfo], alignment: int) -> int:
     return end
 
 
+def data_most(tensors: Iterable[TensorInfo]) -> int:
+    """Bytes that the data section has at the most, blanks behind it aside."""
+    sizes = quant_sizes()
+    return max((tensor.offset + most_bytes(tensor, tensor.type in sizes) for tensor in tensors), default=0)
+
+
+def most_bytes(tensor: TensorInfo, known: bool) -> int:
+    """Bytes of a tensor's data; eight for each weight of a type that is not known, for there are none with more."""
+    return tensor_bytes(tensor) if known else 8 * math.prod(tensor.shape)
+
+
 _sizes: dict[int, tuple[int, int]] = {}
 
 

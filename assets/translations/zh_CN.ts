@@ -4181,6 +4181,11 @@
   </message>
   <message>
     <location filename="../../models/header.py"/>
+    <source>{1} is damaged: it goes on behind the end of the model. Download it again.</source>
+    <translation>{1} 已损坏：模型结尾之后还有内容。请重新下载。</translation>
+  </message>
+  <message>
+    <location filename="../../models/header.py"/>
     <source>{1} is not a file. Choose a model file, its name ends in .gguf.</source>
     <translation>{1} 不是文件。请选择模型文件，其名称以 .gguf 结尾。</translation>
   </message>

@@ -138,6 +138,16 @@ def test_a_file_is_whole_only_with_the_last_byte_of_its_last_tensor(tmp_path):
         read_header(whole)
 
 
+@pytest.mark.parametrize("kind", [0, 8, 99])  # the last is unknown
+def test_a_file_that_goes_on_behind_its_last_tensor_is_refused(kind, tmp_path):
+    """Loading would fill the memory with what stands there: a sparse file of a TiB takes no room on the disk."""
+    path = write(tmp_path / "x.gguf", [ARCHITECTURE], [tensor("a", (32,), kind)], data=1 << 20)
+    assert read_header(path).parameters == 32
+    os.truncate(path, 1 << 40)
+    with pytest.raises(Failure, match="damaged: it goes on behind the end"):
+        read_header(path)
+
+
 @pytest.mark.parametrize("value", [0, 1, 4, 7, 24, 1 << 17, 1 << 31])
 def test_alignments_that_no_library_loads(value, tmp_path):
     path = write(tmp_path / "x.gguf", [entry("general.alignment", U32, struct.pack("<I", value))], [tensor()], data=128)
