@@ -37,6 +37,7 @@ from engine.protocol import (
     decode_event,
     encode,
 )
+from models.reach import reach
 
 GREEDY = Sampling(temperature=0, repeat_penalty=1)
 
@@ -98,7 +99,7 @@ class OurEngine(Process):
         started = time.perf_counter()
         command = [str(program), "serve"] if program else [str(python or sys.executable), "-m", "engine", "serve"]
         self.process = subprocess.Popen(
-            command,
+            [*command, *reach((model, draft_model)).arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
