@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QCloseEvent, QGuiApplication, QMouseEvent
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QCloseEvent, QGuiApplication, QMouseEvent, QShowEvent
 from PySide6.QtWidgets import (
+    QApplication,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -127,6 +128,7 @@ class Window(QMainWindow):
         self.state = WindowState(geometry)
         self._wanted = self.state.sidebar
         self.commands = CommandSet(self)
+        self._was_shown = False
         self._build()
         self._bind()
         self._restore()
@@ -240,12 +242,23 @@ class Window(QMainWindow):
     def _bind(self) -> None:
         """What the window can do without knowing of anything else."""
         self.commands.bind("quit", self.close)
+        self.commands.actions["quit"].setShortcutContext(Qt.ShortcutContext.ApplicationShortcut)
+        application = QApplication.instance()
+        assert isinstance(application, QApplication)
+        application.focusWindowChanged.connect(self._quit_from_dialog)
         self.commands.bind("write", self.composer.setFocus)
         self.commands.bind("attach", self.composer.choose_files)
         self.commands.bind("sidebar", self.toggle_sidebar)
         self.commands.bind("to_start", self.transcript.to_start)
         self.commands.bind("to_end", self.transcript.to_end)
         self.commands.bind("full_screen", self._full_screen)
+
+    def _quit_from_dialog(self) -> None:
+        """A modal dialog keeps all keys from the window: it has this action itself."""
+        dialog = QApplication.activeModalWidget()
+        quit = self.commands.actions["quit"]
+        if dialog is not None and quit not in dialog.actions():
+            dialog.addAction(quit)
 
     def _full_screen(self) -> None:
         self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)
@@ -281,6 +294,13 @@ class Window(QMainWindow):
 
     def keep_state(self) -> None:
         self.state.keep(self.saveGeometry(), self._wanted)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if not self._was_shown:
+            self._was_shown = True
+            # Where no window manager does, nobody else says who gets the keys. It must be on the screen first.
+            QTimer.singleShot(0, self, self.activateWindow)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         self.keep_state()

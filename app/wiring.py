@@ -172,8 +172,8 @@ class Chickadee(QObject):
         self.preferences.settled.connect(self._settle)
         self.application.applicationStateChanged.connect(self.preferences.activated)
         window.closing.connect(self.stop)
+        self._tick.setInterval(self._intervals.tick)
         self._tick.timeout.connect(self.assistant.tick)
-        self._tick.start(self._intervals.tick)
         self._opened.setSingleShot(True)
         self._opened.setInterval(self._intervals.opened)
         self._opened.timeout.connect(lambda: self.assistant.opened(self.shelf.current))
@@ -255,6 +255,7 @@ class Chickadee(QObject):
     # --- what the parts say -----------------------------------------------------------------------------------------
 
     def _changed(self, conversation: Conversation, change: Change) -> None:
+        self._look_after_answer()
         if change.kind in ("chat", "ended"):
             self.librarian.list_soon()
         if change.kind in ("ended", "branch", "chat") and not conversation.busy:
@@ -269,7 +270,14 @@ class Chickadee(QObject):
             self.window.show_page(not conversation.messages)
             self._show_title(conversation)
 
+    def _look_after_answer(self) -> None:
+        """From time to time, while there is one: a window that waits wakes the processor for nothing."""
+        answering = self.assistant.active is not None
+        if answering != self._tick.isActive():
+            self._tick.start() if answering else self._tick.stop()
+
     def _stands(self, standing: Standing) -> None:
+        self._look_after_answer()
         self.window.status.show_standing(standing)
         self._show_waiting()
         self._problems.show(standing.problem)

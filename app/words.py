@@ -7,6 +7,7 @@ constants of a module are only marked, by `mark`, and translated by `tr` when th
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import escape
 
 Translate = Callable[[str], str]
 Saying = str | Callable[[], str]  # words, or how to say them in the language of the moment
@@ -51,6 +52,12 @@ def tr_n(one: str, many: str, n: int, /, **values: object) -> str:
 def said(saying: Saying) -> str:
     """The words now."""
     return saying if isinstance(saying, str) else saying()
+
+
+def as_written(text: str) -> str:
+    """HTML that shows `text` letter by letter: in a tool tip Qt guesses which of the two a text is, and a name may look
+    like either."""
+    return f"<span>{escape(text)}</span>".replace("\n", "<br>")
 
 
 def told(sentence: str) -> str:

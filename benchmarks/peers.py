@@ -20,6 +20,7 @@ import psutil
 
 from engine.protocol import (
     ENDS,
+    WRITTEN,
     BackendWish,
     DraftMode,
     Event,
@@ -33,7 +34,6 @@ from engine.protocol import (
     Message,
     Request,
     Sampling,
-    Text,
     decode_event,
     encode,
 )
@@ -138,7 +138,7 @@ class OurEngine(Process):
         finished = events[-1]
         assert isinstance(finished, Finished)
         s = finished.statistics
-        text = "".join(event.text for event in events if isinstance(event, Text))
+        text = "".join(event.text for event in events if isinstance(event, WRITTEN))
         read = s.prompt_tokens - s.reused_tokens
         return Run(text, read, s.prompt_seconds, s.decode_tokens, s.decode_seconds, s.drafted, s.accepted)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.peers import GREEDY, OurEngine
-from engine.protocol import Generate, Message, Prepare, Prepared, Text
+from engine.protocol import WRITTEN, Generate, Message, Prepare, Prepared
 from engine.run_subprocess import set_environment
 from models.default import default_model
 
@@ -106,7 +106,7 @@ def prepare(engine: OurEngine, history: tuple[Message, ...], chat: str) -> tuple
 def first_token(engine: OurEngine, history: tuple[Message, ...], chat: str) -> float:
     started = time.perf_counter()
     for event in engine.stream(Generate(5, (*history, QUESTION), GREEDY, max_tokens=4, chat=chat)):
-        if isinstance(event, Text):
+        if isinstance(event, WRITTEN):
             seconds = time.perf_counter() - started
             break
     engine.finish()

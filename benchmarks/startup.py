@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.peers import OurEngine
-from engine.protocol import Generate, Message, Text
+from engine.protocol import WRITTEN, Generate, Message
 from models.default import default_model
 
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -106,7 +106,7 @@ def engine(model: Path, program: Path | None) -> tuple[float, float]:
     with OurEngine(model, None, None, program=program) as ours:
         loaded = ours.start_seconds
         for event in ours.stream(Generate(3, QUESTION, max_tokens=4)):
-            if isinstance(event, Text):
+            if isinstance(event, WRITTEN):
                 first = time.perf_counter() - started
                 break
         ours.finish()

@@ -116,7 +116,8 @@ class Engine:
         chat.memory.open(request.chat, prompt)
         stops = (*chat.template.stops, *request.stop)
         opening = "" if request.continue_last else opened_reasoning(prompt, chat.template.vocabulary.text)
-        options = AnswerOptions(stops, request.max_tokens, request.trace, opening)
+        begun = request.messages[-1].content if request.continue_last else ""
+        options = AnswerOptions(stops, request.max_tokens, request.trace, opening, begun)
         sampler = Sampler(request.sampling, prompt)
         answer = Answer(chat.session, sampler, kv, options, drafting, chat.measured.observe)
         self.pulses.follow(answer)

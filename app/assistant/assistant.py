@@ -248,9 +248,13 @@ class Assistant:
             case protocol.PrefillProgress():
                 self._prompt_tokens = event.total
                 conversation.read(event.done, event.total, event.reused)
-            case protocol.Text():
+            case protocol.Text() | protocol.Thinking():
                 self._speed.count(self._clock())
-                conversation.grow(event.text)
+                conversation.grow(event.text, "text" if isinstance(event, protocol.Text) else "thought")
+            case protocol.ThinkingStarted():
+                conversation.grow(event.text, "opened")
+            case protocol.ThinkingEnded():
+                conversation.grow(event.text, "closed" if event.opened else "unopened")
             case protocol.Finished():
                 self._release()
                 self._set(

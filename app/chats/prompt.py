@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from app.attachments.attachment import Attachment
 from app.attachments.block import with_attachments
 from app.chats.chat import ChatMessage
-from app.chats.thought import without_thoughts
+from common.reasoning import without_thoughts
 from engine.protocol import Message
 
 KEPT_SHARE = 0.75  # of a full context's text; the rest is room for the next answers, as the engine would leave it

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from html import escape
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent
@@ -15,9 +14,7 @@ from app.composer.attachment_text import show_attachment
 from app.look.icons import icon
 from app.look.theme import SIZES, theme
 from app.open_chats.unsent import Item
-from app.words import tr, tr_n
-
-BREAK = "<br>"  # which makes a tool tip HTML
+from app.words import as_written, tr, tr_n
 
 
 class Chip(QFrame):
@@ -51,7 +48,7 @@ class Chip(QFrame):
         words = ", ".join(filter(None, (self.item.name, size)))
         self.face.setAccessibleName(tr("File {name}", name=words))
         self.face.setAccessibleDescription(tr("Shows the text. Delete removes the file.") if self._removable else "")
-        self.face.setToolTip(BREAK.join((escape(self.item.name), tr("Show the text"))))  # a name may look like HTML
+        self.face.setToolTip(as_written(f"{self.item.name}\n{tr('Show the text')}"))
         self.close_button.setAccessibleName(tr("Remove {name}", name=self.item.name))
         self.close_button.setToolTip(tr("Remove"))
 

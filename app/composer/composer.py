@@ -108,6 +108,7 @@ class Composer(QFrame):
         self._fraction: float | None = None
         self.progress = QLabel(self)
         self.progress.setObjectName("progressText")
+        self.progress.setTextFormat(Qt.TextFormat.PlainText)  # it names files
         self.progress.hide()
         self.tray = Tray(self)
         self.attach_button = QToolButton(self)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
-
 from PySide6.QtCore import QMimeData, QRectF, Qt, QUrl, Signal
 from PySide6.QtGui import (
     QAccessible,
@@ -23,7 +21,7 @@ from app.markdown.math_service import math_service
 from app.markdown.selection import SelectedWithOthers
 from app.markdown.tasks import TASKS, draw_tasks
 from app.markdown.web_links import shown
-from app.words import mark, tr
+from app.words import as_written, mark, tr
 
 
 class ProseView(SelectedWithOthers, QTextBrowser):
@@ -164,5 +162,4 @@ class ProseView(SelectedWithOthers, QTextBrowser):
             painter.drawEllipse(QRectF(at.right() + 5, at.center().y() - size / 2, size, size))
 
     def _hover(self, url: QUrl) -> None:
-        # Escaped: an address must not be able to draw itself as something else.
-        self.setToolTip(escape(shown(url.toString())))
+        self.setToolTip(as_written(shown(url.toString())))

@@ -17,13 +17,14 @@ from app.chats.chat import UNTITLED, Chat, ChatMessage, Ending, cleaned, title_o
 from app.chats.numbers import continued, packed, unpacked
 from app.chats.prompt import prompt_of, turns_to_free, with_unsent, without_oldest
 from app.chats.sources import sources_of
-from app.chats.thought import ThoughtTimer
 from app.chats.tree import Tree, chosen_from
 from app.library.library import Library
 from app.open_chats.storing import Storing
+from app.open_chats.thought_timer import ThoughtTimer
 from app.open_chats.unsent import Unsent
 from app.words import Saying, tr
 from common.failures import Failure
+from common.reasoning import Kind
 from engine.protocol import Message, Remedy, Statistics
 
 # A second is promised: to it come the quarter until somebody looks again (app.wiring), and a busy computer's delays.
@@ -50,13 +51,15 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a listener is told. `added` and `ended` carry the message, `grew` the new text, `storage` the `words`.
+    """What a listener is told. `added` and `ended` carry the message, `grew` the new text and which `part` of the
+    answer it is, `storage` the `words`.
 
     `branch`: other messages are shown now, or have other siblings; `continued`: the last answer, `message`, goes on."""
 
     kind: Literal["added", "grew", "ended", "branch", "continued", "phase", "chat", "storage"]
     message: ChatMessage | None = None
     text: str = ""
+    part: Kind = "text"
     words: Saying = ""
 
 
@@ -266,13 +269,13 @@ class Conversation:
         self.reading = Reading(done, total, (total - done) / rate if rate else None)
         self._notify(Change("phase"))
 
-    def grow(self, text: str) -> None:
+    def grow(self, text: str, kind: Kind = "text") -> None:
         """A piece of the answer."""
         self._pieces.append(text)
-        self._thinking.feed(text)
+        self._thinking.take(kind)
         if self.phase == "reading":
             self._enter("answering")
-        self._notify(Change("grew", text=text))
+        self._notify(Change("grew", text=text, part=kind))
         self.checkpoint()
 
     def finish(self, statistics: Statistics) -> None:

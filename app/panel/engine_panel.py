@@ -148,6 +148,7 @@ class EnginePanel(QFrame):
             return
         if self.steps is None:
             self.steps, self.costs = Plot(), CostPlot()
+            self.steps.keep_range(-AGO, 0)
             for plot, place in ((self.steps, self._steps_place), (self.costs, self._costs_place)):
                 place.addWidget(plot)
             self.retranslate()

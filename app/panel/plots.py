@@ -60,6 +60,10 @@ class Plot(QWidget):
             self._top = top
             self.plot.setYRange(0, top, padding=0)
 
+    def keep_range(self, first: float, last: float) -> None:
+        """Show this part of the x axis, whatever there is in it."""
+        self.plot.setXRange(first, last, padding=0)
+
     def show_axes(self, bottom: str, left: str) -> None:
         label = {"color": theme().soft, "font-size": f"{SIZES.small}px"}
         self.plot.setLabel("bottom", bottom, **label)
@@ -72,6 +76,7 @@ class Plot(QWidget):
         font.setPixelSize(SIZES.small)
         for side in ("bottom", "left"):
             axis = self.plot.getAxis(side)
+            axis.enableAutoSIPrefix(False)  # no "(x0.001)" behind seconds
             axis.setPen(theme().line)
             axis.setTextPen(theme().soft)
             axis.setTickFont(font)

@@ -15,7 +15,7 @@ from app.settings.settings import Settings
 from app.settings_view.page import Page, Section, Sheet, button, fit, heading, inset, label
 from app.settings_view.plan_line import PlanLine
 from app.settings_view.setting_row import SettingRow
-from app.words import Saying, mark, said, told, tr
+from app.words import Saying, as_written, mark, said, told, tr
 from common.failures import Failure
 
 RESET_ALL = mark("Reset all to what the machine suggests")
@@ -48,7 +48,7 @@ class SettingsDialog(Sheet):
             row.changed.connect(self._change)
             row.reset.connect(lambda name: self._do(lambda: self.settings.reset([name])))
         self.open_file = button(self, self.file.emit)
-        self.open_file.setToolTip(str(settings.path))
+        self.open_file.setToolTip(as_written(str(settings.path)))
         self.reset_all, self.close_button = button(self, self._reset_all), button(self, self.accept)
         self._layout()
         settings.listeners.append(self.show_values)

@@ -7,10 +7,10 @@ from collections.abc import Collection
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QWidget
 
-from app.chats.thought import Section, ThoughtSplitter
 from app.look.theme import SIZES
 from app.markdown.block_stack import BlockStack, Part
 from app.transcript.thought_view import ThoughtView
+from common.reasoning import Kind, Piece, Section, Sections, open_sections, sections_of
 
 
 class AnswerView(QWidget):
@@ -24,7 +24,7 @@ class AnswerView(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.sections: list[ThoughtView | BlockStack] = []
-        self._splitter = ThoughtSplitter()
+        self._sections = Sections()
         self._shown: list[int] = []  # how many of each section's characters its view has
         self._ended: list[bool] = []
         self._seconds: float | None = None
@@ -59,27 +59,24 @@ class AnswerView(QWidget):
 
     def set_text(self, text: str, seconds: float | None = None, ahead: bool = False) -> None:
         """Show a finished text; its thoughts took so many seconds. `ahead`: nobody sees it yet, so there is time."""
-        self._begin(text, seconds, live=False)
+        self._begin(Sections(sections_of(text)), seconds, live=False)
         self._ahead = ahead
-        self._splitter.close()
         self._draw()
 
     def start(self, text: str, seconds: float | None = None) -> None:
         """Show a text that `grow` will add to."""
-        self._begin(text, seconds, live=True)
+        self._begin(open_sections(text), seconds, live=True)
         self._draw()
 
-    def grow(self, piece: str) -> None:
+    def grow(self, text: str, part: Kind = "text") -> None:
         if self._live:
-            self._splitter.feed(piece)
+            self._sections.add(Piece(part, text))
             self._draw()
 
     def finish(self, seconds: float | None = None) -> None:
         """The text is complete; its thoughts took so many seconds, None where nobody has measured it."""
         if not self._live:
             return
-        self._splitter.close()
-        self._draw()
         self._live = False
         for section in self.sections:
             section.finish()
@@ -99,10 +96,10 @@ class AnswerView(QWidget):
     def text_to_copy(self) -> str:
         """The answer as it was written, without the thoughts that are folded."""
         if not self.thoughts:
-            return "".join(section.text for section in self._splitter.sections)
+            return "".join(section.text for section in self._sections.all)
         kept = [
             section.text.strip()
-            for section, view in zip(self._splitter.sections, self.sections, strict=True)
+            for section, view in zip(self._sections.all, self.sections, strict=True)
             if not isinstance(view, ThoughtView) or view.open
         ]
         return "\n\n".join(filter(None, kept))
@@ -125,15 +122,14 @@ class AnswerView(QWidget):
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
-    def _begin(self, text: str, seconds: float | None, live: bool) -> None:
+    def _begin(self, sections: Sections, seconds: float | None, live: bool) -> None:
         self._clear(0)
         self._live, self._seconds = live, seconds
-        self._splitter = ThoughtSplitter()
-        self._splitter.feed(text)
+        self._sections = sections
 
     def _draw(self) -> None:
         changed = False
-        for number, section in enumerate(self._splitter.sections):
+        for number, section in enumerate(self._sections.all):
             if number == len(self.sections) or isinstance(self.sections[number], ThoughtView) != section.thought:
                 self._clear(number)
                 self._add(section)

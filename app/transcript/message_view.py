@@ -34,6 +34,7 @@ from app.transcript.action_row import ActionRow
 from app.transcript.answer_view import AnswerView
 from app.transcript.message_editor import MessageEditor
 from app.words import mark, told, tr
+from common.reasoning import Kind
 from engine.protocol import Remedy
 
 ENDINGS = {
@@ -116,10 +117,10 @@ class MessageView(QWidget):
             return self.body.stacks
         return [self.body] if isinstance(self.body, BlockStack) else []
 
-    def grow(self, piece: str) -> None:
-        self._text += piece
+    def grow(self, text: str, part: Kind = "text") -> None:
+        self._text += text
         if isinstance(self.body, AnswerView):
-            self.body.grow(piece)
+            self.body.grow(text, part)
 
     def finish(self, message: ChatMessage) -> None:
         self.message, self._text, self._streaming = message, message.content, False

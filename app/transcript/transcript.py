@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
@@ -98,7 +99,7 @@ class Transcript(ScrollingColumn):
             self._mark()
             self.fill()
         elif change.kind == "grew" and self.views:
-            self.views[-1].grow(change.text)
+            self.views[-1].grow(change.text, change.part)
         elif change.kind == "ended" and message and self.views:
             self.column.update_message(len(self.column) - 1, message)
             self.views[-1].finish(message)
@@ -147,9 +148,9 @@ class Transcript(ScrollingColumn):
         conversation = self.conversation
         assert conversation
         under_way = conversation.busy and message.role == "assistant" and message.id == conversation.messages[-1].id
+        if under_way and len(conversation.answer_text) > len(message.content):
+            message = replace(message, content=conversation.answer_text)
         view = MessageView(message, self.column, under_way, ahead)
-        if under_way:
-            view.grow(conversation.answer_text[len(message.content) :])
         id = message.id
         view.link.connect(self.link)
         view.chosen.connect(self.chosen)

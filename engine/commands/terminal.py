@@ -15,7 +15,7 @@ import msgspec
 
 from common.failures import Failure
 from engine.loading.libraries import SHOWN
-from engine.protocol import Finished, Generate, Message, ModelInfo, PrefillProgress, Text, Trace
+from engine.protocol import WRITTEN, Finished, Generate, Message, ModelInfo, PrefillProgress, Trace
 from engine.stop import Stopped
 from engine.tokenization.turns import TooLong, without_oldest
 
@@ -63,7 +63,7 @@ class Output:
         """Run the request to its end. Raises what `Engine.generate` raises."""
         parts = []
         for event in engine.generate(request):
-            if isinstance(event, Text):
+            if isinstance(event, WRITTEN):
                 parts.append(event.text)
                 self._print(event.text)
             elif isinstance(event, PrefillProgress) and self.progress:

@@ -7,11 +7,23 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from common.reasoning import Piece, ReasoningParser
 from engine.generation.decode import Pass, Step, decode
 from engine.generation.sampling import Sampler
 from engine.kv.policy import PartialFixed
 from engine.kv.session import Session
-from engine.protocol import Event, Finished, PrefillProgress, Statistics, StopReason, Text, Trace
+from engine.protocol import (
+    Event,
+    Finished,
+    PrefillProgress,
+    Statistics,
+    StopReason,
+    Text,
+    Thinking,
+    ThinkingEnded,
+    ThinkingStarted,
+    Trace,
+)
 from engine.speculative.drafting import Drafting, Off, Tally
 from engine.stop import Stopped
 
@@ -44,12 +56,14 @@ class Counts:
 @dataclass(frozen=True, slots=True)
 class AnswerOptions:
     """`stops` end an answer, and so do `max_tokens`, if it is not None. `trace`: tell of every pass. `opening`: what
-    the prompt ended with that belongs to the answer, as a mark that opens the model's reasoning."""
+    the prompt ended with that belongs to the answer, as a mark that opens the model's reasoning. `begun`: the answer
+    so far, where one goes on."""
 
     stops: tuple[str, ...] = ()
     max_tokens: int | None = None
     trace: bool = False
     opening: str = ""
+    begun: str = ""
 
 
 class Answer:
@@ -73,10 +87,12 @@ class Answer:
         self.observe = observe
         self.drafting = drafting or Off()
         self.text = TextStream(options.stops)
+        self.reasoning = ReasoningParser()
+        self.reasoning.resume(options.begun)
         self.counts = Counts()
 
     def events(self, id: int, prompt: Sequence[int]) -> Iterator[Event]:
-        """PrefillProgress, Text and Trace events, and Finished as the last one, also when the answer was stopped.
+        """PrefillProgress, Trace and what the answer is written in; Finished as the last one, also when it was stopped.
 
         Raises Failure where the KV cache cannot hold the prompt."""
         reason: StopReason | None = None
@@ -102,7 +118,7 @@ class Answer:
             text = self.text.feed(b"".join(map(piece, step.tokens)))
             self.counts.decode_seconds = time.perf_counter() - started
             if text:
-                yield Text(id, opening + text)
+                yield from (event_of(id, each) for each in self.reasoning.feed(opening + text))
                 opening = ""
             if step.source:
                 if not step.source.timing_unreliable:
@@ -113,8 +129,9 @@ class Answer:
                 reason = "stop"
                 break
             reason = step.end or reason
-        if rest := self.text.finish():
-            yield Text(id, opening + rest)
+        rest = self.text.finish()
+        last = (*self.reasoning.feed(opening + rest if rest else ""), *self.reasoning.close())
+        yield from (event_of(id, each) for each in last)
         return reason
 
     def _statistics(self, prompt_tokens: int, reason: StopReason) -> Statistics:
@@ -140,6 +157,19 @@ class Answer:
             verifying_seconds=counts.drafts.verifying_seconds,
             estimated_speedup=counts.drafts.estimated_speedup,
         )
+
+
+def event_of(id: int, piece: Piece) -> Event:
+    """What tells of a piece of the answer."""
+    match piece.kind:
+        case "opened":
+            return ThinkingStarted(id, piece.text)
+        case "thought":
+            return Thinking(id, piece.text)
+        case "closed" | "unopened":
+            return ThinkingEnded(id, piece.text, opened=piece.kind == "closed")
+        case "text":
+            return Text(id, piece.text)
 
 
 def traced(id: int, step: int, source: Pass) -> Trace:

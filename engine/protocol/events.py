@@ -151,6 +151,33 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class ThinkingStarted:
+    """The model begins to reason before it answers. `text` is the marker as it wrote it.
+
+    The texts of these three events and of Text, one behind the other, are the answer as it was written."""
+
+    id: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """The next piece of the reasoning, as Text is of the answer."""
+
+    id: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingEnded:
+    """The answer follows. `text` is the marker. Not `opened`: no marker had begun it, all text before was reasoning."""
+
+    id: int
+    text: str
+    opened: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
     """One target pass of a traced answer: `inputs` tokens ran after `depth` cached ones; were they kept, and why.
 
@@ -304,7 +331,8 @@ class Failed:
 
 
 Event = (
-    Welcome | LoadProgress | Loaded | Restart | Unloaded | PrefillProgress | Text | Trace | Finished | Prepared
+    Welcome | LoadProgress | Loaded | Restart | Unloaded | PrefillProgress | Text
+    | ThinkingStarted | Thinking | ThinkingEnded | Trace | Finished | Prepared
     | Counted | Forgotten | Notice | StatusReport | Watching | Pulse
     | Cancelled | Failed
 )  # fmt: skip
@@ -312,3 +340,4 @@ ENDS = (
     Welcome, Loaded, Restart, Unloaded, Finished, Prepared, Counted, Forgotten, StatusReport, Watching, Cancelled,
     Failed,
 )  # fmt: skip
+WRITTEN = (Text, ThinkingStarted, Thinking, ThinkingEnded)  # what an answer is written in

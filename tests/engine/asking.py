@@ -9,7 +9,7 @@ import pytest
 
 from engine.engine import Engine
 from engine.loading.libraries import held
-from engine.protocol import BackendName, Finished, Generate, Message, Sampling, Text
+from engine.protocol import WRITTEN, BackendName, Finished, Generate, Message, Sampling
 from engine.runtime.ik import needs
 from engine.stop import Stopped
 from engine.tokenization.tokens import common_prefix
@@ -35,7 +35,7 @@ def ask(engine: Engine, *messages: Message, sampling: Sampling = GREEDY, max_tok
     events = list(engine.generate(Generate(1, messages, sampling, max_tokens, **more)))
     finished = events[-1]
     assert isinstance(finished, Finished)
-    return "".join(event.text for event in events if isinstance(event, Text)), finished
+    return "".join(event.text for event in events if isinstance(event, WRITTEN)), finished
 
 
 def save_in_idle_time(engine: Engine) -> None:

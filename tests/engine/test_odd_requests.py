@@ -11,6 +11,7 @@ import pytest
 
 from engine.engine import Engine
 from engine.protocol import (
+    WRITTEN,
     Cancel,
     Cancelled,
     Event,
@@ -30,7 +31,6 @@ from engine.protocol import (
     Shutdown,
     Status,
     StatusReport,
-    Text,
     Unload,
     Unloaded,
     Watch,
@@ -132,7 +132,7 @@ def test_an_order_that_makes_no_sense(pipe):
     assert [(end.id, end.code) for end in ends if isinstance(end, Failed)] == [(2, "no_model"), (3, "no_model")]
     assert [end for end in ends if isinstance(end, Unloaded)] == [Unloaded(4), Unloaded(5)]
     pipe.send(Load(6, str(default_model()), n_ctx=512, threads=1), Generate(7, (QUESTION,), GREEDY))
-    while not isinstance(pipe.event(), Text):
+    while not isinstance(pipe.event(), WRITTEN):
         pass
     pipe.send(
         Load(8, str(default_model()), n_ctx=1024, threads=1), Generate(9, (QUESTION,), GREEDY, 2), Cancel(10, request=7)
@@ -236,7 +236,7 @@ def test_requests_in_any_order(pipe, rounds, longest):
             event = pipe.event()
             if isinstance(event, Failed):
                 codes.add(event.code)
-            if not isinstance(event, (Pulse, Text)) and type(event).__name__ != "PrefillProgress":
+            if not isinstance(event, (Pulse, *WRITTEN)) and type(event).__name__ != "PrefillProgress":
                 assert event.id in sent
                 sent.discard(event.id)
         assert codes <= {"cancelled"}

@@ -14,6 +14,7 @@ import pytest
 from common.paths import path_text
 from engine.protocol import (
     ENDS,
+    WRITTEN,
     Cancel,
     Cancelled,
     Count,
@@ -37,7 +38,6 @@ from engine.protocol import (
     Shutdown,
     Status,
     StatusReport,
-    Text,
     Unload,
     Unloaded,
     Watch,
@@ -143,7 +143,7 @@ def test_bad_lines_are_answered_and_change_nothing(pipe):
 
 def test_cancel_status_and_prepare_while_it_works(pipe):
     pipe.send(Load(1, str(default_model()), n_ctx=512, threads=1), Generate(2, MESSAGES, Sampling(temperature=0)))
-    while not isinstance(pipe.event(), Text):
+    while not isinstance(pipe.event(), WRITTEN):
         pass
     pipe.send(Status(3), Cancel(4, request=2))
     report = pipe.end(3)
@@ -162,7 +162,7 @@ def test_tokens_are_counted_while_it_answers(pipe):
     pipe.send(Count(1, ("no model yet",)))
     assert isinstance(pipe.end(1), Failed)
     pipe.send(Load(2, str(default_model()), n_ctx=512, threads=1), Generate(3, MESSAGES, Sampling(temperature=0)))
-    while not isinstance(pipe.event(), Text):
+    while not isinstance(pipe.event(), WRITTEN):
         pass
     pipe.send(Count(4, ("", "hello hello", "word " * 20_000), MESSAGES), Count(5, ("<|im_end|>",)))
     counted, plain = pipe.end(4), pipe.end(5)
@@ -286,7 +286,7 @@ def test_cancel_ends_a_template_without_end(pipe, tmp_path):
 
 def test_it_ends_with_its_stdin_even_in_the_middle_of_an_answer(pipe):
     pipe.send(Load(1, str(default_model()), n_ctx=512, threads=1), Generate(2, MESSAGES))
-    while not isinstance(pipe.event(), Text):
+    while not isinstance(pipe.event(), WRITTEN):
         pass
     assert pipe.close() == 0
 
@@ -294,7 +294,7 @@ def test_it_ends_with_its_stdin_even_in_the_middle_of_an_answer(pipe):
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 def test_a_killed_engine_leaves_no_half_line(pipe):
     pipe.send(Load(1, str(default_model()), n_ctx=512, threads=1), Generate(2, MESSAGES))
-    while not isinstance(pipe.event(), Text):
+    while not isinstance(pipe.event(), WRITTEN):
         pass
     pipe.process.send_signal(signal.SIGKILL)
     assert pipe.process.stdout

@@ -11,11 +11,21 @@ from pytestqt.qtbot import QtBot
 
 from app.chats.chat import ChatMessage
 from app.chats.prompt import prompt_of
-from app.chats.thought import MARKERS, ThoughtSplitter, ThoughtTimer, sections_of, without_thoughts
 from app.markdown.prose_view import ProseView
+from app.open_chats.thought_timer import ThoughtTimer
 from app.transcript.answer_view import AnswerView
 from app.transcript.thought_view import line_of
 from app.wiring import Chickadee
+from common.reasoning import (
+    MARKERS,
+    Kind,
+    Piece,
+    ReasoningParser,
+    Section,
+    open_sections,
+    sections_of,
+    without_thoughts,
+)
 from tests.app.conftest import SECONDS
 
 PIECES = st.sampled_from(
@@ -55,12 +65,33 @@ def test_what_is_a_thought(text: str, expected: list[tuple[bool, str]]) -> None:
 
 @given(st.lists(PIECES, max_size=12).map("".join), st.lists(st.integers(1, 5), max_size=20))
 def test_the_pieces_a_text_arrives_in_make_no_difference(text: str, sizes: list[int]) -> None:
-    splitter, at = ThoughtSplitter(), 0
+    assert sections_from(pieces_of(text, sizes)) == sections_of(text)
+
+
+def pieces_of(text: str, sizes: list[int], begun: str = "") -> list[Piece]:
+    """As the engine tells them of a text that arrives in so many characters each."""
+    parser, at, pieces = ReasoningParser(), 0, []
+    parser.resume(begun)
     for size in [*sizes, len(text)]:
-        splitter.feed(text[at : at + size])
+        pieces += parser.feed(text[at : at + size])
         at += size
-    splitter.close()
-    assert splitter.sections == sections_of(text)
+    return [*pieces, *parser.close()]
+
+
+def sections_from(pieces: list[Piece], begun: str = "") -> list[Section]:
+    sections = open_sections(begun)
+    for piece in pieces:
+        sections.add(piece)
+    for section in sections.all[-1:]:
+        section.closed = True
+    return sections.all
+
+
+@given(st.lists(PIECES, max_size=12).map("".join), st.lists(st.integers(1, 5), max_size=20), st.integers(0, 60))
+def test_pieces_are_the_answer_as_it_was_written(text: str, sizes: list[int], cut: int) -> None:
+    """Also of an answer that goes on, wherever it was cut."""
+    begun, rest = text[:cut], text[cut:]
+    assert begun + "".join(piece.text for piece in pieces_of(rest, sizes, begun)) == text
 
 
 @given(st.lists(PIECES, max_size=12).map("".join))
@@ -71,20 +102,24 @@ def test_no_word_is_lost(text: str) -> None:
 def test_time_is_measured_while_the_model_thinks() -> None:
     now = [10.0]
     timer = ThoughtTimer(lambda: now[0])
-    for piece in ("<thi", "nk>", "hm", " hm", "</think>", "yes", "!"):
-        timer.feed(piece)
+    parser = ReasoningParser()
+    for text in ("<thi", "nk>", "hm", " hm", "</think>", "yes", "!"):
+        for piece in parser.feed(text):
+            timer.take(piece.kind)
         now[0] += 1
     assert timer.seconds == 3  # from the marker's end to the closing one
     timer.resume("no thought", None)
-    timer.feed("more")
+    timer.take("text")
     assert timer.seconds is None
 
 
 def test_time_of_a_thought_that_only_its_end_shows() -> None:
     now = [10.0]
     timer = ThoughtTimer(lambda: now[0])
-    for piece in ("hm", " hm", "</think>", "\nyes", "!"):
-        timer.feed(piece)
+    parser = ReasoningParser()
+    for text in ("hm", " hm", "</think>", "\nyes", "!"):
+        for piece in parser.feed(text):
+            timer.take(piece.kind)
         now[0] += 1
     assert timer.seconds == 3
 
@@ -93,9 +128,9 @@ def test_a_thought_goes_on_being_measured() -> None:
     now = [0.0]
     timer = ThoughtTimer(lambda: now[0])
     timer.resume("<think>so far", 5.0)
-    timer.feed("a")
+    timer.take("thought")
     now[0] = 2.0
-    timer.feed("</think>b")
+    timer.take("closed")
     assert timer.seconds == 7
 
 
@@ -152,8 +187,10 @@ def test_an_empty_thought_is_not_shown(view: AnswerView) -> None:
 @pytest.mark.parametrize("start", ["<think>", ""])
 def test_a_thought_streams_into_its_fold(view: AnswerView, qtbot: QtBot, start: str) -> None:
     view.start("")
-    for piece in (start, "hm ", "and ", "hm", "</thi", "nk>", "\n\n", "The ", "answer."):
-        view.grow(piece)
+    parser = ReasoningParser()
+    for text in (start, "hm ", "and ", "hm", "</thi", "nk>", "\n\n", "The ", "answer."):
+        for piece in parser.feed(text):
+            view.grow(piece.text, piece.kind)
     assert [thought.text.strip() for thought in view.thoughts] == ["hm and hm"]
     view.finish(4.0)
     assert [thought.line.text() for thought in view.thoughts] == ["Thought for 4 s"]
@@ -165,7 +202,7 @@ def test_an_open_thought_is_seen_growing(view: AnswerView, qtbot: QtBot) -> None
     (thought,) = view.thoughts
     assert thought.line.text() == "Thinking…"
     thought.line.click()
-    view.grow(" two")
+    view.grow(" two", "thought")
     view.finish()
     assert thought.body is not None
     assert [part.markdown for part in thought.body.parts if isinstance(part, ProseView)] == ["one two"]
@@ -178,8 +215,9 @@ def test_how_long_it_took_is_there_after_a_restart(chickadee: Chickadee, qtbot: 
     assert conversation.messages[-1].thought_seconds is None
     conversation.send("think")
     conversation.begin("model")
-    for piece in ("<think>", "hm", "</think>", "yes"):
-        conversation.grow(piece)
+    pieces: list[tuple[str, Kind]] = [("<think>", "opened"), ("hm", "thought"), ("</think>", "closed"), ("yes", "text")]
+    for text, kind in pieces:
+        conversation.grow(text, kind)
     conversation.fail("", reason="cancelled")
     stored = chickadee.library.messages(conversation.chat)[-1]
     assert stored.content == "<think>hm</think>yes"

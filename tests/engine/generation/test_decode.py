@@ -8,7 +8,7 @@ from engine.generation.answer import Answer, AnswerOptions
 from engine.generation.decode import decode
 from engine.kv.policy import Always, PartialFixed
 from engine.kv.session import Session
-from engine.protocol import Finished, PrefillProgress, Text
+from engine.protocol import WRITTEN, Finished, PrefillProgress
 from tests.engine.fake_runtime import END, FakeRuntime, greedy, letters, script
 
 PROMPT = list(b"hello")
@@ -25,7 +25,7 @@ def answer(target: FakeRuntime, max_tokens: int | None = None, stops: tuple[str,
     assert {event.id for event in events} == {3}
     finished = events[-1]
     assert isinstance(finished, Finished)
-    return "".join(e.text for e in events if isinstance(e, Text)), finished, session
+    return "".join(e.text for e in events if isinstance(e, WRITTEN)), finished, session
 
 
 def test_every_token_is_what_the_model_says_after_all_before_it():
@@ -75,7 +75,7 @@ def test_characters_of_several_tokens_come_whole():
     target = FakeRuntime(script("naïve 🐦 → 日本".encode(), len(PROMPT)))
     session = Session(target)
     events = list(Answer(session, greedy(), kept(), AnswerOptions()).events(1, PROMPT))
-    texts = [event.text for event in events if isinstance(event, Text)]
+    texts = [event.text for event in events if isinstance(event, WRITTEN)]
     assert "".join(texts) == "naïve 🐦 → 日本"
     assert not any("�" in text for text in texts)
 

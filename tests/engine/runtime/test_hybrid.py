@@ -12,7 +12,7 @@ import pytest
 from common.failures import Failure
 from engine.costs.profile import machine_profile
 from engine.engine import Engine
-from engine.protocol import Finished, Generate, Load, Message, PrefillProgress, Prepare, Prepared, Text
+from engine.protocol import WRITTEN, Finished, Generate, Load, Message, PrefillProgress, Prepare, Prepared
 from engine.runtime.capi.library import AbortCallback
 from engine.runtime.llama import runtime
 from engine.runtime.llama.runtime import LlamaRuntime
@@ -117,7 +117,7 @@ def test_stopped_while_it_answers_keeps_all(engine, steps):
     engine.forget()
     events = engine.generate(Generate(1, (LONG,), GREEDY, 24))
     for _ in range(1 + steps):
-        while not isinstance(next(events), Text):
+        while not isinstance(next(events), WRITTEN):
             pass
     engine.stop.set()
     *_, finished = events
@@ -132,7 +132,7 @@ def test_stopped_while_it_answers_keeps_all(engine, steps):
 def test_a_step_is_not_stopped_in_its_middle(engine, countdown):
     """It would cost all that was read."""
     events = engine.generate(Generate(1, (QUESTION,), GREEDY, 24))
-    while not isinstance(next(events), Text):
+    while not isinstance(next(events), WRITTEN):
         pass
     countdown.left = 5
     *_, finished = events
