@@ -151,8 +151,8 @@ def test_an_end_of_the_engine_is_told_in_chinese(catalogue: Catalogue, end: Engi
 
 
 def test_several_sentences_in_one_are_all_translated(catalogue: Catalogue) -> None:
-    said = "This chat needs 5,000 tokens, the context holds 4,096. Forget the oldest 2 turns, start a new chat, or"
-    said += " load the model with a context of 8,192 tokens and keys and values in 8 bits."
+    said = "This chat needs 5,000 tokens, the context holds 4,096. Leave out the oldest 2 turns, start a new chat, or"
+    said += " load the model with a context of 8,192 tokens and an 8-bit KV cache."
     chinese = catalogue.sentence(said)
     assert all(number in chinese for number in ("5,000", "4,096", "2", "8,192"))
     assert not re.search(r"[A-Za-z]{6,}", chinese), chinese

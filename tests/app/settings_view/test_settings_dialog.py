@@ -220,10 +220,10 @@ def test_everything_is_reset_and_the_reset_undone(dialog: SettingsDialog, qtbot:
 def test_the_search_filters_rows_and_sections(dialog: SettingsDialog, qtbot: QtBot) -> None:
     assert dialog.search.hasFocus()
     assert len(shown(dialog)) == len(dialog.rows)
-    qtbot.keyClicks(dialog.search, "disk SAVED")
+    qtbot.keyClicks(dialog.search, "disk CACHED")
     assert shown(dialog) == ["cache.saved_chats"]
     headings = [heading.text() for heading in dialog.headings.values() if heading.isVisible()]
-    assert headings == ["Saved chats"]
+    assert headings == ["Cached context"]
     dialog.search.setText("no such thing")
     assert shown(dialog) == []
     assert dialog.nothing.isVisible()
@@ -301,13 +301,13 @@ def test_the_file_is_opened(
     qtbot.mouseClick(dialog.open_file, Qt.MouseButton.LeftButton)
     assert opened == [str(folders.settings)]
     assert stored(folders) == {}
-    assert "any text editor will do" in chickadee.window.notice.text.text()
+    assert "Open it in a text editor" in chickadee.window.notice.text.text()
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[engine]\nthreads = = 3\n", "settings.toml is not TOML: Invalid value (at line 2, column 11)"),
+        ("[engine]\nthreads = = 3\n", "settings.toml is not valid TOML: Invalid value (at line 2, column 11)"),
         ('[engine]\nthreads = "many"\n', "engine.threads is “many”; it must be auto or a whole number from 1 to 512"),
     ],
 )
@@ -352,7 +352,7 @@ def test_what_was_changed_by_hand_is_taken_over_on_return(
 def test_a_file_that_cannot_be_written_is_told(dialog: SettingsDialog, qtbot: QtBot, folders: Folders) -> None:
     folders.settings.symlink_to("/proc/self/settings.toml")
     enter(dialog, qtbot, "answer.top_k", "5")
-    assert "cannot be stored" in dialog.note.text()
+    assert "cannot be saved" in dialog.note.text()
     assert line(dialog, "answer.top_k").text() == "40"
 
 
