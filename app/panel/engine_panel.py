@@ -21,6 +21,12 @@ from app.words import mark, tr
 from engine.protocol import HeadGroup
 
 IMPORT_MS = 20
+DRAFTERS = {
+    "history": mark("Prompt lookup"),
+    "phrases": mark("Common phrases"),
+    "model": mark("Draft model"),
+    "midlayer": mark("Early layers"),
+}
 TOOK = mark("{name}: {accepted} of {drafted} drafted tokens accepted")
 GROUPS = ("accent", "number", "keyword")  # colours
 AGO = 60.0  # seconds of the past that the curve shows
@@ -119,7 +125,9 @@ class EnginePanel(QFrame):
             )
         _say(self.speed, "\n".join(lines) or tr("No answers yet"))
         drafters = [each for each in pulse.drafters if each.drafted] if pulse else []
-        said = [tr(TOOK, name=each.name, accepted=each.accepted, drafted=each.drafted) for each in drafters]
+        said = [
+            tr(TOOK, name=drafter_words(each.name), accepted=each.accepted, drafted=each.drafted) for each in drafters
+        ]
         _say(self.drafts, "\n".join(said) or tr("No drafted tokens yet"))
         _say(self.saved, tr("About {seconds} s in this chat", seconds=f"{max(0.0, self._saved):,.1f}"))
 
@@ -134,7 +142,7 @@ class EnginePanel(QFrame):
         x = [moment.at - now for moment in moments]
         lines = {tr("tokens"): (x, [moment.tokens_per_step for moment in moments])}
         for name in dict.fromkeys(name for moment in moments for name in moment.accepted):
-            lines[name] = (x, [moment.accepted.get(name, 0.0) for moment in moments])
+            lines[drafter_words(name)] = (x, [moment.accepted.get(name, 0.0) for moment in moments])
         self.steps.show_lines(lines if moments else {})
         pulse = self._observed.pulse
         names = tr("measured"), tr("no gain")
@@ -244,6 +252,11 @@ def _say(line: QLabel, text: str) -> None:
     """A label lays the whole panel out again, also for the text it has."""
     if line.text() != text:
         line.setText(text)
+
+
+def drafter_words(name: str) -> str:
+    """What the settings call a drafter; one that only a newer engine has, as that calls it."""
+    return tr(DRAFTERS[name]) if name in DRAFTERS else choice_words("draft", name)
 
 
 def group_words(group: HeadGroup) -> str:

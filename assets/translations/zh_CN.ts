@@ -1899,6 +1899,7 @@
   </message>
   <message>
     <location filename="../../app/model_library/model_settings.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>Draft model</source>
     <translation>草稿模型</translation>
   </message>
@@ -2040,6 +2041,11 @@
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
+    <source>Common phrases</source>
+    <translation>常用短语</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>Cost of steps with several tokens</source>
     <translation>多词元步骤的耗时</translation>
   </message>
@@ -2052,6 +2058,11 @@
     <location filename="../../app/panel/engine_panel.py"/>
     <source>Current memory</source>
     <translation>当前内存</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Early layers</source>
+    <translation>模型前几层</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
@@ -2134,6 +2145,11 @@
     <location filename="../../app/panel/engine_panel.py"/>
     <source>Planned memory</source>
     <translation>预计内存</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Prompt lookup</source>
+    <translation>提示词查找</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
@@ -3660,13 +3676,13 @@
   </message>
   <message>
     <location filename="../../engine/loading/memory_plan.py"/>
-    <source>{1} are available, {2} left for other programs</source>
-    <translation>可用 {1}，为其他程序预留 {2}</translation>
+    <source>{1} cannot store its KV cache as {2}.</source>
+    <translation>{1} 不能以 {2} 存储其 KV 缓存。</translation>
   </message>
   <message>
     <location filename="../../engine/loading/memory_plan.py"/>
-    <source>{1} cannot store its KV cache as {2}.</source>
-    <translation>{1} 不能以 {2} 存储其 KV 缓存。</translation>
+    <source>{1} is available, {2} left for other programs</source>
+    <translation>可用 {1}，为其他程序预留 {2}</translation>
   </message>
   <message>
     <location filename="../../engine/loading/memory_plan.py"/>
@@ -3680,7 +3696,7 @@
   </message>
   <message>
     <location filename="../../engine/loading/memory_plan.py"/>
-    <source>{1} of the budget of {2} are available</source>
+    <source>{1} of the budget of {2} is available</source>
     <translation>{2} 的限额中可用 {1}</translation>
   </message>
   <message>

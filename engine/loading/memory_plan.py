@@ -290,8 +290,8 @@ def usable(budget: Budget) -> str:
     """How much memory there is for the model."""
     size = show_bytes(budget.usable)
     if budget.limit is not None:
-        return f"{size} of the budget of {show_bytes(budget.limit)} are available"
-    return f"{size} are available, {show_bytes(budget.reserve)} left for other programs"
+        return f"{size} of the budget of {show_bytes(budget.limit)} is available"
+    return f"{size} is available, {show_bytes(budget.reserve)} left for other programs"
 
 
 def given_up(first: Layout, layout: Layout, short_n_ctx: int | None) -> tuple[str, ...]:

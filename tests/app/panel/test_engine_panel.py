@@ -28,7 +28,7 @@ def test_open_it_shows_what_the_engine_tells(chickadee: Chickadee, qtbot: QtBot)
     assert [part.text for part in panel.now.parts] == ["42 MB", "458 MB", "500 MB"]
     assert [part.text for part in panel.cache.parts] == ["256", "44", "4", "208", "3,584"]
     assert "2.00 tokens per step" in panel.speed.text()
-    assert panel.drafts.text() == "history: 20 of 30 drafted tokens accepted"
+    assert panel.drafts.text() == "Prompt lookup: 20 of 30 drafted tokens accepted"
     assert panel.now.accessibleDescription().startswith("Engine 42 MB")
 
 

@@ -330,7 +330,7 @@ def test_a_wrong_file_is_told_and_the_window_works(
     enter(dialog, qtbot, "engine.threads", "3")
     assert dialog.problem.isHidden()
     assert stored(folders) == {"engine": {"threads": 3}}
-    assert ("is kept as settings-" in dialog.note.text()) == ("TOML" in words)
+    assert ("was kept as settings-" in dialog.note.text()) == ("TOML" in words)
 
 
 def test_what_was_changed_by_hand_is_taken_over_on_return(

@@ -170,7 +170,7 @@ def test_folders_by_menu_drag_and_keyboard(filled: Chickadee, qtbot: QtBot) -> N
     qtbot.keyClick(sidebar.list, Qt.Key.Key_Left)
     assert "chat 1" not in listed(filled)
     spoken = model.data(index(filled, folder.id), Qt.ItemDataRole.AccessibleTextRole)
-    assert spoken == "Folder Trips & <i>more</i>, 2 chats, closed"
+    assert spoken == "Folder Trips & <i>more</i>, 2 chats, collapsed"
     click(filled, qtbot, folder.id)
     assert "chat 1" in listed(filled)
     sidebar.list.clearSelection()
