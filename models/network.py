@@ -130,7 +130,7 @@ def failures(url: str) -> Iterator[None]:
         sentence = f"The connection to {host} is not safe: its certificate cannot be trusted. Is the clock right?"
         raise Failure("refused", sentence, str(error)) from error
     except (requests.Timeout, urllib3.exceptions.TimeoutError) as error:
-        raise Failure("no_connection", f"{host} does not answer. Try again later.", str(error)) from error
+        raise Failure("no_connection", f"{host} does not respond. Try again later.", str(error)) from error
     except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
         sentence = f"There is no connection to {host}. Is this computer online?"
         raise Failure("no_connection", sentence, str(error)) from error

@@ -73,7 +73,7 @@ def _take_off(model: LocalModel, added: Added) -> Removal:
         raise Failure("not_ours", sentence)
     if added.drop(model.place.path):
         return Removal({}, model.place.path, added)
-    raise Failure("not_ours", f"{model.name} is in no folder that {NAMES['own']} watches; its file stays.")
+    raise Failure("not_ours", f"{model.name} is in none of the folders of {NAMES['own']}, so it was not removed.")
 
 
 def purge(place: Place) -> None:

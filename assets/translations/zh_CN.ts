@@ -3505,7 +3505,7 @@
   </message>
   <message>
     <location filename="../../app/single_instance.py"/>
-    <source>Chickadee is already running but does not answer. Close it, then start it again.</source>
+    <source>Chickadee is already running but does not respond. Close it, then start it again.</source>
     <translation>Chickadee 已在运行，但没有响应。请关闭它，然后重新启动。</translation>
   </message>
   <message>
@@ -4213,7 +4213,7 @@
   </message>
   <message>
     <location filename="../../models/network.py"/>
-    <source>{1} does not answer. Try again later.</source>
+    <source>{1} does not respond. Try again later.</source>
     <translation>{1} 没有响应。请稍后再试。</translation>
   </message>
   <message>
@@ -4293,8 +4293,8 @@
   </message>
   <message>
     <location filename="../../models/removal.py"/>
-    <source>{1} is in no folder that {2} watches; its file stays.</source>
-    <translation>{1} 不在 {2} 关注的文件夹中；文件保留。</translation>
+    <source>{1} is in none of the folders of {2}, so it was not removed.</source>
+    <translation>{1} 不在 {2} 的任何文件夹中，因此未移除。</translation>
   </message>
   <message>
     <location filename="../../models/removal.py"/>

@@ -122,6 +122,14 @@ def test_each_translation_has_the_names_of_its_english() -> None:
                 assert set(re.findall(r"\{(\w+)", said)) == set(re.findall(r"\{(\w+)", source)), source
 
 
+def test_words_are_those_of_the_house() -> None:
+    """No haste and no begging, one family of units; in Chinese one word each for a token, a chat and the reader."""
+    for entries in read_contexts(CHINESE).values():
+        for source, said in entries.items():
+            assert not re.search(r"!|\bplease\b|\b[KMG]iB\b|\bfor good\b", source, re.IGNORECASE), source
+            assert not re.search(r"(?<![{\w])tokens?(?![\w}])|聊天|会话|您", said), said
+
+
 @pytest.fixture
 def translations(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(str(ROOT / "packaging"))

@@ -231,6 +231,19 @@ def test_the_search_filters_rows_and_sections(dialog: SettingsDialog, qtbot: QtB
     assert len(shown(dialog)) == len(dialog.rows)
 
 
+def test_what_few_people_change_stands_at_the_end(dialog: SettingsDialog, qtbot: QtBot) -> None:
+    advanced = [name for name, row in dialog.rows.items() if row.setting.advanced]
+    assert {"engine.draft", "engine.kv_mode", "engine.lookup_m", "engine.threads"} <= set(advanced)
+    assert dialog.headings["advanced"].y() > max(
+        row.y() for row in dialog.rows.values() if not row.setting.advanced
+    )  # fmt: skip
+    assert dialog.headings["advanced"].y() < min(dialog.rows[name].y() for name in advanced)
+    qtbot.keyClicks(dialog.search, "advanced")
+    assert shown(dialog) == advanced
+    dialog.search.setText("engine prompt lookup")
+    assert set(shown(dialog)) == {name for name in advanced if name.startswith("engine.lookup")}
+
+
 def test_automatic_says_what_it_comes_to(dialog: SettingsDialog) -> None:
     assert line(dialog, "engine.context").text() == ""
     assert line(dialog, "engine.context").placeholderText() == "Automatic (4,096)"
