@@ -102,7 +102,7 @@ def _open(application: QApplication, data: Path | None, model: Path | None) -> i
     folders = open_folders(data)
     instance = SingleInstance(folders.data)
     if not instance.claim(path_text(model or "")):
-        _say("Chickadee is already open; its window is in front now.")
+        _say("Chickadee is already open. Its window is now in front.")
         return 0
     start_logging(folders.logs)
     from PySide6.QtCore import QTimer

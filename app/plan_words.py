@@ -14,9 +14,9 @@ from common.planning import Verdict
 Tone = Literal["", "fits", "tight", "no"]
 PARTS = {
     "weights": mark("weights"),
-    "kv": mark("keys and values"),
+    "kv": mark("KV cache"),
     "draft": mark("draft model"),
-    "rest": mark("the rest"),
+    "rest": mark("other"),
 }
 WEIGHTS = ("weights_mapped", "weights_read", "weights_repacked")
 KV = ("kv", "kv_compressed")
@@ -25,16 +25,18 @@ KV = ("kv", "kv_compressed")
 def verdict_words(verdict: Verdict | None) -> str:
     """One line: does it fit this computer's memory, and with how much context?"""
     if verdict is None:
-        return tr("Working out whether it fits…")
+        return tr("Checking whether it fits…")
     if verdict.verdict == "unknown":
-        return told(verdict.problem) or tr("Whether it fits is not known.")
+        return told(verdict.problem) or tr("Could not determine whether it fits")
     size = show_bytes(verdict.total_bytes)
     if not verdict.exact:
         size = tr("about {size}", size=size)
     if verdict.verdict == "no":
         if verdict.max_n_ctx:
-            return tr("Does not fit: {size}; a context of {n} tokens would", size=size, n=f"{verdict.max_n_ctx:,}")
-        return tr("Does not fit: it needs {size} of memory", size=size)
+            return tr(
+                "Does not fit: needs {size}; a context of {n} tokens would fit", size=size, n=f"{verdict.max_n_ctx:,}"
+            )
+        return tr("Does not fit: needs {size} of memory", size=size)
     words = mark("Fits: {size} of memory with {n} tokens")
     if verdict.verdict == "tight":
         words = mark("Tight: {size} of memory with {n} tokens")
@@ -46,7 +48,7 @@ def tone_of(verdict: Verdict | None) -> Tone:
 
 
 def parts_words(verdict: Verdict) -> str:
-    """'weights 1.04 GiB · keys and values 896 MiB · the rest 92 MiB · 17.1 GiB can be used', and what to know of it."""
+    """'weights 1.12 GB · KV cache 940 MB · other 96 MB · 18.36 GB available', and what to know of it."""
     if not verdict.total_bytes:
         return ""
     parts = dict(verdict.parts)
@@ -57,13 +59,13 @@ def parts_words(verdict: Verdict) -> str:
         "rest": sum(parts.values()),
     }
     said = [f"{tr(PARTS[name])} {show_bytes(size)}" for name, size in sizes.items() if size]
-    said.append(tr("{size} can be used", size=show_bytes(verdict.available_bytes)))
+    said.append(tr("{size} available", size=show_bytes(verdict.available_bytes)))
     return "\n".join((" · ".join(said), *(told(note) for note in verdict.notes)))
 
 
 def speed_words(verdict: Verdict) -> str:
     """Empty where this way to load was not timed yet."""
-    return tr("{n} tokens a second, as timed here", n=f"{verdict.speed:,.1f}") if verdict.speed else ""
+    return tr("{n} tok/s, measured on this computer", n=f"{verdict.speed:,.1f}") if verdict.speed else ""
 
 
 def context_words(verdict: Verdict) -> str:

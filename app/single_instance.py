@@ -46,7 +46,7 @@ class SingleInstance(QObject):
             if wish.granted():
                 return False
             if time.monotonic() > until:
-                sentence = "Chickadee is already running but does not answer. Close it, then start it again."
+                sentence = "Chickadee is already running but does not respond. Close it, then start it again."
                 raise Failure("already_running", sentence)
         QLocalServer.removeServer(self._name)  # left behind by a window that was killed
         if not self._server.listen(self._name):

@@ -90,9 +90,9 @@ class Header(QWidget):
         self._elide()
 
     def retranslate(self) -> None:
-        self._name(self.toggle, tr("Show or hide the chats"), "sidebar")
+        self._name(self.toggle, tr("Show or hide the chat list"), "sidebar")
         self._name(self.new, tr("New chat"), "new_chat")
-        self._name(self.options, tr("Instructions and persona of this chat"), "chat_options")
+        self._name(self.options, tr("Instructions and persona for this chat"), "chat_options")
         self._name(self.settings, tr("Settings"), "settings")
 
     def resizeEvent(self, _event: object) -> None:

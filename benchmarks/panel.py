@@ -1,4 +1,4 @@
-"""What the panel "What the engine does" costs in decode speed: answers with and without it, in turn.
+"""What the panel "Engine monitor" costs in decode speed: answers with and without it, in turn.
 
     python -m benchmarks.panel [--model M] [--tokens N] [--runs N] [--json]
 

@@ -1,4 +1,4 @@
-"""Sizes of memory as people write and read them: '4GiB' to bytes and back."""
+"""Sizes of memory as people write and read them: '4GB' to bytes and back; shown in powers of 1000."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ def parse_bytes(text: str) -> int:
     """'4GiB', '3500MB', '2G' (= 2 GiB), '1.5 g', '1000000'; raises ValueError with a sentence for anything else."""
     found = re.fullmatch(r"\s*(\d{1,20}(?:\.\d{1,9})?)\s*([a-z]{0,3})\s*", text.lower())
     if not found or found[2] not in UNITS:
-        raise ValueError(f"“{text}” is no size of memory: write it like 4GiB, 3500MB or 2G")
+        raise ValueError(f"“{text}” is not a memory size: write it like 4GB or 3500MB")
     size = float(found[1]) * UNITS[found[2]]
     if not 1 <= size <= LARGEST:
-        raise ValueError(f"“{text}” is no size of memory that a computer can have")
+        raise ValueError(f"“{text}” is more memory than a computer can have")
     return int(size)
 
 
 def show_bytes(size: int) -> str:
-    """'1.42 GiB', '210 MiB', '100 bytes': short enough for a sentence."""
-    if size >= 1 << 30:
-        return f"{size / 2**30:,.2f} GiB"
-    return f"{size / 2**20:,.0f} MiB" if size >= 1 << 20 else f"{size:,} bytes"
+    """'1.42 GB', '210 MB', '16 kB', '100 bytes': short enough for a sentence."""
+    if size >= 1e9:
+        return f"{size / 1e9:,.2f} GB"
+    if size >= 1e6:
+        return f"{size / 1e6:,.0f} MB"
+    return f"{size / 1e3:,.0f} kB" if size >= 1e3 else f"{size} bytes"
 
 
 def exact_bytes(size: int) -> str:

@@ -87,11 +87,11 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sentence(self) -> str:
-        """'fits: 1.42 GiB with 32,768 tokens'; 'about' where it is an estimate."""
+        """'fits: 1.42 GB with 32,768 tokens'; 'about' where it is an estimate."""
         if self.verdict == "unknown":
             return self.problem
         about = "" if self.exact else "about "
         if self.verdict == "no":
-            most = f"; {self.max_n_ctx:,} tokens would" if self.max_n_ctx else ""
-            return f"does not fit: {about}{show_bytes(self.total_bytes)} needed{most}"
+            most = f"; a context of {self.max_n_ctx:,} tokens would fit" if self.max_n_ctx else ""
+            return f"does not fit: needs {about}{show_bytes(self.total_bytes)}{most}"
         return f"{self.verdict}: {about}{show_bytes(self.total_bytes)} with {self.n_ctx:,} tokens"

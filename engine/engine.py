@@ -106,7 +106,9 @@ class Engine:
         if not request.messages or not request.messages[-1].content.strip():
             raise Failure("empty_prompt", "There is nothing to answer: the message is empty.")
         if request.draft.startswith("model") and chat.plan.draft is None:
-            raise Failure("no_draft_model", "No draft model is loaded. Choose one, or draft without.")
+            raise Failure(
+                "no_draft_model", "No draft model is loaded. Choose one, or another form of speculative decoding."
+            )
         messages = without_oldest(request.messages, request.forget_turns)
         prompt = self._prompt(request, messages)
         if len(prompt) >= chat.info.n_ctx:

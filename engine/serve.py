@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("engine.serve")
 NICE = 5  # beside an engine that reads, 3 to 10 of 700 steps of the wheel came too late for a frame, with this none
 IDLE_AFTER = 1.0  # seconds without a request
-INTERNAL = "Something went wrong inside the engine; the log has the details. Please try again."
+INTERNAL = "Something went wrong inside the engine; the log has the details. Try again."
 MAX_LINE = 64 << 20  # bytes; a longer line is no message of ours
 
 
@@ -139,7 +139,7 @@ class Server:
                 while line and not line.endswith(b"\n"):
                     line = self.input.readline(MAX_LINE)
                 log.warning("a message of more than %d bytes is dropped", MAX_LINE)
-                sentence = f"The engine takes messages of up to {MAX_LINE >> 20} MB, and this one is longer."
+                sentence = f"The engine accepts messages of up to {MAX_LINE // 10**6} MB, and this one is longer."
                 self.send(Failed(0, "bad_request", sentence))
 
     def _work(self) -> None:

@@ -41,7 +41,7 @@ class Added:
         if path in listed:
             return
         if len(listed) >= MOST:
-            raise Failure("too_many", f"{MOST} folders and files are in the list already. Remove some first.")
+            raise Failure("too_many", f"{MOST} folders and files are already in the list. Remove some first.")
         self._write((*listed, path))
 
     def drop(self, path: Path) -> bool:
@@ -58,7 +58,7 @@ class Added:
                 self.path.rename(self.path.with_suffix(".broken.json"))
             write_atomically(self.path, json.dumps([str(path) for path in listed], indent=1).encode())
         except OSError as error:
-            sentence = f"The list of model folders cannot be stored: {self.path} cannot be written ({error.strerror})."
+            sentence = f"The list of model folders cannot be saved: {self.path} cannot be written ({error.strerror})."
             raise Failure("unwritable", sentence, str(error)) from error
 
     def _whole(self) -> bool:

@@ -133,7 +133,7 @@ def _read(files: tuple[Path, ...], size: int, newest: int) -> Known:
 
 def _unreadable(name: str, error: OSError | ValueError) -> str:
     if isinstance(error, FileNotFoundError | ValueError):
-        return f"{name} points to a file that is not there any more."
+        return f"{name} points to a file that no longer exists."
     return f"{name} cannot be read: {error.strerror}."
 
 

@@ -69,7 +69,7 @@ class Download:
             for done in hash_into(digest, self.target, size):
                 yield Progress("checking", done, size)
         if size != self.source.size or digest.hexdigest() != self.source.sha256:
-            sentence = f"There is another file called {self.target.name} in {self.target.parent}. Remove it first."
+            sentence = f"There is another file named {self.target.name} in {self.target.parent}. Remove it first."
             raise Failure("exists", sentence)
 
     def _prepare(self, part: PartFile) -> Iterator[Progress]:
@@ -96,7 +96,7 @@ class Download:
             try:
                 for _ in self._pieces(part):
                     yield Progress("receiving", part.done, size, speed.at(part.done))
-                dropped = Failure("no_connection", f"{host_of(self.source.url)} ended the connection too early.")
+                dropped = Failure("no_connection", f"{host_of(self.source.url)} closed the connection too early.")
             except Failure as failure:
                 if failure.code != "no_connection":
                     raise
@@ -105,7 +105,9 @@ class Download:
                 return
             tries = 1 if part.done > before else tries + 1
             if tries >= MOST_TRIES:
-                raise Failure(dropped.code, f"{dropped} What has arrived is kept.", dropped.detail) from dropped
+                raise Failure(
+                    dropped.code, f"{dropped} The part already downloaded is kept.", dropped.detail
+                ) from dropped
             yield from self._wait(part, tries)
 
     def _wait(self, part: PartFile, tries: int) -> Iterator[Progress]:
@@ -188,4 +190,4 @@ class Download:
         part.finish()
 
     def _wrong(self, why: str) -> str:
-        return f"{self.target.name} was not kept: {why}. Download it again."
+        return f"{self.target.name} was not saved: {why}. Download it again."

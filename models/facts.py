@@ -19,7 +19,7 @@ KIND_SENTENCES: dict[Kind, str] = {
     "embedding": "It is an embedding model: it compares texts and cannot answer.",
     "adapter": "It is an adapter (LoRA), an addition to a model. Choose the model itself.",
     "image": "It is the image part of a model. Choose the model itself.",
-    "vocabulary": "It holds a vocabulary only, no model.",
+    "vocabulary": "It contains only a vocabulary, no model.",
     "encoder": "It translates text to text only and cannot chat.",
 }
 TEMPLATE, TOKENIZER = "tokenizer.chat_template", "tokenizer.ggml.model"

@@ -110,9 +110,9 @@ def unopened(path: Path, error: OSError) -> Failure:
     """Why a model file cannot be opened or read, in a sentence."""
     name, whole = shown(path), shown(str(path))
     if isinstance(error, IsADirectoryError):
-        return Failure("not_a_model", f"{whole} is a folder. Choose a model file, its name ends in .gguf.")
+        return Failure("not_a_model", f"{whole} is a folder. Choose a model file; its name ends in .gguf.")
     if isinstance(error, NotAFile):
-        return Failure("not_a_model", f"{whole} is not a file. Choose a model file, its name ends in .gguf.")
+        return Failure("not_a_model", f"{whole} is not a file. Choose a model file; its name ends in .gguf.")
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return Failure("no_such_file", f"There is no file {whole}. Was it moved or renamed?", str(error.strerror))
     return Failure("unreadable", f"{name} cannot be read: {error.strerror}.")

@@ -33,7 +33,7 @@ def forbidden(settings: Path | None = None) -> str:
 
     A settings file that cannot be read forbids: the line that cannot be read might be the one that says so."""
     if os.environ.get(OFFLINE_VARIABLE, "").strip().lower() not in ("", "0", "false", "no"):
-        return f"Connections are switched off: {OFFLINE_VARIABLE} is set."
+        return f"Connections are turned off: {OFFLINE_VARIABLE} is set."
     path = settings or data_folder() / "settings.toml"
     try:
         written = tomllib.loads(path.read_text(encoding="utf-8-sig"))
@@ -45,7 +45,7 @@ def forbidden(settings: Path | None = None) -> str:
     said = (written.get("network", True), section.get("network", True) if isinstance(section, dict) else True)
     if all(value is True or value == ALLOWED for value in said):
         return ""
-    return f"Connections are switched off in the settings (network in {path.name})."
+    return f"Connections are turned off in the settings (network in {path.name})."
 
 
 class Network:
@@ -93,7 +93,7 @@ class Network:
             if urlsplit(url).scheme == "https" and urlsplit(target).scheme != "https":
                 raise Failure("refused", f"{host_of(url)} leads to an address that is not safe: {target[:200]}.")
             url = target
-        raise Failure("refused", f"{host_of(url)} sends from one address to the next without end.")
+        raise Failure("refused", f"{host_of(url)} redirects without end.")
 
     def check(self, url: str) -> None:
         """Raises Failure when the switch forbids connections, or the address is none we connect to."""
@@ -130,7 +130,7 @@ def failures(url: str) -> Iterator[None]:
         sentence = f"The connection to {host} is not safe: its certificate cannot be trusted. Is the clock right?"
         raise Failure("refused", sentence, str(error)) from error
     except (requests.Timeout, urllib3.exceptions.TimeoutError) as error:
-        raise Failure("no_connection", f"{host} does not answer. Try again later.", str(error)) from error
+        raise Failure("no_connection", f"{host} does not respond. Try again later.", str(error)) from error
     except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
         sentence = f"There is no connection to {host}. Is this computer online?"
         raise Failure("no_connection", sentence, str(error)) from error
@@ -139,14 +139,16 @@ def failures(url: str) -> Iterator[None]:
 def status_failure(url: str, status: int) -> Failure:
     host = host_of(url)
     if status in (401, 403):
-        sentence = f"{host} does not give this file to everyone (error {status}): it asks for an account and a licence."
+        sentence = f"{host} requires an account and a licence for this file (error {status})."
         return Failure("refused", sentence, url)
     if status in (404, 410):
         return Failure("not_found", f"{host} has no such model or file (error {status}). Was it renamed?", url)
     if status == 429:
-        return Failure("no_connection", f"{host} was asked too often (error 429). Try again in some minutes.", url)
+        return Failure(
+            "no_connection", f"{host} received too many requests (error 429). Try again in a few minutes.", url
+        )
     if status >= 500:
-        return Failure("no_connection", f"{host} has a problem of its own (error {status}). Try again later.", url)
+        return Failure("no_connection", f"{host} has a problem (error {status}). Try again later.", url)
     return Failure("refused", f"{host} refused the request (error {status}).", url)
 
 

@@ -125,7 +125,7 @@ class PartFile:
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise Failure("disk_full", _no_room(self.target, None, None), str(error)) from error
-            sentence = f"{self.target.name} cannot be stored in {self.target.parent}: {error.strerror}."
+            sentence = f"{self.target.name} cannot be saved in {self.target.parent}: {error.strerror}."
             raise Failure("unwritable", sentence, str(error)) from error
 
 
@@ -155,8 +155,10 @@ def hash_into(digest: hashlib._Hash, path: Path, size: int) -> Iterator[int]:
 def _no_room(target: Path, missing: int | None, size: int | None) -> str:
     name = target.name
     if missing is None or size is None:
-        return f"The disk is full. Free some room, then go on with {name}: what has arrived is kept."
-    return f"There is not enough room on the disk for {name}: {show_bytes(size)} to come. Free {show_bytes(missing)}."
+        return f"The disk is full. Free some space, then resume {name}: the part already downloaded is kept."
+    return (
+        f"There is not enough disk space for {name}: {show_bytes(size)} still to download. Free {show_bytes(missing)}."
+    )
 
 
 def _lock(file: BinaryIO, name: str) -> None:

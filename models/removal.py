@@ -14,9 +14,9 @@ ASIDE = ".removed-"  # begins the name of a file that waits to be deleted; hidde
 OTHERS = {
     "lm-studio": "It belongs to LM Studio. Delete it there.",
     "ollama": "It belongs to Ollama. Delete it there: ollama rm {name}",
-    "hub": "It lies in the Hugging Face cache, which other programs use. Delete it there.",
-    "llama.cpp": "It lies in llama.cpp's cache. Delete it there.",
-    "built-in": "It comes with Chickadee and stays.",
+    "hub": "It is in the Hugging Face cache, which other programs use. Delete it there.",
+    "llama.cpp": "It is in llama.cpp's cache. Delete it there.",
+    "built-in": "It is part of Chickadee and cannot be deleted.",
 }
 
 
@@ -69,11 +69,11 @@ def remove(model: LocalModel, added: Added | None = None) -> Removal:
 def _take_off(model: LocalModel, added: Added) -> Removal:
     folder = model.place.path
     if folder != model.path and folder in added.read():
-        sentence = f"{model.name} lies in the folder {folder}, which was added. Take that off the list instead."
+        sentence = f"{model.name} is in the folder {folder}, which was added. Remove that folder from the list instead."
         raise Failure("not_ours", sentence)
     if added.drop(model.place.path):
         return Removal({}, model.place.path, added)
-    raise Failure("not_ours", f"{model.name} is in no folder that {NAMES['own']} watches; its file stays.")
+    raise Failure("not_ours", f"{model.name} is in none of the folders of {NAMES['own']}, so it was not removed.")
 
 
 def purge(place: Place) -> None:

@@ -22,12 +22,12 @@ def check_pair(target: Header, drafter: Header) -> int:
 
     One of the vocabularies may be longer, by padding."""
     if target.path.samefile(drafter.path):
-        sentence = f"{drafter.path.name} cannot draft for itself: that is pointless. Choose a smaller model to draft."
+        sentence = f"{drafter.path.name} cannot draft for itself. Choose a smaller model to draft."
         raise Failure("same_model", sentence)
     own, other = read_token_list(target), read_token_list(drafter)
     difference = header_difference(target, drafter) or token_difference(own, other)
     if difference:
-        sentence = f"{drafter.path.name} has another vocabulary than {target.path.name}: {difference}."
+        sentence = f"{drafter.path.name} has a different vocabulary from {target.path.name}: {difference}."
         raise Failure("other_vocabulary", f"{sentence} Choose a draft model of the same family.")
     return min(len(own.texts), len(other.texts))
 

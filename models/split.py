@@ -40,7 +40,7 @@ def other_parts(header: Header) -> list[Header]:
         return []
     first, *others = part_names(header.path.name)
     if len(others) + 1 != count:
-        sentence = f"{shown(header.path)} is one of {count} files of a model. Give them the names they came with."
+        sentence = f"{shown(header.path)} is one of {count} files of a model. Restore their original names."
         raise Failure("bad_model", sentence)
     if header.path.name != first:
         raise Failure("bad_model", f"{shown(header.path)} is not the model's first file. Choose {shown(first)}.")

@@ -31,7 +31,7 @@ def read_token_list(header: Header) -> TokenList:
     """Raises Failure if the file holds no tokens, or changed since its header was read."""
     name = shown(header.path)
     if TEXTS not in header.array_places:
-        raise Failure("bad_model", f"{name} holds no vocabulary.")
+        raise Failure("bad_model", f"{name} contains no vocabulary.")
     try:
         with open_file(header.path) as file:
             data = read_up_to(file, header.data_offset)  # no more than the header's reader has read

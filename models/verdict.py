@@ -57,4 +57,4 @@ def _answer(line: bytes) -> Verdict:
         return msgspec.json.decode(line, type=Verdict)
     except msgspec.MsgspecError as error:
         log.warning("the planner said %.200r: %s", line, error)
-        return Verdict(problem="Whether it fits could not be worked out; the log has the details.")
+        return Verdict(problem="Could not determine whether it fits; the log has the details.")

@@ -26,8 +26,8 @@ GRACE_MS = 1500
 REMEMBERED_LINES = 20
 SLICE_SECONDS = 0.003
 NOT_UNDERSTOOD = (
-    "The engine said something that this window does not understand; both may be of different versions. The log has "
-    "the details."
+    "The engine sent a message that this window does not understand; their versions may differ. The log has the "
+    "details."
 )
 ENDS = {protocol.type_name(end) for end in protocol.ENDS}
 

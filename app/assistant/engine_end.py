@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 SIGNALS = {
     "SIGKILL": "The engine was stopped by the system, most likely because memory ran out.",
-    "SIGTERM": "The engine was ended by another program.",
+    "SIGTERM": "The engine was closed by another program.",
     "SIGILL": "The engine stopped: it was built for a newer processor than this one.",
-    "SIGBUS": "The engine stopped: the model file could not be read any more.",
+    "SIGBUS": "The engine stopped: the model file could no longer be read.",
     "SIGSEGV": "The engine crashed.",
-    "SIGABRT": "The engine gave up because of an internal error.",
+    "SIGABRT": "The engine stopped because of an internal error.",
 }
 
 
@@ -32,7 +32,7 @@ class EngineEnd:
         if self.not_started:
             return f"The engine could not be started: {self.not_started}."
         if self.hung:
-            return "The engine did not react to Stop, so it was ended; your next message starts it again."
+            return "The engine did not respond to Stop, so it was closed; your next message restarts it."
         if self.signal_number is not None:
             return SIGNALS.get(self._signal_name(), f"The engine was stopped by signal {self.signal_number}.")
         if self.exit_code:

@@ -13,9 +13,9 @@ from app.attachments.parts import parts_of
 from app.attachments.refusal import Refused
 from app.attachments.web_page import text_of_page
 
-MIB = 1 << 20
-MOST_PLAIN = 20 * MIB
-MOST_DOCUMENT = 100 * MIB
+MB = 10**6
+MOST_PLAIN = 20 * MB
+MOST_DOCUMENT = 100 * MB
 MOST_TEXT = 3_000_000  # characters: three thick novels
 IMAGES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*", b"\0\0\1\0", b"8BPS")
 MEDIA = (b"ID3", b"OggS", b"fLaC", b"\x1aE\xdf\xa3", b"\xff\xfb", b"\xff\xf3")
@@ -131,4 +131,4 @@ def _refuse_known(head: bytes) -> None:
 
 def _limit(size: int, most: int) -> None:
     if size > most:
-        raise Refused("too_large", size=f"{size / MIB:,.0f}", most=f"{most // MIB}")
+        raise Refused("too_large", size=f"{size / MB:,.0f}", most=f"{most // MB}")

@@ -41,7 +41,7 @@ def parts_of(instructions: str, prompt: Sequence[Message], turns: int) -> Parts:
 def lines_of(parts: Parts, used: int, n_ctx: int, counted: Counted | None) -> list[str]:
     """What the menu says; without numbers of tokens until they are counted."""
     pinned, forgotten, after = counted.texts if counted else (None, None, None)
-    lines = [tr("{used:,} of {n_ctx:,} tokens of the context are used", used=used, n_ctx=n_ctx)]
+    lines = [tr("{used:,} of {n_ctx:,} tokens of context used", used=used, n_ctx=n_ctx)]
     if parts.pinned:
         lines.append(tr("Always kept: the instructions{size}", size=_size(pinned)))
     if parts.turns:

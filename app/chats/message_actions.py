@@ -70,4 +70,4 @@ def _others(message: ChatMessage, place: Place) -> list[Action]:
 
 
 def _again(main: bool = False) -> Action:
-    return Action("again", "again", mark("Try again"), main)
+    return Action("again", "again", mark("Try again" if main else "Regenerate"), main)

@@ -28,6 +28,6 @@ def facts_of(message: ChatMessage) -> list[str]:
         lines.append(tokens)
     read = tr_n("{n} token", "{n} tokens", numbers.prompt_tokens - numbers.reused_tokens)
     lines.append(
-        tr("{tokens} of the question read, {known} known from before", tokens=read, known=f"{numbers.reused_tokens:,}")
+        tr("{tokens} of the prompt read, {known} from the cache", tokens=read, known=f"{numbers.reused_tokens:,}")
     )
     return lines

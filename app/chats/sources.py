@@ -41,7 +41,7 @@ def sources_line(packed: str) -> str:
 
 def _line(source: Source) -> str:
     if not source.parts:
-        return tr("Nothing of {name} was sent.", name=source.name)
+        return tr("Nothing from {name} was sent.", name=source.name)
     line = tr_n(
         "From {name}: part {parts} of {total}",
         "From {name}: parts {parts} of {total}",

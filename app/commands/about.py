@@ -23,18 +23,24 @@ def confinement(limits: tuple[Limit, ...]) -> str:
     how = ", ".join(MEANS[limit] for limit in limits if limit in MEANS)
     if {"files", "network"} <= set(limits):
         return tr(
-            "The system lets the engine open only models and its own files, and no network connection ({how}).", how=how
+            "The system lets the engine open only models and its own files, and no network connections ({how}).",
+            how=how,
         )
     if "network" in limits:
-        return tr("The system lets the engine open no network connection ({how}), but any of your files.", how=how)
+        return tr(
+            "The system keeps the engine from opening network connections ({how}), but does not "
+            "restrict which files it opens.",
+            how=how,
+        )
     if "files" in limits:
         return tr(
-            "The system lets the engine open only models and its own files ({how}), but any network connection.",
+            "The system lets the engine open only models and its own files ({how}), but does not restrict network "
+            "connections.",
             how=how,
         )
     if "integrity" in limits:
-        return tr("The engine runs at the low integrity level of Windows: it can change no files but its own.")
-    return tr("This system does not limit what the engine may do.")
+        return tr("The engine runs at the low integrity level of Windows: it can change only its own files.")
+    return tr("This system does not restrict the engine.")
 
 
 class About(QDialog):
@@ -91,7 +97,7 @@ class About(QDialog):
         self.computing.setVisible(self._model is not None)
         self.confined.setText("" if self._limits is None else confinement(self._limits))
         self.confined.setVisible(self._limits is not None)
-        self._heading.setText(tr("Made of, with the licences of each"))
+        self._heading.setText(tr("Components and their licences"))
         self.list.setAccessibleName(self._heading.text())
         self.copy_button.setText(tr("Copy"))
         self.copy_button.setAccessibleName(tr("Copy versions and licences"))
@@ -102,9 +108,9 @@ class About(QDialog):
             return ""
         library, kernels = choice_words("backend", self._model.backend), self._model.kernels
         if kernels in ("", "compiled in"):
-            return tr("The loaded model is computed by {library}.", library=library)
+            return tr("The loaded model runs on {library}.", library=library)
         return tr(
-            "The loaded model is computed by {library}, with its kernels for this kind of processor: {kernels}.",
+            "The loaded model runs on {library}, with kernels for this processor: {kernels}.",
             library=library,
             kernels=kernels,
         )

@@ -120,7 +120,7 @@ class Palette(QFrame):
     def retranslate(self) -> None:
         self.line.setPlaceholderText(tr("Search chats and commands"))
         self.line.setAccessibleName(tr("Search chats and commands"))
-        self.list.setAccessibleName(tr("Found"))
+        self.list.setAccessibleName(tr("Results"))
         if not self.isHidden():
             self._fill(self.line.text())
 
@@ -172,7 +172,7 @@ class Palette(QFrame):
 
     def _say_nothing(self) -> None:
         item = QListWidgetItem(self.list)
-        item.setData(ENTRY, Entry("command", "", tr("Nothing has these words.")))
+        item.setData(ENTRY, Entry("command", "", tr("No results")))
         item.setFlags(Qt.ItemFlag.NoItemFlags)
 
     def _place(self) -> None:

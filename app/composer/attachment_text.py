@@ -47,9 +47,7 @@ class AttachmentText(QDialog):
         self.setWindowTitle(a.name)
         self.title.setText(a.name)
         pages = tr_n("{n} page", "{n} pages", len(a.pages)) if a.pages else ""
-        parts = (
-            tr("{sent} of {total} parts were sent", sent=len(a.sent), total=len(a.parts)) if a.sent is not None else ""
-        )
+        parts = tr("{sent} of {total} parts sent", sent=len(a.sent), total=len(a.parts)) if a.sent is not None else ""
         characters = tr_n("{n} character", "{n} characters", len(a.text))
         self.about.setText(" · ".join(filter(None, (characters, pages, parts))))
         self.text.setAccessibleName(tr("Text of {name}", name=a.name))

@@ -47,7 +47,9 @@ class Chip(QFrame):
         self.face.setText(f"{name} · {size}".replace("&", "&&") if size else name.replace("&", "&&"))
         words = ", ".join(filter(None, (self.item.name, size)))
         self.face.setAccessibleName(tr("File {name}", name=words))
-        self.face.setAccessibleDescription(tr("Shows the text. Delete removes the file.") if self._removable else "")
+        self.face.setAccessibleDescription(
+            tr("Opens the text. Press Delete to remove the file.") if self._removable else ""
+        )
         self.face.setToolTip(as_written(f"{self.item.name}\n{tr('Show the text')}"))
         self.close_button.setAccessibleName(tr("Remove {name}", name=self.item.name))
         self.close_button.setToolTip(tr("Remove"))

@@ -68,12 +68,12 @@ class Choices(QWidget):
 
 def words_of(remedy: Remedy) -> str:
     if remedy.kind == "forget_turns":
-        return tr_n("Forget the oldest turn", "Forget the oldest {n} turns", remedy.turns)
+        return tr_n("Leave out the oldest turn", "Leave out the oldest {n} turns", remedy.turns)
     if remedy.kind == "larger_context":
         return tr("Use a context of {n_ctx:,} tokens", n_ctx=remedy.n_ctx)
     return tr("Use a context of {n_ctx:,} tokens, stored in less memory", n_ctx=remedy.n_ctx)
 
 
 def forgotten_line(turns: int) -> str:
-    one = mark("The oldest turn is left out from your next message on.")
-    return tr_n(one, mark("The oldest {n} turns are left out from your next message on."), turns)
+    one = mark("The oldest turn is left out starting with your next message.")
+    return tr_n(one, mark("The oldest {n} turns are left out starting with your next message."), turns)

@@ -39,7 +39,7 @@ class DropHint(QFrame):
         self.hide()
 
     def retranslate(self) -> None:
-        self.words.setText(tr("Drop the files to attach them"))
+        self.words.setText(tr("Drop files to attach them"))
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
         if isinstance(event, QDropEvent):  # enter and move are drops too, to Qt

@@ -21,9 +21,7 @@ class Gauge(QPushButton):
     def show_use(self, used: int, total: int) -> None:
         self._used, self._total = used, total
         self.setText(f"{used:,} / {total:,}")
-        self.setAccessibleDescription(
-            tr("{used:,} of {n_ctx:,} tokens of the context are used", used=used, n_ctx=total)
-        )
+        self.setAccessibleDescription(tr("{used:,} of {n_ctx:,} tokens of context used", used=used, n_ctx=total))
         self.updateGeometry()
         self.update()
 

@@ -19,9 +19,9 @@ from engine.protocol import Statistics
 from models.titles import title_of
 
 ABOUT_MODEL = mark("{model} · {millions} million parameters · {size}")
-COMPUTED = mark("Computed by {library} with {n} threads")
+COMPUTED = mark("Runs on {library} with {n} threads")
 CONTEXT = mark("Context: {used:,} of {n_ctx:,} tokens used")
-QUESTION = mark("Last question: {read:,} tokens read, {known:,} known from before")
+QUESTION = mark("Last prompt: {read:,} tokens read, {known:,} from the cache")
 ANSWER = mark("Last answer: {n:,} tokens in {seconds:.1f} s")
 
 
@@ -141,7 +141,7 @@ def lines_of(standing: Standing) -> list[str]:
         lines.append(tr(QUESTION, read=read, known=numbers.reused_tokens))
         lines.append(tr(ANSWER, n=numbers.decode_tokens, seconds=numbers.decode_seconds))
     if standing.rss_bytes:
-        lines.append(tr("Memory of the engine: {size}", size=in_bytes(standing.rss_bytes)))
+        lines.append(tr("Engine memory: {size}", size=in_bytes(standing.rss_bytes)))
     return lines or [tr("No model is loaded")]
 
 

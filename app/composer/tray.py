@@ -11,11 +11,11 @@ from app.open_chats.unsent import Item, Unsent
 from app.words import Saying, mark, said, tr
 
 CHOICES = {
-    "best": mark("Send the parts that match the question best"),
-    "beginning": mark("Send what fits from the beginning"),
+    "best": mark("Send the best-matching parts"),
+    "beginning": mark("Send the beginning, as much as fits"),
     "remove": mark("Remove"),
 }
-REMOVE_OF_MANY = mark("Remove the largest")
+REMOVE_OF_MANY = mark("Remove largest file")
 ONLY_REMOVE = {"remove": CHOICES["remove"]}
 AGAIN = {"ask": mark("Change")}
 

@@ -9,7 +9,7 @@ from models.titles import title_of
 
 SHORT_PROMPT = 256
 LOADING = mark("Loading {model}")
-LOADING_FIRST = mark("Loading {model}, your message is answered next")
+LOADING_FIRST = mark("Loading {model}, then answering your message")
 
 
 def waiting_line(standing: Standing, conversation: Conversation) -> tuple[str, float | None]:
@@ -36,8 +36,8 @@ def waiting_line(standing: Standing, conversation: Conversation) -> tuple[str, f
         return "", None
     if conversation.phase == "waiting":
         if standing.phase == "ready":
-            return tr("Another chat is being answered, this one is next"), None
-        return tr("Your message is kept and answered as soon as a model is loaded"), None
+            return tr("Waiting: another chat is being answered first"), None
+        return tr("Your message will be answered as soon as a model is loaded"), None
     return "", None
 
 

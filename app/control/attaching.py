@@ -110,7 +110,7 @@ class Attaching(QObject):
         for path in paths:
             if len(unsent.items) >= MOST_FILES:
                 self._refuse(
-                    lambda: tr("{most} files can go along with one message; the others were left out.", most=MOST_FILES)
+                    lambda: tr("A message can have {most} files; the others were not attached.", most=MOST_FILES)
                 )
                 break
             item = Item(path.name)
@@ -137,7 +137,7 @@ class Attaching(QObject):
         self._background.run(operation, lambda result: self._read(conversation, item, result))
         self._fit(conversation)
         self._notice.tell(
-            lambda: tr("The long text goes along as a file."), lambda: tr("Put it into the message"), insert
+            lambda: tr("The long text was attached as a file."), lambda: tr("Insert into message"), insert
         )
 
     def remove(self, item: Item) -> None:

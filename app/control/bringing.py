@@ -45,7 +45,9 @@ class Bringing(QObject):
         """Look no more into a folder that was added."""
         if self._added.drop(folder):
             self.said.emit(
-                lambda: tr("{folder} is no longer looked into; its files stay.", folder=printable(str(folder))),
+                lambda: tr(
+                    "{folder} was removed from the list. Its files are still there.", folder=printable(str(folder))
+                ),
                 lambda: self.add(path_text(folder)),
             )
         self.changed.emit()
@@ -55,7 +57,7 @@ class Bringing(QObject):
         self.finish()
         removal = self._removal = remove(model, self._added)
         gone = mark("{model} was deleted.")
-        sentence = gone if removal.deletes else mark("{model} is no longer listed; its file stays.")
+        sentence = gone if removal.deletes else mark("{model} was removed from the list. Its file is still there.")
         self.said.emit(lambda: tr(sentence, model=local_title(model)), self._undo)
         self.changed.emit()
 

@@ -50,9 +50,9 @@ class ContextControl(QObject):
         if turns or can_forget:
             menu.addSeparator()
         if can_forget:
-            menu.addAction(tr("Leave out the oldest turn from now on"), lambda: self._forget(1))
+            menu.addAction(tr("Leave out the oldest turn"), lambda: self._forget(1))
         if turns:
-            menu.addAction(tr("Leave out nothing any more"), lambda: self._forget(-self._turns()))
+            menu.addAction(tr("Include all turns again"), lambda: self._forget(-self._turns()))
 
     def _turns(self) -> int:
         return self._shelf.current.chat.forget_turns

@@ -67,11 +67,15 @@ class Exchange(QObject):
         """For a file to write these chats to; None: all of them."""
         chats = self._chosen(chat_ids)
         if not chats:
-            self._window.notice.tell(lambda: tr("There is no chat to export yet."), milliseconds=TOLD_MS)
+            self._window.notice.tell(lambda: tr("There are no chats to export yet."), milliseconds=TOLD_MS)
             return
         many = tr("Chickadee chats {date}", date=date.today().isoformat())
         name = file_name(chats[0].title if len(chats) == 1 else many)
-        markdown = tr("Markdown, to read (*.md)") if len(chats) == 1 else tr("Folder of Markdown files, to read (*.md)")
+        markdown = (
+            tr("Markdown, for reading (*.md)")
+            if len(chats) == 1
+            else tr("Folder of Markdown files, for reading (*.md)")
+        )
         lossless = tr("JSON, can be imported again (*.json)")
         dialog = QFileDialog(self._window, tr("Export chats"), name, f"{lossless};;{markdown}")
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -103,8 +107,8 @@ class Exchange(QObject):
         is_file = as_json or len(self._chosen(chat_ids)) == 1
         if is_file and target != Path(path) and os.path.lexists(target):
             self._window.notice.tell(
-                lambda: tr("There is a file {name} already in {folder}.", name=target.name, folder=target.parent),
-                lambda: tr("Replace it"),
+                lambda: tr("{folder} already contains a file named {name}.", name=target.name, folder=target.parent),
+                lambda: tr("Replace"),
                 work,
             )
         else:
@@ -115,7 +119,9 @@ class Exchange(QObject):
 
     def _begin(self, doing: str, work: Callable[[Progress], object], done: Callable[..., object]) -> None:
         if self._background.running:
-            self._window.notice.tell(lambda: tr("One import or export at a time: the last one still goes on."))
+            self._window.notice.tell(
+                lambda: tr("Another import or export is still running. Try again when it is finished.")
+            )
             return
         self._doing, progress = doing, Progress()
         self._progress = progress
@@ -166,6 +172,6 @@ def _told(imported: Imported) -> str:
     if imported.added or imported.changed:
         sentences = [tr_n("{n} chat was imported.", "{n} chats were imported.", imported.added)]
         if imported.changed:
-            sentences.append(tr_n("{n} chat has changed.", "{n} chats have changed.", imported.changed))
+            sentences.append(tr_n("{n} chat was updated.", "{n} chats were updated.", imported.changed))
         return " ".join(sentences)
-    return tr("All chats of this file were here already.") if imported.same else tr("There are no chats in this file.")
+    return tr("All chats in this file are already here.") if imported.same else tr("There are no chats in this file.")

@@ -19,7 +19,8 @@ from app.words import mark, told, tr
 from common.failures import Failure
 
 PAGE = "kept"
-TITLE = mark("What is kept on this computer")
+TITLE = mark("Storage")
+STILL_THERE = mark("The deleted data is still in the file and will be removed later.")
 
 
 class Keeping(QObject):
@@ -66,7 +67,7 @@ class Keeping(QObject):
     def _open_folder(self, name: str) -> None:
         folder = self._kinds[name].folder
         if not (folder.is_dir() and QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))) and self.page:
-            self.page.tell(lambda: tr("No program shows the folder {folder}.", folder=folder))
+            self.page.tell(lambda: tr("No program could open the folder {folder}.", folder=folder))
 
     def _delete(self, name: str) -> None:
         if name == "chats":
@@ -89,7 +90,7 @@ class Keeping(QObject):
     def _tidied(self, failure: Failure | None) -> None:
         """What was deleted is out of the file, or waits there."""
         if failure is not None and self.page is not None:
-            self.page.tell(lambda: f"{tr('What was deleted is still in the file, and is removed later.')} {failure}")
+            self.page.tell(lambda: f"{tr(STILL_THERE)} {failure}")
         self._measure()
 
     def _deleted(self, left: list[str]) -> None:

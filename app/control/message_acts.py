@@ -187,7 +187,7 @@ class MessageActs(QObject):
                 self._transcript.show_message(id)
                 self.edit(id)
 
-        self._tell(lambda: tr("Your changes were put aside."), lambda: tr("Bring back"), bring_back)
+        self._tell(lambda: tr("Edit discarded."), lambda: tr("Restore"), bring_back)
 
     def delete(self, id: str) -> None:
         """Take the message and what hangs below it away, with a way back."""
@@ -219,8 +219,8 @@ class MessageActs(QObject):
         deleted = [] if conversation.messages else conversation.tree.deleted_with(None)
         if deleted:
             self._tell(
-                lambda: tr("The messages of this chat were deleted."),
-                lambda: tr("Bring back"),
+                lambda: tr("The messages in this chat were deleted."),
+                lambda: tr("Restore"),
                 lambda: self._bring_back(deleted),
             )
 
@@ -229,7 +229,7 @@ class MessageActs(QObject):
             self._conversation.restore(Deleted(tuple(ids), ids[0]))
 
     def _tell_busy(self) -> None:
-        self._tell(lambda: tr("An answer is being written: stop it first, or wait for its end."))
+        self._tell(lambda: tr("An answer is being written. Stop it first, or wait until it is finished."))
 
     def _tell(self, sentence: Saying, step: Saying = "", work: Callable[[], None] | None = None) -> None:
         self._notice.tell(sentence, step, work, milliseconds=UNDO_MS)

@@ -232,7 +232,7 @@ class ModelKeeper(QObject):
         if self.dialog is not None:
             self.dialog.show_searching(False)
             if not count:
-                self.dialog.tell(lambda: tr("huggingface.co has no model of this kind with these words."))
+                self.dialog.tell(lambda: tr("No results on huggingface.co"))
 
     def add(self, path: str) -> None:
         """One more folder to look in, or one more file."""

@@ -89,7 +89,7 @@ class Preferences(QObject):
             return
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.settings.path))):
             path = self.settings.path
-            self._notice.tell(lambda: tr("No program opens {file}; any text editor will do.", file=path))
+            self._notice.tell(lambda: tr("No program could open {file}. Open it in a text editor.", file=path))
 
     def tell_problems(self) -> None:
         """Say what of the file is not used, once for each state of it."""

@@ -12,7 +12,7 @@ from app.words import Saying, mark, told, tr
 from common.failures import Failure
 
 log = logging.getLogger(__name__)
-STEPS = {"restart": mark("Start engine again"), "choose": mark("Choose another model")}
+STEPS = {"restart": mark("Restart engine"), "choose": mark("Choose another model")}
 
 
 class ProblemNotice:

@@ -26,7 +26,7 @@ class Unstored(QObject):
     def try_again(self) -> None:
         was_some, self._some = self._some, bool(self.sentences())
         if was_some and not self._some:
-            self._notice.tell(lambda: tr("What could not be stored before is stored now."), milliseconds=UNDO_MS)
+            self._notice.tell(lambda: tr("Everything is saved now."), milliseconds=UNDO_MS)
 
     def close(self) -> list[str]:
         """What goes with the window, sentence by sentence. The library's writes are done at once by now."""
@@ -36,14 +36,14 @@ class Unstored(QObject):
     def sentences(self) -> list[str]:
         """Try to store all of it once more: what is it that cannot be, and why?"""
         lost = [
-            (tr("What was written last in “{title}” could not be stored.", title=title), failure)
+            (tr("The latest messages in “{title}” could not be saved.", title=title), failure)
             for title, failure in self._shelf.unstored()
         ]
         lost += [
-            (tr("Your changes to a message in “{title}” could not be stored.", title=title), failure)
+            (tr("Your edit in “{title}” could not be saved.", title=title), failure)
             for title, failure in self._acts.unstored()
         ]
         unsent = self._attaching.unstored()
         if unsent is not None:
-            lost.append((tr("What you had begun to write could not be stored."), unsent))
+            lost.append((tr("Your draft could not be saved."), unsent))
         return [f"{sentence} {failure}" for sentence, failure in lost]

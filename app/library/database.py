@@ -12,8 +12,8 @@ from app.words import mark, tr
 from common.failures import Failure
 
 GONE = mark(
-    "The file with your chats, {path}, was moved or deleted while Chickadee is open, so nothing can be stored."
-    " Put it back."
+    "The file with your chats, {path}, was moved or deleted while Chickadee was open, so nothing can be saved. Put it "
+    "back."
 )
 WAIT_SECONDS = 0.2  # one writer per data folder, so a lock is someone's backup: wait briefly, never freeze the window
 
@@ -118,7 +118,7 @@ def failure_of(path: Path, error: sqlite3.Error) -> Failure:
 
 def _cannot_store(path: Path, reason: str, error: Exception) -> Failure:
     return Failure(
-        "library", lambda: tr("Your chats cannot be stored in {path}: {reason}.", path=path, reason=reason), str(error)
+        "library", lambda: tr("Your chats cannot be saved to {path}: {reason}.", path=path, reason=reason), str(error)
     )
 
 
@@ -126,15 +126,12 @@ SENTENCES = (
     (
         "disk_full",
         ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"),  # or its index of the log has no room
-        mark("The disk is full, so this chat cannot be stored. Free some space."),
+        mark("The disk is full, so this chat cannot be saved. Free some space."),
     ),
     (
         "library_damaged",
         ("SQLITE_CORRUPT", "SQLITE_NOTADB"),
-        mark(
-            "The file with your chats, {path}, is damaged. Close Chickadee and start it again:"
-            " what can be read will be recovered then."
-        ),
+        mark("The file with your chats, {path}, is damaged. Restart Chickadee to recover what can be read."),
     ),
     (
         "library_locked",
@@ -144,6 +141,6 @@ SENTENCES = (
     (
         "library_readonly",
         ("SQLITE_READONLY",),
-        mark("The file with your chats, {path}, may only be read. Allow writing to it and its folder."),
+        mark("The file with your chats, {path}, is read-only. Allow writing to it and its folder."),
     ),
 )

@@ -26,7 +26,7 @@ from common.failures import Failure
 
 LARGEST = 8 << 30  # bytes of JSON: a zip file may claim any number
 CHATGPT_NAME = "conversations.json"
-NEWER = mark("This file was written by a newer Chickadee. Please update this one to import it.")
+NEWER = mark("This file comes from a newer version of Chickadee. Update Chickadee to import it.")
 
 
 def import_chats(path: Path, library: Path, progress: Progress) -> Imported:
@@ -90,9 +90,7 @@ def _json_of(path: Path) -> Iterator[tuple[BinaryIO, int]]:
         reason = error.strerror or str(error)
         raise _failure(mark("{name} cannot be read: {reason}."), path, error, reason=reason) from error
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
-        raise _failure(
-            mark("{name} is damaged or locked with a password. Nothing was imported."), path, error
-        ) from error
+        raise _failure(mark("{name} is damaged or password-protected. Nothing was imported."), path, error) from error
 
 
 def _entry(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
@@ -110,8 +108,8 @@ def _entry(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
 def _unknown(path: Path) -> Failure:
     return _failure(
         mark(
-            "{name} has no chats that Chickadee knows. Choose a JSON file that Chickadee exported,"
-            " or conversations.json or the zip file of a ChatGPT export."
+            "{name} contains no chats that Chickadee can read. Choose a JSON file exported from Chickadee, or "
+            "conversations.json or the zip file of a ChatGPT export."
         ),
         path,
     )

@@ -203,7 +203,7 @@ def migrate(db: sqlite3.Connection) -> None:
     (version,) = db.execute("PRAGMA user_version").fetchone()
     if version > len(MIGRATIONS):
         raise Failure(
-            "library_newer", "Your chats were stored by a newer Chickadee. Please update this one to open them."
+            "library_newer", "Your chats were saved by a newer version of Chickadee. Update Chickadee to open them."
         )
     for number, step in enumerate(MIGRATIONS[version:], start=version + 1):
         db.execute("BEGIN IMMEDIATE")

@@ -43,9 +43,9 @@ class Recovery:
     def __str__(self) -> str:
         kept = tr("The damaged file was kept as {path}.", path=self.damaged)
         if not self.chats:
-            return tr("The file with your chats was damaged, and no chat in it could be read.") + " " + kept
+            return tr("The file with your chats was damaged, and none of its chats could be read.") + " " + kept
         back = tr(
-            "The file with your chats was damaged. {chats} with {messages} came back.",
+            "The file with your chats was damaged. Recovered: {chats} with {messages}.",
             chats=tr_n("{n} chat", "{n} chats", self.chats),
             messages=tr_n("{n} message", "{n} messages", self.messages),
         )

@@ -15,11 +15,11 @@ from app.words import mark, tr
 log = logging.getLogger(__name__)
 SHOWN = 300  # characters of an address
 CLOSED = {
-    "file": mark("This link leads to a file on a computer, not to a web page, so it stays closed: {address}"),
-    "javascript": mark("This link is a program, not a web page, so it stays closed: {address}"),
-    "data": mark("This link is a file in disguise, not a web page, so it stays closed: {address}"),
+    "file": mark("This link was not opened because it leads to a file on a computer, not a web page: {address}"),
+    "javascript": mark("This link was not opened because it is a program, not a web page: {address}"),
+    "data": mark("This link was not opened because it is a disguised file, not a web page: {address}"),
 }
-OTHER = mark("This link does not lead to a web page, so it stays closed: {address}")
+OTHER = mark("This link was not opened because it does not lead to a web page: {address}")
 
 
 def ask_about_link(notice: Notice, address: str) -> None:
@@ -33,8 +33,8 @@ def ask_about_link(notice: Notice, address: str) -> None:
 
 
 def _leaves(url: QUrl, host: str) -> str:
-    sentence = tr("This link leads out of Chickadee, to {host}: {address}", host=host, address=_printable(full(url)))
-    return f"{sentence} {tr('That is this computer or one in your own network.')}" if _is_near(host) else sentence
+    sentence = tr("This link opens {host} in your browser: {address}", host=host, address=_printable(full(url)))
+    return f"{sentence} {tr('This address is on your computer or your local network.')}" if _is_near(host) else sentence
 
 
 def full(url: QUrl) -> str:

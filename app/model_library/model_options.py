@@ -10,8 +10,9 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from app.look.theme import SIZES
 from app.model_library.model_rows import local_title
 from app.model_library.model_settings import ModelSettings, settings_for
-from app.settings.setting import Setting, Value
-from app.settings_view.page import Page, Sheet, button, fit, inset, label
+from app.settings.schema import GROUPS
+from app.settings.setting import ADVANCED, Setting, Value
+from app.settings_view.page import Page, Sheet, button, fit, heading, inset, label
 from app.settings_view.plan_line import PlanLine
 from app.settings_view.setting_row import SettingRow
 from app.words import told, tr
@@ -36,6 +37,7 @@ class ModelOptions(Sheet):
         for row in self.rows.values():
             row.changed.connect(self._change)
             row.reset.connect(lambda name: self._change(name, self._setting(name).default))
+        self.advanced = heading(self)
         self.plan, self.problem = PlanLine(self), label("problem", self)
         self.reset_button = button(self, self._reset)
         self.load_button = button(self, self.load.emit)
@@ -69,10 +71,11 @@ class ModelOptions(Sheet):
         self.load_button.setVisible(not loaded)
 
     def retranslate(self) -> None:
-        self.setWindowTitle(tr("Options of {model}", model=local_title(self.model)))
+        self.setWindowTitle(tr("Options for {model}", model=local_title(self.model)))
         for row in self.rows.values():
             row.retranslate()
-        self.reset_button.setText(tr("All as in the settings"))
+        self.advanced.setText(tr(GROUPS[ADVANCED]))
+        self.reset_button.setText(tr("Use global settings"))
         self.load_button.setText(tr("Load"))
         self.close_button.setText(tr("Close"))
         self.plan.retranslate()
@@ -115,8 +118,10 @@ class ModelOptions(Sheet):
 
     def _layout(self) -> None:
         page = Page(self)
-        for row in self.rows.values():
-            page.column.addWidget(row)
+        ordinary = [row for row in self.rows.values() if not row.setting.advanced]
+        advanced = [row for row in self.rows.values() if row.setting.advanced]
+        for widget in (*ordinary, self.advanced, *advanced):
+            page.column.addWidget(widget)
         page.column.addStretch(1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, SIZES.gap_l, 0, SIZES.gap_m)

@@ -20,8 +20,8 @@ from models.titles import cleaned
 SECTIONS = {
     "jobs": mark("Downloads"),
     "here": mark("On this computer"),
-    "hub": mark("Found on huggingface.co"),
-    "entries": mark("Suggested for download"),
+    "hub": mark("Results from huggingface.co"),
+    "entries": mark("Recommended"),
 }
 
 

@@ -49,7 +49,7 @@ class ModelRowView(QFrame):
             self.verdict.style().polish(self.verdict)
         self.bar.setVisible(row.fraction is not None)
         self.bar.setValue(round((row.fraction or 0) * PERMILLE))
-        self.bar.setAccessibleName(tr("Downloaded of {model}", model=row.title))
+        self.bar.setAccessibleName(tr("Download progress of {model}", model=row.title))
         if tuple(self.buttons) != row.actions:
             self._make_buttons()
         self.retranslate()

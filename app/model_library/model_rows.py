@@ -25,7 +25,7 @@ ACTIONS: dict[Action, str] = {
     "unload": mark("Unload"),
     "options": mark("Options…"),
     "remove": mark("Remove"),
-    "forget": mark("Leave out folder"),
+    "forget": mark("Remove folder"),
     "download": mark("Download"),
     "files": mark("Show files"),
     "pause": mark("Pause"),
@@ -52,8 +52,8 @@ STATES = {
 PHASES = {
     "connecting": mark("Connecting"),
     "receiving": mark("Downloading"),
-    "waiting": mark("The line dropped; trying again"),
-    "checking": mark("Checking what has arrived"),
+    "waiting": mark("Connection lost; retrying"),
+    "checking": mark("Verifying"),
 }
 
 
@@ -112,7 +112,7 @@ def entry_row(entry: Entry, verdict: Verdict | None) -> ModelRow:
 def result_row(result: RepoResult) -> ModelRow:
     said = [parameters(result.parameters) if result.parameters else "", result.architecture, result.licence]
     said.append(tr_n("{n} download", "{n} downloads", result.downloads))
-    gated = tr("Its makers give it only to those who have an account there.") if result.gated else ""
+    gated = tr("Available only with an account on huggingface.co.") if result.gated else ""
     return ModelRow(
         key=("repo", result.repo),
         title=result.repo,
@@ -127,7 +127,9 @@ def file_row(model: RemoteModel, verdict: Verdict | None, here: bool) -> ModelRo
     return ModelRow(
         key=("file", model.files[0].repo, model.files[0].path),
         title=model.name,
-        facts=" · ".join(filter(None, (model.quantisation, show_bytes(model.size), tr("is here") if here else ""))),
+        facts=" · ".join(
+            filter(None, (model.quantisation, show_bytes(model.size), tr("on this computer") if here else ""))
+        ),
         verdict=verdict_words(verdict),
         tone=tone_of(verdict),
         actions=() if here else ("download",),
@@ -142,7 +144,7 @@ def job_row(job: Job) -> ModelRow:
     else:
         said.insert(0, tr(PHASES[progress.phase]))
         if progress.speed:
-            said.append(tr("{speed} a second", speed=show_bytes(int(progress.speed))))
+            said.append(tr("{speed}/s", speed=show_bytes(int(progress.speed))))
         if progress.seconds_left is not None:
             said.append(tr("{time} left", time=duration(progress.seconds_left)))
     actions: dict[str, tuple[Action, ...]] = {

@@ -21,19 +21,21 @@ from models.collection import LocalModel
 log = logging.getLogger(__name__)
 SECTION = "models"
 SAME = "settings"  # the value that stands for: as in the settings
-SAME_SHOWN = mark("As in the settings")
+SAME_SHOWN = mark("Global setting")
 NONE = "none"
 NUMBERS = {"context": "n_ctx", "threads": "threads", "kv_share": "kv_share"}
 CHOICES = ("kv_type", "flash_attention", "kv_mode", "backend")
 ANSWERS = ("draft", "kv_policy")
 ORDER = (  # as they stand in the dialog
-    "context", "threads", "kv_type", "flash_attention", "kv_mode", "kv_share", "kv_policy", "backend",
-    "draft", "draft_model",
+    "context", "kv_type", "draft_model",
+    "threads", "backend", "flash_attention", "kv_mode", "kv_share", "kv_policy", "draft",  # advanced
 )  # fmt: skip
 TITLES = {
-    "context": mark("Tokens of a chat that this model sees at once; automatic: as in the settings."),
-    "threads": mark("Threads of the processor that compute this model; automatic: as in the settings."),
-    "kv_share": mark("How many of this model's heads keep less, from 0.01 to 1; automatic: as in the settings."),
+    "context": mark("How many tokens of a chat this model can see at once. Automatic: the global setting."),
+    "threads": mark("Processor threads used for this model. Automatic: the global setting."),
+    "kv_share": mark(
+        "The share of this model's attention heads to compress, from 0.01 to 1. Automatic: the global setting."
+    ),
 }
 
 
@@ -48,7 +50,7 @@ def settings_for(drafters: Iterable[LocalModel] = ()) -> tuple[Setting, ...]:
     files = tuple((path_text(model.path), local_title(model)) for model in drafters)
     drafter = Setting(
         SECTION, "draft_model", "choice", NONE, mark("Draft model"),
-        mark("A small model of the same family that guesses ahead for this one, which checks every word."),
+        mark("A small model of the same family that drafts tokens for this model to check."),
         choices=((NONE, mark("None")), *files),
     )  # fmt: skip
     made = {setting.key: setting for setting in (*numbers, *choices, drafter)}

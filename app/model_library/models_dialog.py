@@ -16,7 +16,7 @@ from app.settings_view.page import Page, Sheet, button, fit, heading, inset, lab
 from app.words import Saying, mark, said, tr
 
 CONSENT = mark(
-    "Searching and downloading connect to huggingface.co and send it words and names; nothing else connects."
+    "Only searching and downloading connect to huggingface.co. They send your search words and the names of models."
 )
 
 
@@ -103,7 +103,7 @@ class ModelsDialog(Sheet):
         self.line.setPlaceholderText(tr("Find a model"))
         self.line.setAccessibleName(tr("Find a model"))
         self.consent.setText(tr(CONSENT))
-        self.nothing.setText(tr("No model here has these words. The search may find more."))
+        self.nothing.setText(tr("No results on this computer. Try searching huggingface.co."))
         self.folder_button.setText(tr("Add folder…"))
         self.file_button.setText(tr("Add file…"))
         self.close_button.setText(tr("Close"))

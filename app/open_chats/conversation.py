@@ -22,13 +22,14 @@ from app.library.library import Library
 from app.open_chats.storing import Storing
 from app.open_chats.thought_timer import ThoughtTimer
 from app.open_chats.unsent import Unsent
-from app.words import Saying, tr
+from app.words import Saying, mark, tr
 from common.failures import Failure
 from common.reasoning import Kind
 from engine.protocol import Message, Remedy, Statistics
 
 # A second is promised: to it come the quarter until somebody looks again (app.wiring), and a busy computer's delays.
 CHECKPOINT_SECONDS = 0.4
+GOES_ON = mark("You can go on chatting, but what is not saved is lost when you close the window.")
 Phase = Literal["idle", "waiting", "reading", "answering"]
 
 
@@ -387,9 +388,7 @@ class Conversation:
         self._storing.save(self.chat, messages)
 
     def _cannot_store(self, failure: Failure) -> None:
-        self._notify(
-            Change("storage", words=lambda: f"{failure} {tr('The chat goes on, but only until you close the window.')}")
-        )
+        self._notify(Change("storage", words=lambda: f"{failure} {tr(GOES_ON)}"))
 
     def _notify(self, change: Change) -> None:
         tell_all(self.listeners, change)

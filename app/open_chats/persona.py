@@ -98,7 +98,7 @@ class Personas:
         """The new name as it is kept."""
         new = self._checked(new)
         if new != old and any(persona.name == new for persona in self.own()):
-            raise ValueError(tr("There is a persona “{name}” already.", name=new))
+            raise ValueError(tr("There is already a persona “{name}”.", name=new))
         self._library.using(lambda db: db.execute("UPDATE personas SET name = ? WHERE name = ?", (new, old)))
         return new
 
@@ -113,5 +113,5 @@ class Personas:
         if not name:
             raise ValueError(tr("A persona needs a name."))
         if any(persona.name == name for persona in self.shipped()):
-            raise ValueError(tr("“{name}” comes with Chickadee. Please choose another name.", name=name))
+            raise ValueError(tr("“{name}” is built in. Choose another name.", name=name))
         return name

@@ -21,6 +21,12 @@ from app.words import mark, tr
 from engine.protocol import HeadGroup
 
 IMPORT_MS = 20
+DRAFTERS = {
+    "history": mark("Prompt lookup"),
+    "phrases": mark("Common phrases"),
+    "model": mark("Draft model"),
+    "midlayer": mark("Early layers"),
+}
 TOOK = mark("{name}: {accepted} of {drafted} drafted tokens accepted")
 GROUPS = ("accent", "number", "keyword")  # colours
 AGO = 60.0  # seconds of the past that the curve shows
@@ -72,34 +78,34 @@ class EnginePanel(QFrame):
     def _show_memory(self, parts: MemoryParts | None) -> None:
         planned = [
             Part(tr("Weights"), parts.weights, in_bytes(parts.weights), "accent"),
-            Part(tr("Keys and values"), parts.kv, in_bytes(parts.kv), "number"),
-            Part(tr("Everything else"), parts.buffers, in_bytes(parts.buffers), "keyword"),
+            Part(tr("KV cache"), parts.kv, in_bytes(parts.kv), "number"),
+            Part(tr("Other"), parts.buffers, in_bytes(parts.buffers), "keyword"),
         ] if parts else []  # fmt: skip
         now = [
             Part(tr("Engine"), parts.engine, in_bytes(parts.engine), "accent"),
             Part(tr("Other programs"), parts.others, in_bytes(parts.others), "soft"),
             Part(tr("Free"), parts.free, in_bytes(parts.free), "chosen"),
         ] if parts else []  # fmt: skip
-        self.planned.show_parts(tr("Memory as planned"), planned)
-        self.now.show_parts(tr("Memory now"), now)
+        self.planned.show_parts(tr("Planned memory"), planned)
+        self.now.show_parts(tr("Current memory"), now)
 
     def _show_cache(self, cache: CacheMap | None) -> None:
         parts = [
-            Part(tr("Dropped: left out"), cache.dropped, f"{cache.dropped:,}", "danger"),
-            Part(tr("Fixed, saved on the disk"), cache.saved, f"{cache.saved:,}", "accent"),
-            Part(tr("Fixed, in memory only"), cache.unsaved, f"{cache.unsaved:,}", "string"),
-            Part(tr("Pending: not kept yet"), cache.pending, f"{cache.pending:,}", "number"),
-            Part(tr("Room"), cache.room, f"{cache.room:,}", "chosen"),
-            Part(tr("May grow by"), cache.growth, f"{cache.growth:,}", "hover"),
+            Part(tr("Left out"), cache.dropped, f"{cache.dropped:,}", "danger"),
+            Part(tr("Kept, saved to disk"), cache.saved, f"{cache.saved:,}", "accent"),
+            Part(tr("Kept, in memory only"), cache.unsaved, f"{cache.unsaved:,}", "string"),
+            Part(tr("Pending"), cache.pending, f"{cache.pending:,}", "number"),
+            Part(tr("Free"), cache.room, f"{cache.room:,}", "chosen"),
+            Part(tr("Room to grow"), cache.growth, f"{cache.growth:,}", "hover"),
         ] if cache else []  # fmt: skip
-        self.cache.show_parts(tr("This chat's tokens in the cache"), parts)
+        self.cache.show_parts(tr("Cached tokens of this chat"), parts)
 
     def _show_groups(self) -> None:
         """Heads that keep every token, and those that keep less: only where there are such."""
         groups = self._observed.pulse.head_groups if self._observed.pulse else ()
         self._groups_label.setVisible(bool(groups))
         self.groups.setVisible(bool(groups))
-        self.groups.show_parts(tr("Memory by groups of heads"), [
+        self.groups.show_parts(tr("Memory by head group"), [
             Part(choice_words("kv_mode", group.mode), group.bytes, group_words(group), GROUPS[number % len(GROUPS)])
             for number, group in enumerate(groups)
         ])  # fmt: skip
@@ -108,17 +114,21 @@ class EnginePanel(QFrame):
         pulse = self._observed.pulse
         lines = []
         if pulse and pulse.prompt_rate:
-            lines.append(tr("Reading: {rate} tokens a second", rate=f"{pulse.prompt_rate:,.0f}"))
+            lines.append(tr("Reading: {rate} tok/s", rate=f"{pulse.prompt_rate:,.0f}"))
         if pulse and pulse.decode_seconds > 0:
             rate = pulse.tokens / pulse.decode_seconds
-            lines.append(tr("Writing: {rate} tokens a second", rate=f"{rate:,.1f}"))
+            lines.append(tr("Writing: {rate} tok/s", rate=f"{rate:,.1f}"))
         if pulse and pulse.steps:
-            per_step = tr("{n} tokens a step", n=f"{pulse.tokens / pulse.steps:.2f}")
-            lines.append(tr("{steps}, ×{gain} by drafting", steps=per_step, gain=f"{pulse.estimated_speedup:.2f}"))
-        _say(self.speed, "\n".join(lines) or tr("Nothing was written yet."))
+            per_step = tr("{n} tokens per step", n=f"{pulse.tokens / pulse.steps:.2f}")
+            lines.append(
+                tr("{steps}, ×{gain} from speculative decoding", steps=per_step, gain=f"{pulse.estimated_speedup:.2f}")
+            )
+        _say(self.speed, "\n".join(lines) or tr("No answers yet"))
         drafters = [each for each in pulse.drafters if each.drafted] if pulse else []
-        said = [tr(TOOK, name=each.name, accepted=each.accepted, drafted=each.drafted) for each in drafters]
-        _say(self.drafts, "\n".join(said) or tr("Nothing was drafted."))
+        said = [
+            tr(TOOK, name=drafter_words(each.name), accepted=each.accepted, drafted=each.drafted) for each in drafters
+        ]
+        _say(self.drafts, "\n".join(said) or tr("No drafted tokens yet"))
         _say(self.saved, tr("About {seconds} s in this chat", seconds=f"{max(0.0, self._saved):,.1f}"))
 
     def show_curves(self) -> None:
@@ -132,10 +142,10 @@ class EnginePanel(QFrame):
         x = [moment.at - now for moment in moments]
         lines = {tr("tokens"): (x, [moment.tokens_per_step for moment in moments])}
         for name in dict.fromkeys(name for moment in moments for name in moment.accepted):
-            lines[name] = (x, [moment.accepted.get(name, 0.0) for moment in moments])
+            lines[drafter_words(name)] = (x, [moment.accepted.get(name, 0.0) for moment in moments])
         self.steps.show_lines(lines if moments else {})
         pulse = self._observed.pulse
-        names = tr("as measured"), tr("no gain")
+        names = tr("measured"), tr("no gain")
         self.costs.show_costs(names, pulse.costs if pulse else (), pulse.batch if pulse else 0)
 
     def _import_plots(self) -> None:
@@ -217,24 +227,24 @@ class EnginePanel(QFrame):
                 plot.restyle()
 
     def retranslate(self) -> None:
-        self.setAccessibleName(tr("What the engine does"))
-        self.title.setText(tr("What the engine does"))
+        self.setAccessibleName(tr("Engine monitor"))
+        self.title.setText(tr("Engine monitor"))
         self.close_button.setAccessibleName(tr("Close"))
         self.close_button.setToolTip(with_keys(tr("Close"), "engine"))
         memory, cache, speed, costs, saved = self._headings
         memory.setText(tr("Memory"))
-        cache.setText(tr("This chat in the cache, in tokens"))
+        cache.setText(tr("Cached tokens of this chat"))
         speed.setText(tr("Speed"))
-        costs.setText(tr("What a step costs"))
+        costs.setText(tr("Cost per step"))
         saved.setText(tr("Time saved"))
-        self._planned_label.setText(tr("Planned, for a full context"))
+        self._planned_label.setText(tr("Planned for a full context"))
         self._now_label.setText(tr("Now"))
-        self._groups_label.setText(tr("Memory by groups of heads"))
+        self._groups_label.setText(tr("Memory by head group"))
         if self.steps is not None and self.costs is not None:
-            self.steps.show_axes(tr("seconds"), tr("tokens a step"))
-            self.costs.show_axes(tr("tokens in a step"), tr("cost"))
-            self.steps.setAccessibleName(tr("Tokens that came of each step, over the last minute"))
-            self.costs.setAccessibleName(tr("What steps of several tokens cost"))
+            self.steps.show_axes(tr("seconds"), tr("tokens per step"))
+            self.costs.show_axes(tr("tokens in the step"), tr("cost"))
+            self.steps.setAccessibleName(tr("Tokens per step over the last minute"))
+            self.costs.setAccessibleName(tr("Cost of steps with several tokens"))
         self.show_observed()
 
 
@@ -242,6 +252,11 @@ def _say(line: QLabel, text: str) -> None:
     """A label lays the whole panel out again, also for the text it has."""
     if line.text() != text:
         line.setText(text)
+
+
+def drafter_words(name: str) -> str:
+    """What the settings call a drafter; one that only a newer engine has, as that calls it."""
+    return tr(DRAFTERS[name]) if name in DRAFTERS else choice_words("draft", name)
 
 
 def group_words(group: HeadGroup) -> str:

@@ -11,6 +11,7 @@ from app.words import mark, tr
 from common.byte_sizes import exact_bytes, parse_bytes
 
 AUTO = "auto"
+ADVANCED = "advanced"
 WITHIN = mark("a number from {low} to {high}")
 SHOWN = 40  # characters of a wrong value that its sentence repeats
 Value = int | float | str
@@ -21,6 +22,7 @@ class Setting:
     """`default` is what the machine suggests. Sizes are bytes; `low` and `high` bound numbers, sizes and text lengths.
 
     `choices` are a choice's values, each with the words shown for it; with `auto` a number or size may be AUTO too.
+    An `advanced` one stands at the end, apart from the others of its section.
     """
 
     section: str
@@ -33,6 +35,7 @@ class Setting:
     high: float = math.inf
     choices: tuple[tuple[str, str], ...] = ()
     auto: bool = False
+    advanced: bool = False
 
     def __post_init__(self) -> None:
         assert self.check(self.default) == self.default, self
@@ -40,6 +43,11 @@ class Setting:
     @property
     def name(self) -> str:
         return f"{self.section}.{self.key}"
+
+    @property
+    def group(self) -> str:
+        """The heading it stands under."""
+        return ADVANCED if self.advanced else self.section
 
     @property
     def allowed(self) -> str:
@@ -50,7 +58,7 @@ class Setting:
         if self.kind == "text":
             return tr("a text of at most {n:,.0f} characters", n=self.high)
         if self.kind == "size":
-            words = tr("a size like 4GiB, from {low} to {high}", low=_size(int(self.low)), high=_size(int(self.high)))
+            words = tr("a size like 4GB, from {low} to {high}", low=_size(int(self.low)), high=_size(int(self.high)))
         else:
             said = mark("a whole number from {low} to {high}") if self.kind == "whole" else WITHIN
             words = tr(said, low=f"{self.low:,.10g}", high=f"{self.high:,.10g}")

@@ -65,7 +65,7 @@ class Settings:
         if not aside:
             return ""
         kept = aside.name
-        return lambda: tr("The old {file} was not TOML; it is kept as {kept}.", file=self.path.name, kept=kept)
+        return lambda: tr("The old {file} was not valid TOML and was kept as {kept}.", file=self.path.name, kept=kept)
 
     def _take(self, contents: Contents) -> None:
         values = {setting.name: setting.default for setting in SETTINGS}

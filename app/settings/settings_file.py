@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from tomlkit import TOMLDocument
 
 HEADER = (
-    "Chickadee's settings: Ctrl+, in the window lists them all.",
-    "What is not named here is as this computer suggests. Comments and order stay as they are.",
+    "Chickadee's settings: Ctrl+, in the window shows them all.",
+    "Settings that are not named here have their default values. Comments and order are kept.",
 )
 UNREADABLE = mark("{file} cannot be read: {why}. The defaults are used.")
-NO_TOML = mark("{file} is not TOML: {why}. The defaults are used.")
-UNWRITABLE = mark("The settings cannot be stored: {file} cannot be written ({why}).")
+NO_TOML = mark("{file} is not valid TOML: {why}. The defaults are used.")
+UNWRITABLE = mark("The settings cannot be saved: {file} cannot be written ({why}).")
 
 
 class NotToml(Exception):

@@ -19,7 +19,7 @@ from app.settings_view.setting_row import SettingRow
 from app.words import Saying, mark, said, tr
 
 OWN_VALUES = "\0"  # the entry for a chat that follows no persona; no name has a zero
-INSTRUCTIONS = mark("Standing instructions that the model reads before this chat.")
+INSTRUCTIONS = mark("Instructions that the model reads before this chat.")
 
 
 class ChatPanel(Sheet):
@@ -88,9 +88,9 @@ class ChatPanel(Sheet):
         self.heading.setText(tr("Persona"))
         self.personas.setAccessibleName(tr("Persona"))
         for each, words, help in (
-            (self.save, tr("Save as persona…"), tr("Keep these instructions and values under a name")),
+            (self.save, tr("Save as persona…"), tr("Save these instructions and values as a persona")),
             (self.rename, tr("Rename…"), tr("Rename this persona")),
-            (self.remove, tr("Delete"), tr("Delete this persona; chats keep its values")),
+            (self.remove, tr("Delete"), tr("Delete this persona; chats that use it keep its settings")),
             (self.accept_name, tr("Save"), ""),
             (self.cancel_name, tr("Cancel"), ""),
             (self.close_button, tr("Close"), ""),

@@ -39,15 +39,15 @@ class KeptRow(QFrame):
     def show_size(self, count: int, size: int) -> None:
         self._size = count, size
         files = tr_n("{n} file", "{n} files", count)
-        self.total.setText(tr("{files}, {size}", files=files, size=in_bytes(size)) if count else tr("Nothing"))
+        self.total.setText(tr("{files}, {size}", files=files, size=in_bytes(size)) if count else tr("Empty"))
         self.delete_button.setEnabled(count > 0)
 
     def retranslate(self) -> None:
         title = tr(self.kind.title)
         self.title.setText(title)
         self.open_button.setText(tr("Open folder"))
-        self.open_button.setAccessibleName(tr("Open the folder of {kind}", kind=title))
-        self.keep_button.setText(tr("Keep"))
+        self.open_button.setAccessibleName(tr("Open folder: {kind}", kind=title))
+        self.keep_button.setText(tr("Cancel"))
         self.show_size(*self._size)
         self._ask(self._asking)
 
@@ -66,7 +66,7 @@ class KeptRow(QFrame):
     def _ask(self, asking: bool) -> None:
         self._asking = asking
         self.help.setText(tr(self.kind.question if asking else self.kind.help))
-        self.delete_button.setText(tr("Delete for good") if asking else tr("Delete…"))
+        self.delete_button.setText(tr("Delete permanently") if asking else tr("Delete…"))
         self.delete_button.setAccessibleName(tr("Delete {kind}", kind=tr(self.kind.title)))
         self.delete_button.setVisible(bool(self.kind.question))
         self.keep_button.setVisible(asking)
@@ -133,6 +133,6 @@ class KeptPage(Section):
 
     def retranslate(self) -> None:
         self.note.setText(said(self._said))
-        self.line.setText(tr("All of it stays on this computer, in files that only you can read."))
+        self.line.setText(tr("Everything stays on this computer, in files that only you can read."))
         for row in self.rows.values():
             row.retranslate()

@@ -64,7 +64,7 @@ class SettingRow(QFrame):
         name_control(self.control, title, help)
         self.back.setText(tr("Reset"))
         self.back.setAccessibleName(tr("Reset {setting}", setting=title))
-        self.back.setToolTip(tr("{setting}: back to what the machine suggests", setting=title))
+        self.back.setToolTip(tr("Restore the default: {setting}", setting=title))
         if isinstance(self.control, Choice):
             self.control.retranslate()
         self.suggest(self._suggested)

@@ -9,8 +9,8 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from app.look.theme import SIZES
-from app.settings.schema import SECTIONS, SETTINGS
-from app.settings.setting import Value
+from app.settings.schema import GROUPS, SETTINGS
+from app.settings.setting import Setting, Value
 from app.settings.settings import Settings
 from app.settings_view.page import Page, Section, Sheet, button, fit, heading, inset, label
 from app.settings_view.plan_line import PlanLine
@@ -18,8 +18,8 @@ from app.settings_view.setting_row import SettingRow
 from app.words import Saying, as_written, mark, said, told, tr
 from common.failures import Failure
 
-RESET_ALL = mark("Reset all to what the machine suggests")
-UNDO_RESET = mark("Undo the reset")
+RESET_ALL = mark("Restore defaults")
+UNDO_RESET = mark("Undo restore")
 
 
 class SettingsDialog(Sheet):
@@ -38,8 +38,8 @@ class SettingsDialog(Sheet):
         self._note: Saying = ""
         self.nothing = label("nothingFound", self)
         self.rows = {setting.name: SettingRow(setting, self) for setting in SETTINGS}
-        self.titles = dict(SECTIONS)
-        self.headings = {section: heading(self) for section in SECTIONS}
+        self.titles = dict(GROUPS)
+        self.headings = {group: heading(self) for group in GROUPS}
         self.ways: dict[str, QPushButton] = {}
         self._pages: dict[str, Section] = {}
         self.plan = PlanLine(self)
@@ -77,7 +77,7 @@ class SettingsDialog(Sheet):
         self.setWindowTitle(tr("Settings"))
         self.search.setPlaceholderText(tr("Search settings"))
         self.search.setAccessibleName(tr("Search settings"))
-        self.nothing.setText(tr("No setting has these words."))
+        self.nothing.setText(tr("No results"))
         self.open_file.setText(tr("Open file"))
         self.close_button.setText(tr("Close"))
         for name, title in self.titles.items():
@@ -149,10 +149,10 @@ class SettingsDialog(Sheet):
         self.show_values()
 
     def _filter(self, words: str) -> None:
-        found = {name for name, row in self.rows.items() if row.matches(words, tr(SECTIONS[row.setting.section]))}
+        found = {name for name, row in self.rows.items() if row.matches(words, self._above(row.setting))}
         for name, row in self.rows.items():
             row.setVisible(name in found)
-        sections = {name.split(".")[0] for name in found}
+        sections = {self.rows[name].setting.group for name in found}
         sections |= {name for name, page in self._pages.items() if page.search(words, tr(self.titles[name]))}
         for name, title in self.headings.items():
             title.setVisible(name in sections)
@@ -160,6 +160,10 @@ class SettingsDialog(Sheet):
         for name, page in self._pages.items():
             page.setVisible(name in sections)
         self.nothing.setVisible(not sections)
+
+    def _above(self, setting: Setting) -> str:
+        """The headings that a search finds a setting by."""
+        return " ".join(tr(GROUPS[name]) for name in dict.fromkeys((setting.group, setting.section)))
 
     def _tell(self, line: QLabel, sentence: str) -> None:
         line.setText(sentence)
@@ -170,10 +174,10 @@ class SettingsDialog(Sheet):
     def _layout(self) -> None:
         fit(self)
         self.page = Page(self, steady=True)
-        for section, title in self.headings.items():
+        for group, title in self.headings.items():
             self.page.column.addWidget(title)
             for row in self.rows.values():
-                if row.setting.section == section:
+                if row.setting.group == group:
                     self.page.column.addWidget(row)
         self.page.column.addWidget(self.nothing)
         self.page.column.addStretch(1)
@@ -184,8 +188,8 @@ class SettingsDialog(Sheet):
         self._ways = inset()
         self._ways.setSpacing(0)
         self._ways.addStretch(1)
-        for section in SECTIONS:
-            self._add_way(section)
+        for group in GROUPS:
+            self._add_way(group)
         layout.addLayout(self._ways)
         for line in (self.problem, self.note):
             layout.addLayout(inset(line, wide=line))

@@ -84,14 +84,16 @@ class BinDialog(QDialog):
         self._hint()
         self.list.setAccessibleName(tr("Deleted chats"))
         self.restore.setText(tr("Restore"))
-        self.delete.setText(tr("Delete for good…"))
-        self.delete_all.setText(tr("Delete all for good…"))
-        self.really.setText(tr("Delete for good"))
-        self.keep.setText(tr("Keep"))
+        self.delete.setText(tr("Delete permanently…"))
+        self.delete_all.setText(tr("Delete all permanently…"))
+        self.really.setText(tr("Delete permanently"))
+        self.keep.setText(tr("Cancel"))
 
     def _hint(self) -> None:
-        kept = tr("Deleted chats are kept here for 30 days. Then nothing of them is left.")
-        self.hint.setText(kept if self.list.count() else tr("No deleted chats. They would be kept here for 30 days."))
+        kept = tr("Deleted chats are kept here for 30 days, then deleted permanently.")
+        self.hint.setText(
+            kept if self.list.count() else tr("No deleted chats. Deleted chats are kept here for 30 days.")
+        )
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Delete and self.chosen():
@@ -107,7 +109,9 @@ class BinDialog(QDialog):
 
     def _doom(self, ids: list[str]) -> None:
         self._doomed = ids
-        sentence = tr_n("This chat cannot be brought back.", "These {n} chats cannot be brought back.", len(ids))
+        sentence = tr_n(
+            "This chat will be deleted permanently.", "These {n} chats will be deleted permanently.", len(ids)
+        )
         self.question.setText(sentence)
         self._show_buttons()
         self.keep.setFocus()

@@ -248,7 +248,7 @@ def _choosing_many() -> bool:
 def _spoken(row: Row) -> str:
     chats = tr_n("{n} chat", "{n} chats", row.chats)
     if row.folded:
-        return tr("Folder {name}, {chats}, closed", name=row.text, chats=chats)
+        return tr("Folder {name}, {chats}, collapsed", name=row.text, chats=chats)
     return tr("Folder {name}, {chats}", name=row.text, chats=chats)
 
 

@@ -29,7 +29,7 @@ def chat_menu(parent: QWidget, row: Row, rows: Sequence[Row], folders: Sequence[
         into.addSeparator()
     _add(into, tr("New folder…"), lambda: ask("new_folder", ids, None))
     if any(each.folder_id is not None for each in rows):
-        _add(menu, tr("Take out of folder"), lambda: ask("move", ids, None))
+        _add(menu, tr("Remove from folder"), lambda: ask("move", ids, None))
     menu.addSeparator()
     _add(menu, tr("Export…"), lambda: ask("export", ids, None))
     menu.addSeparator()

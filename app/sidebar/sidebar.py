@@ -65,8 +65,8 @@ class SearchField(QLineEdit):
         self.setPlaceholderText(tr("Search chats"))
         self.setAccessibleName(tr("Search chats"))
         self.setToolTip(with_keys(tr("Search chats"), "find"))
-        self._clear.setAccessibleName(tr("Leave the search"))
-        self._clear.setToolTip(tr("Leave the search"))
+        self._clear.setAccessibleName(tr("Clear search"))
+        self._clear.setToolTip(tr("Clear search"))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Down:
@@ -191,8 +191,8 @@ class Sidebar(QFrame):
         self.new_button.setText(tr("New chat"))
         self.new_button.setToolTip(with_keys(tr("New chat"), "new_chat"))
         self.field.retranslate()
-        self.empty.setText(tr("Your chats will be listed here."))
-        self.nothing.setText(tr("No chat has these words."))
+        self.empty.setText(tr("Your chats appear here."))
+        self.nothing.setText(tr("No results"))
         self.list.retranslate()
         self.hits.retranslate()
         self.task.retranslate()

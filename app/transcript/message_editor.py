@@ -90,9 +90,9 @@ class MessageEditor(QFrame):
     def retranslate(self) -> None:
         self.text.setAccessibleName(tr("Edit message"))
         self.cancel.setText(tr("Cancel"))
-        self.cancel.setToolTip(tr("Leave the message as it is (Esc)"))
+        self.cancel.setToolTip(tr("Discard the edit (Esc)"))
         self.send.setText(tr("Send"))
-        self.send.setToolTip(tr("Send the new wording; the old one stays beside it (Enter)"))
+        self.send.setToolTip(tr("Send as a new version; the old one is kept (Enter)"))
 
     def height_for(self, width: int) -> int:
         """Its height when it is `width` pixels wide."""

@@ -39,7 +39,7 @@ class MessageMenu(QMenu):
             self._add("previous", tr("Previous version"), "previous").setEnabled(view.place.at > 1)
             self._add("next", tr("Next version"), "next").setEnabled(view.place.at < view.place.of)
         if view.place.deleted:
-            self._add("restore", tr("Bring back what was deleted below"), "again")
+            self._add("restore", tr("Restore deleted messages below"), "again")
         if view.has_details:
             self._add("details", tr("Details"), "chevron")
         self.addSeparator()
@@ -68,7 +68,7 @@ class MessageMenu(QMenu):
         for part in self._view.findChildren(ProseView):
             link = part.anchorAt(part.viewport().mapFromGlobal(QCursor.pos())) if part.underMouse() else ""
             if link:
-                self._copying(tr("Copy address of the link"), link)
+                self._copying(tr("Copy link address"), link)
         if self.actions():
             self.addSeparator()
 

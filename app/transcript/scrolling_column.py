@@ -84,8 +84,8 @@ class ScrollingColumn(QScrollArea):
 
     def retranslate(self) -> None:
         self.setAccessibleName(tr("Messages"))
-        self._down.setAccessibleName(tr("To the end"))
-        self._down.setToolTip(tr("To the end"))
+        self._down.setAccessibleName(tr("Go to end"))
+        self._down.setToolTip(tr("Go to end"))
         for view in self.views:
             view.retranslate()
 

@@ -169,7 +169,7 @@ class ThoughtView(QWidget):
         text = line_of(seconds, under_way)
         self.line.setText(text)
         self.line.setAccessibleName(text)
-        self.line.setToolTip(tr("Hide what the model thought") if self.open else tr("Show what the model thought"))
+        self.line.setToolTip(tr("Hide reasoning") if self.open else tr("Show reasoning"))
         self.line.setAccessibleDescription(self.line.toolTip())
         self.line.setIcon(icon("chevron" if self.open else "chevron-right", theme().soft))
         size = self.line.sizeHint()

@@ -12,11 +12,13 @@ from app.words import mark, tr
 
 LINE = mark("Private. Offline. On this laptop.")
 FIRST = (
-    mark("Chickadee chats with language models that run on this computer, without an account."),
-    mark("Nothing you write leaves it: there is no server, and chats are files that only you can read."),
+    mark("Chat with language models that run on this computer. No account needed."),
+    mark(
+        "Nothing you write leaves this computer: there is no server, and your chats are files that only you can read."
+    ),
 )
-READY = mark("{model} is included and ready; {keys} opens any other GGUF model.")
-MISSING = mark("No model is here yet: open a GGUF model file with {keys}.")
+READY = mark("{model} is included and ready. Press {keys} to open another GGUF model.")
+MISSING = mark("No models yet. Press {keys} to open a GGUF model file.")
 
 
 class Welcome(QScrollArea):

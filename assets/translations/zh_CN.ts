@@ -5,13 +5,18 @@
   <name>Chickadee</name>
   <message>
     <location filename="../../app/attachments/refusal.py"/>
+    <source>Reading “{name}” needed too much memory and was stopped. Attach a part, or save it as text.</source>
+    <translation>读取“{name}”占用内存过多，已停止。请只附上一部分，或另存为文本。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/refusal.py"/>
     <source>Reading “{name}” took longer than a minute and was stopped. Attach a part, or save it as text.</source>
     <translation>读取“{name}”超过一分钟，已停止。请只附上一部分，或另存为文本。</translation>
   </message>
   <message>
     <location filename="../../app/attachments/refusal.py"/>
-    <source>Reading “{name}” took too much memory and was stopped. Attach a part, or save it as text.</source>
-    <translation>读取“{name}”占用内存过多，已停止。请只附上一部分，或另存为文本。</translation>
+    <source>You do not have permission to read “{name}”. Change its permissions or attach a copy.</source>
+    <translation>你没有读取“{name}”的权限。请更改其权限，或附上一份副本。</translation>
   </message>
   <message>
     <location filename="../../app/attachments/refusal.py"/>
@@ -20,7 +25,12 @@
   </message>
   <message>
     <location filename="../../app/attachments/refusal.py"/>
-    <source>“{name}” could not be read: the reader stopped. Save it as text and attach that.</source>
+    <source>“{name}” contains no text. You can attach text, code, PDF, Word (.docx) and web pages.</source>
+    <translation>“{name}”不含文本。可附上文本、代码、PDF、Word (.docx) 和网页文件。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/refusal.py"/>
+    <source>“{name}” could not be read: the file reader stopped. Save it as text and attach that.</source>
     <translation>无法读取“{name}”：读取程序已中止。请另存为文本后再附上。</translation>
   </message>
   <message>
@@ -30,23 +40,13 @@
   </message>
   <message>
     <location filename="../../app/attachments/refusal.py"/>
-    <source>“{name}” has pages but no text; it was probably scanned. Text recognition can add it.</source>
-    <translation>“{name}”有页面但没有文字，可能是扫描件。可先用文字识别（OCR）处理。</translation>
+    <source>“{name}” has page images but no text. Run text recognition (OCR) on it first.</source>
+    <translation>“{name}”只有页面图像而没有文字。请先进行文字识别（OCR）。</translation>
   </message>
   <message>
     <location filename="../../app/attachments/refusal.py"/>
-    <source>“{name}” has {pages} pages; up to {most} can be read. Attach some of them.</source>
-    <translation>“{name}”有 {pages} 页，最多可读取 {most} 页。请只附上其中一部分。</translation>
-  </message>
-  <message>
-    <location filename="../../app/attachments/refusal.py"/>
-    <source>“{name}” has {size} MB; files of up to {most} MB can be attached. Attach a part of it.</source>
-    <translation>“{name}”有 {size} MB，最多可附上 {most} MB 的文件。请只附上一部分。</translation>
-  </message>
-  <message>
-    <location filename="../../app/attachments/refusal.py"/>
-    <source>“{name}” holds no text. Text, code, PDF, Word (.docx) and web pages can be attached.</source>
-    <translation>“{name}”不含文本。可附上文本、代码、PDF、Word (.docx) 和网页文件。</translation>
+    <source>“{name}” has {pages} pages; up to {most} can be read. Attach fewer pages.</source>
+    <translation>“{name}”有 {pages} 页，最多可读取 {most} 页。请减少页数后再附上。</translation>
   </message>
   <message>
     <location filename="../../app/attachments/refusal.py"/>
@@ -55,13 +55,8 @@
   </message>
   <message>
     <location filename="../../app/attachments/refusal.py"/>
-    <source>“{name}” is a sound or a film, and this model reads text only.</source>
-    <translation>“{name}”是音频或视频，而此模型只能读取文本。</translation>
-  </message>
-  <message>
-    <location filename="../../app/attachments/refusal.py"/>
-    <source>“{name}” is an archive or a document of another kind. Attach it as PDF, .docx or text.</source>
-    <translation>“{name}”是压缩包或其他类型的文档。请以 PDF、.docx 或文本格式附上。</translation>
+    <source>“{name}” is an archive or an unsupported document. Attach it as PDF, .docx or text.</source>
+    <translation>“{name}”是压缩包或不支持的文档。请以 PDF、.docx 或文本格式附上。</translation>
   </message>
   <message>
     <location filename="../../app/attachments/refusal.py"/>
@@ -70,7 +65,12 @@
   </message>
   <message>
     <location filename="../../app/attachments/refusal.py"/>
-    <source>“{name}” is damaged or not what its name says. Open it in its program and save it anew.</source>
+    <source>“{name}” is audio or video, and this model reads text only.</source>
+    <translation>“{name}”是音频或视频，而此模型只能读取文本。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/refusal.py"/>
+    <source>“{name}” is damaged, or is not the type its name says. Open it in its own app and save it again.</source>
     <translation>“{name}”已损坏，或与扩展名不符。请用相应程序打开并重新保存。</translation>
   </message>
   <message>
@@ -85,27 +85,27 @@
   </message>
   <message>
     <location filename="../../app/attachments/refusal.py"/>
-    <source>“{name}” is not an ordinary file, so it cannot be attached.</source>
+    <source>“{name}” is not a regular file, so it cannot be attached.</source>
     <translation>“{name}”不是普通文件，无法附上。</translation>
   </message>
   <message>
     <location filename="../../app/attachments/refusal.py"/>
-    <source>“{name}” is not there any more. Was it moved or deleted?</source>
-    <translation>“{name}”已不存在。是否已被移动或删除？</translation>
-  </message>
-  <message>
-    <location filename="../../app/attachments/refusal.py"/>
-    <source>“{name}” is protected by a password. Save a copy without one and attach that.</source>
+    <source>“{name}” is password-protected. Save a copy without the password and attach that.</source>
     <translation>“{name}”受密码保护。请另存一份不带密码的副本后再附上。</translation>
   </message>
   <message>
     <location filename="../../app/attachments/refusal.py"/>
-    <source>“{name}” may not be read by your account. Change its permissions or copy it.</source>
-    <translation>你的账户无权读取“{name}”。请更改其权限，或复制一份。</translation>
+    <source>“{name}” is {size} MB; files up to {most} MB can be attached. Attach a part of it.</source>
+    <translation>“{name}”大小为 {size} MB，最多可附上 {most} MB 的文件。请只附上一部分。</translation>
   </message>
   <message>
     <location filename="../../app/attachments/refusal.py"/>
-    <source>“{name}” unpacks to far more than it should, so it was not opened.</source>
+    <source>“{name}” no longer exists. It may have been moved or deleted.</source>
+    <translation>“{name}”已不存在，可能已被移动或删除。</translation>
+  </message>
+  <message>
+    <location filename="../../app/attachments/refusal.py"/>
+    <source>“{name}” unpacks to far more data than it should, so it was not opened.</source>
     <translation>“{name}”解压后的大小异常，因此没有打开。</translation>
   </message>
   <message>
@@ -141,12 +141,12 @@
   <message>
     <location filename="../../app/chats/context_use.py"/>
     <source>Left out next, if you agree: “{title}”{size}</source>
-    <translation>下一步将忽略（经你同意）：“{title}”{size}</translation>
+    <translation>下一步将不包含（经你同意）：“{title}”{size}</translation>
   </message>
   <message>
     <location filename="../../app/chats/context_use.py"/>
     <source>Left out, as you chose: {which}{size}</source>
-    <translation>按你的选择已忽略：{which}{size}</translation>
+    <translation>按你的选择已不包含：{which}{size}</translation>
   </message>
   <message>
     <location filename="../../app/chats/context_use.py"/>
@@ -163,20 +163,20 @@
     <location filename="../../app/chats/message_facts.py"/>
     <location filename="../../app/composer/chips.py"/>
     <source>{n} token</source>
-    <translation>{n} 个 token</translation>
+    <translation>{n} 个词元</translation>
   </message>
   <message>
     <location filename="../../app/chats/context_use.py"/>
     <location filename="../../app/chats/message_facts.py"/>
     <location filename="../../app/composer/chips.py"/>
     <source>{n} tokens</source>
-    <translation>{n} 个 token</translation>
+    <translation>{n} 个词元</translation>
   </message>
   <message>
     <location filename="../../app/chats/context_use.py"/>
     <location filename="../../app/composer/gauge.py"/>
-    <source>{used:,} of {n_ctx:,} tokens of the context are used</source>
-    <translation>上下文已用 {used:,} / {n_ctx:,} 个 token</translation>
+    <source>{used:,} of {n_ctx:,} tokens of context used</source>
+    <translation>上下文已用 {used:,} / {n_ctx:,} 个词元</translation>
   </message>
   <message>
     <location filename="../../app/chats/examples.py"/>
@@ -237,11 +237,13 @@
   </message>
   <message>
     <location filename="../../app/chats/message_actions.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>Copy message</source>
     <translation>复制消息</translation>
   </message>
   <message>
     <location filename="../../app/chats/message_actions.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <source>Delete message</source>
     <translation>删除消息</translation>
   </message>
@@ -254,24 +256,30 @@
   </message>
   <message>
     <location filename="../../app/chats/message_actions.py"/>
+    <location filename="../../app/commands/commands.py"/>
     <location filename="../../app/transcript/message_editor.py"/>
     <source>Edit message</source>
     <translation>编辑消息</translation>
   </message>
   <message>
     <location filename="../../app/chats/message_actions.py"/>
+    <source>Regenerate</source>
+    <translation>重新生成</translation>
+  </message>
+  <message>
+    <location filename="../../app/chats/message_actions.py"/>
     <source>Try again</source>
-    <translation>重新回答</translation>
+    <translation>重试</translation>
   </message>
   <message>
     <location filename="../../app/chats/message_facts.py"/>
     <source>{tokens} in {seconds} s, {speed} tok/s</source>
-    <translation>{tokens}，用时 {seconds} 秒，{speed} token/秒</translation>
+    <translation>{tokens}，用时 {seconds} 秒，{speed} 词元/秒</translation>
   </message>
   <message>
     <location filename="../../app/chats/message_facts.py"/>
-    <source>{tokens} of the question read, {known} known from before</source>
-    <translation>问题读取了 {tokens}，另有 {known} 此前已读</translation>
+    <source>{tokens} of the prompt read, {known} from the cache</source>
+    <translation>提示词读取了 {tokens}，另有 {known} 来自缓存</translation>
   </message>
   <message>
     <location filename="../../app/chats/sources.py"/>
@@ -295,7 +303,7 @@
   </message>
   <message>
     <location filename="../../app/chats/sources.py"/>
-    <source>Nothing of {name} was sent.</source>
+    <source>Nothing from {name} was sent.</source>
     <translation>没有发送 {name} 的内容。</translation>
   </message>
   <message>
@@ -322,6 +330,11 @@
   </message>
   <message>
     <location filename="../../app/commands/about.py"/>
+    <source>Components and their licences</source>
+    <translation>组成部分及其许可证</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/about.py"/>
     <location filename="../../app/markdown/code_view.py"/>
     <source>Copy</source>
     <translation>复制</translation>
@@ -333,48 +346,43 @@
   </message>
   <message>
     <location filename="../../app/commands/about.py"/>
-    <source>Made of, with the licences of each</source>
-    <translation>组成部分及其许可证</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/about.py"/>
     <source>Private chat on the laptop you already have. No account; nothing you write leaves this computer.</source>
     <translation>在你现有的笔记本电脑上私密对话。无需账号，你写下的内容不会离开这台电脑。</translation>
   </message>
   <message>
     <location filename="../../app/commands/about.py"/>
-    <source>The engine runs at the low integrity level of Windows: it can change no files but its own.</source>
-    <translation>引擎以 Windows 的低完整性级别运行：除了自己的文件，它不能更改任何文件。</translation>
+    <source>The engine runs at the low integrity level of Windows: it can change only its own files.</source>
+    <translation>引擎以 Windows 的低完整性级别运行：它只能更改自己的文件。</translation>
   </message>
   <message>
     <location filename="../../app/commands/about.py"/>
-    <source>The loaded model is computed by {library}, with its kernels for this kind of processor: {kernels}.</source>
-    <translation>已加载的模型由 {library} 计算，使用适合此类处理器的内核：{kernels}。</translation>
+    <source>The loaded model runs on {library}, with kernels for this processor: {kernels}.</source>
+    <translation>已加载的模型由 {library} 运行，使用适合此处理器的内核：{kernels}。</translation>
   </message>
   <message>
     <location filename="../../app/commands/about.py"/>
-    <source>The loaded model is computed by {library}.</source>
-    <translation>已加载的模型由 {library} 计算。</translation>
+    <source>The loaded model runs on {library}.</source>
+    <translation>已加载的模型由 {library} 运行。</translation>
   </message>
   <message>
     <location filename="../../app/commands/about.py"/>
-    <source>The system lets the engine open no network connection ({how}), but any of your files.</source>
-    <translation>系统不允许引擎建立任何网络连接（{how}），但不限制它打开你的文件。</translation>
+    <source>The system keeps the engine from opening network connections ({how}), but does not restrict which files it opens.</source>
+    <translation>系统禁止引擎建立网络连接（{how}），但不限制它打开哪些文件。</translation>
   </message>
   <message>
     <location filename="../../app/commands/about.py"/>
-    <source>The system lets the engine open only models and its own files ({how}), but any network connection.</source>
+    <source>The system lets the engine open only models and its own files ({how}), but does not restrict network connections.</source>
     <translation>系统只允许引擎打开模型和它自己的文件（{how}），但不限制网络连接。</translation>
   </message>
   <message>
     <location filename="../../app/commands/about.py"/>
-    <source>The system lets the engine open only models and its own files, and no network connection ({how}).</source>
+    <source>The system lets the engine open only models and its own files, and no network connections ({how}).</source>
     <translation>系统只允许引擎打开模型和它自己的文件，不允许建立任何网络连接（{how}）。</translation>
   </message>
   <message>
     <location filename="../../app/commands/about.py"/>
-    <source>This system does not limit what the engine may do.</source>
-    <translation>此系统不限制引擎的权限。</translation>
+    <source>This system does not restrict the engine.</source>
+    <translation>此系统不限制引擎。</translation>
   </message>
   <message>
     <location filename="../../app/commands/command_set.py"/>
@@ -401,6 +409,11 @@
     <location filename="../../app/commands/commands.py"/>
     <source>&amp;Chats</source>
     <translation>对话列表(&amp;C)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>&amp;Default text size</source>
+    <translation>默认文字大小(&amp;D)</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -474,11 +487,6 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <source>&amp;Normal text size</source>
-    <translation>默认文字大小(&amp;N)</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Open model…</source>
     <translation>打开模型(&amp;O)…</translation>
   </message>
@@ -514,13 +522,8 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <source>&amp;Stop, or close what is open</source>
-    <translation>停止，或关闭弹出内容(&amp;S)</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/commands.py"/>
-    <source>&amp;Try again</source>
-    <translation>重新回答(&amp;T)</translation>
+    <source>&amp;Stop or close</source>
+    <translation>停止或关闭(&amp;S)</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -534,8 +537,8 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <source>Choose all chats</source>
-    <translation>选择全部对话</translation>
+    <source>Collapse folder</source>
+    <translation>折叠文件夹</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -549,23 +552,13 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <source>Copy the message</source>
-    <translation>复制消息</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/commands.py"/>
-    <source>Delete the chats</source>
+    <source>Delete chats</source>
     <translation>删除对话</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <source>Delete the message</source>
-    <translation>删除消息</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/commands.py"/>
-    <source>Edit your message</source>
-    <translation>编辑你的消息</translation>
+    <source>En&amp;gine monitor</source>
+    <translation>引擎监视器(&amp;G)</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -574,17 +567,27 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <source>Expand folder</source>
+    <translation>展开文件夹</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>Export a&amp;ll chats…</source>
     <translation>导出全部对话(&amp;L)…</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <source>Fold the folder</source>
-    <translation>折叠文件夹</translation>
+    <source>Go to &amp;beginning</source>
+    <translation>到开头(&amp;B)</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <source>In the list of chats</source>
+    <source>Go to &amp;end</source>
+    <translation>到末尾(&amp;E)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>In the chat list</source>
     <translation>在对话列表中</translation>
   </message>
   <message>
@@ -599,6 +602,22 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <source>Next message</source>
+    <translation>下一条消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>Next or previous control</source>
+    <translation>到下一个或上一个控件</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <location filename="../../app/transcript/message_menu.py"/>
+    <source>Next version</source>
+    <translation>下一个版本</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>On a message</source>
     <translation>在消息上</translation>
   </message>
@@ -609,13 +628,34 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <source>Open the chat, fold the folder</source>
-    <translation>打开对话、折叠文件夹</translation>
+    <source>Open chat or collapse folder</source>
+    <translation>打开对话或折叠文件夹</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <source>Pin chat, &amp;or unpin it</source>
+    <source>Open the context menu</source>
+    <translation>打开上下文菜单</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>Pin &amp;or unpin chat</source>
     <translation>置顶或取消置顶对话(&amp;O)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>Previous message</source>
+    <translation>上一条消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <location filename="../../app/transcript/message_menu.py"/>
+    <source>Previous version</source>
+    <translation>上一个版本</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>Re&amp;generate</source>
+    <translation>重新生成(&amp;G)</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -624,78 +664,33 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <source>Remove the file</source>
+    <source>Remove file</source>
     <translation>移除文件</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <source>Rename the chat or folder</source>
+    <source>Rename chat or folder</source>
     <translation>重命名对话或文件夹</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <source>Send the message</source>
+    <source>S&amp;torage…</source>
+    <translation>存储空间(&amp;T)…</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>Select all chats</source>
+    <translation>全选对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>Send message</source>
     <translation>发送消息</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <source>Show the file's text</source>
-    <translation>显示文件的文字</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/commands.py"/>
-    <source>The message before</source>
-    <translation>上一条消息</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/commands.py"/>
-    <source>The message behind</source>
-    <translation>下一条消息</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/commands.py"/>
-    <source>The version before</source>
-    <translation>上一个版本</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/commands.py"/>
-    <source>The version behind</source>
-    <translation>下一个版本</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/commands.py"/>
-    <source>To the &amp;beginning</source>
-    <translation>到开头(&amp;B)</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/commands.py"/>
-    <source>To the &amp;end</source>
-    <translation>到末尾(&amp;E)</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/commands.py"/>
-    <source>To the next control, or the one before</source>
-    <translation>到下一个或上一个控件</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/commands.py"/>
-    <source>Unfold the folder</source>
-    <translation>展开文件夹</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/commands.py"/>
-    <source>What can be done with it: its menu</source>
-    <translation>打开其操作菜单</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/commands.py"/>
-    <source>What is &amp;kept on this computer…</source>
-    <translation>本机保存的内容(&amp;K)…</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/commands.py"/>
-    <source>What the en&amp;gine does</source>
-    <translation>引擎状态(&amp;G)</translation>
+    <source>Show file text</source>
+    <translation>显示文件文本</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -709,13 +704,15 @@
   </message>
   <message>
     <location filename="../../app/commands/palette.py"/>
-    <source>Found</source>
-    <translation>搜索结果</translation>
+    <location filename="../../app/settings_view/settings_dialog.py"/>
+    <location filename="../../app/sidebar/sidebar.py"/>
+    <source>No results</source>
+    <translation>无结果</translation>
   </message>
   <message>
     <location filename="../../app/commands/palette.py"/>
-    <source>Nothing has these words.</source>
-    <translation>没有找到匹配的内容。</translation>
+    <source>Results</source>
+    <translation>搜索结果</translation>
   </message>
   <message>
     <location filename="../../app/commands/palette.py"/>
@@ -751,13 +748,18 @@
   </message>
   <message>
     <location filename="../../app/composer/attachment_text.py"/>
-    <source>{sent} of {total} parts were sent</source>
+    <source>{sent} of {total} parts sent</source>
     <translation>已发送 {total} 个部分中的 {sent} 个</translation>
   </message>
   <message>
     <location filename="../../app/composer/chips.py"/>
     <source>File {name}</source>
     <translation>文件 {name}</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/chips.py"/>
+    <source>Opens the text. Press Delete to remove the file.</source>
+    <translation>打开文本。按 Delete 键移除文件。</translation>
   </message>
   <message>
     <location filename="../../app/composer/chips.py"/>
@@ -778,43 +780,39 @@
   </message>
   <message>
     <location filename="../../app/composer/chips.py"/>
-    <source>Shows the text. Delete removes the file.</source>
-    <translation>显示文本。按 Delete 键移除文件。</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/chips.py"/>
     <source>reading…</source>
     <translation>正在读取…</translation>
   </message>
   <message>
     <location filename="../../app/composer/choices.py"/>
-    <source>Forget the oldest turn</source>
-    <translation>忽略最早的一轮对话</translation>
+    <location filename="../../app/control/context_control.py"/>
+    <source>Leave out the oldest turn</source>
+    <translation>不再包含最早的一轮对话</translation>
   </message>
   <message>
     <location filename="../../app/composer/choices.py"/>
-    <source>Forget the oldest {n} turns</source>
-    <translation>忽略最早的 {n} 轮对话</translation>
+    <source>Leave out the oldest {n} turns</source>
+    <translation>不再包含最早的 {n} 轮对话</translation>
   </message>
   <message>
     <location filename="../../app/composer/choices.py"/>
-    <source>The oldest turn is left out from your next message on.</source>
+    <source>The oldest turn is left out starting with your next message.</source>
     <translation>从下一条消息起，将不再包含最早的一轮对话。</translation>
   </message>
   <message>
     <location filename="../../app/composer/choices.py"/>
-    <source>The oldest {n} turns are left out from your next message on.</source>
+    <source>The oldest {n} turns are left out starting with your next message.</source>
     <translation>从下一条消息起，将不再包含最早的 {n} 轮对话。</translation>
   </message>
   <message>
     <location filename="../../app/composer/choices.py"/>
     <source>Use a context of {n_ctx:,} tokens</source>
-    <translation>使用 {n_ctx:,} 个 token 的上下文</translation>
+    <translation>使用 {n_ctx:,} 个词元的上下文</translation>
   </message>
   <message>
     <location filename="../../app/composer/choices.py"/>
     <source>Use a context of {n_ctx:,} tokens, stored in less memory</source>
-    <translation>使用 {n_ctx:,} 个 token 的上下文（占用更少内存）</translation>
+    <translation>使用 {n_ctx:,} 个词元的上下文（占用更少内存）</translation>
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
@@ -845,13 +843,18 @@
   </message>
   <message>
     <location filename="../../app/composer/drop_hint.py"/>
-    <source>Drop the files to attach them</source>
+    <source>Drop files to attach them</source>
     <translation>松开即可添加文件</translation>
   </message>
   <message>
     <location filename="../../app/composer/fit_question.py"/>
-    <source>The file has {tokens} tokens, {room} fit beside this chat.</source>
-    <translation>该文件有 {tokens} 个 token，此对话还能容纳 {room} 个。</translation>
+    <source>The beginning will be sent, as much of it as fits.</source>
+    <translation>将从开头起发送能容纳的部分。</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/fit_question.py"/>
+    <source>The file has {tokens} tokens; this chat has room for {room}.</source>
+    <translation>该文件有 {tokens} 个词元，此对话还能容纳 {room} 个。</translation>
   </message>
   <message>
     <location filename="../../app/composer/fit_question.py"/>
@@ -860,23 +863,13 @@
   </message>
   <message>
     <location filename="../../app/composer/fit_question.py"/>
-    <source>The {n} files have {tokens} tokens, {room} fit beside this chat.</source>
-    <translation>这 {n} 个文件共有 {tokens} 个 token，此对话还能容纳 {room} 个。</translation>
+    <source>The {n} files have {tokens} tokens; this chat has room for {room}.</source>
+    <translation>这 {n} 个文件共有 {tokens} 个词元，此对话还能容纳 {room} 个。</translation>
   </message>
   <message>
     <location filename="../../app/composer/fit_question.py"/>
-    <source>This chat leaves no room for files. Start a new chat with them, or remove them.</source>
+    <source>This chat has no room for files. Start a new chat with them, or remove them.</source>
     <translation>此对话已没有空间放文件。请新建对话，或移除这些文件。</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/fit_question.py"/>
-    <source>What fits from the beginning will be sent.</source>
-    <translation>将从开头起发送能容纳的部分。</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/status_line.py"/>
-    <source>Computed by {library} with {n} threads</source>
-    <translation>由 {library} 以 {n} 个线程计算</translation>
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
@@ -886,17 +879,22 @@
   <message>
     <location filename="../../app/composer/status_line.py"/>
     <source>Context: {used:,} of {n_ctx:,} tokens used</source>
-    <translation>上下文：已用 {used:,} / {n_ctx:,} 个 token</translation>
+    <translation>上下文：已用 {used:,} / {n_ctx:,} 个词元</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/status_line.py"/>
+    <source>Engine memory: {size}</source>
+    <translation>引擎占用内存：{size}</translation>
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
     <source>Last answer: {n:,} tokens in {seconds:.1f} s</source>
-    <translation>上次回答：{n:,} 个 token，用时 {seconds:.1f} 秒</translation>
+    <translation>上次回答：{n:,} 个词元，用时 {seconds:.1f} 秒</translation>
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
-    <source>Last question: {read:,} tokens read, {known:,} known from before</source>
-    <translation>上次提问：读取 {read:,} 个 token，另有 {known:,} 个此前已读</translation>
+    <source>Last prompt: {read:,} tokens read, {known:,} from the cache</source>
+    <translation>上次提示词：读取 {read:,} 个词元，另有 {known:,} 个来自缓存</translation>
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
@@ -904,11 +902,6 @@
     <location filename="../../app/settings/schema.py"/>
     <source>Memory</source>
     <translation>内存</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/status_line.py"/>
-    <source>Memory of the engine: {size}</source>
-    <translation>引擎占用内存：{size}</translation>
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
@@ -937,6 +930,11 @@
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
+    <source>Runs on {library} with {n} threads</source>
+    <translation>由 {library} 运行，使用 {n} 个线程</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/status_line.py"/>
     <location filename="../../app/panel/engine_panel.py"/>
     <source>Speed</source>
     <translation>速度</translation>
@@ -949,7 +947,7 @@
   <message>
     <location filename="../../app/composer/status_line.py"/>
     <source>{n:,.0f} tok/s</source>
-    <translation>{n:,.0f} token/秒</translation>
+    <translation>{n:,.0f} 词元/秒</translation>
   </message>
   <message>
     <location filename="../../app/composer/tray.py"/>
@@ -958,23 +956,18 @@
   </message>
   <message>
     <location filename="../../app/composer/tray.py"/>
-    <source>Remove the largest</source>
+    <source>Remove largest file</source>
     <translation>移除最大的文件</translation>
   </message>
   <message>
     <location filename="../../app/composer/tray.py"/>
-    <source>Send the parts that match the question best</source>
-    <translation>发送与问题最相关的部分</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/tray.py"/>
-    <source>Send what fits from the beginning</source>
+    <source>Send the beginning, as much as fits</source>
     <translation>从开头起发送能容纳的部分</translation>
   </message>
   <message>
-    <location filename="../../app/composer/waiting.py"/>
-    <source>Another chat is being answered, this one is next</source>
-    <translation>正在回答另一个对话，接下来轮到此对话</translation>
+    <location filename="../../app/composer/tray.py"/>
+    <source>Send the best-matching parts</source>
+    <translation>发送与问题最相关的部分</translation>
   </message>
   <message>
     <location filename="../../app/composer/waiting.py"/>
@@ -983,7 +976,7 @@
   </message>
   <message>
     <location filename="../../app/composer/waiting.py"/>
-    <source>Loading {model}, your message is answered next</source>
+    <source>Loading {model}, then answering your message</source>
     <translation>正在加载 {model}，随后回答你的消息</translation>
   </message>
   <message>
@@ -994,12 +987,17 @@
   <message>
     <location filename="../../app/composer/waiting.py"/>
     <source>Reading {done:,} of {total:,} tokens</source>
-    <translation>正在读取：{done:,} / {total:,} 个 token</translation>
+    <translation>正在读取：{done:,} / {total:,} 个词元</translation>
   </message>
   <message>
     <location filename="../../app/composer/waiting.py"/>
-    <source>Your message is kept and answered as soon as a model is loaded</source>
-    <translation>消息已保留，加载模型后立即回答</translation>
+    <source>Waiting: another chat is being answered first</source>
+    <translation>正在等待：先回答另一个对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/waiting.py"/>
+    <source>Your message will be answered as soon as a model is loaded</source>
+    <translation>加载模型后将立即回答你的消息</translation>
   </message>
   <message>
     <location filename="../../app/composer/waiting.py"/>
@@ -1024,13 +1022,18 @@
   </message>
   <message>
     <location filename="../../app/control/attaching.py"/>
-    <source>Pasted text</source>
-    <translation>粘贴的文本</translation>
+    <source>A message can have {most} files; the others were not attached.</source>
+    <translation>一条消息最多附 {most} 个文件，其余未添加。</translation>
   </message>
   <message>
     <location filename="../../app/control/attaching.py"/>
-    <source>Put it into the message</source>
-    <translation>放入消息中</translation>
+    <source>Insert into message</source>
+    <translation>插入到消息中</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/attaching.py"/>
+    <source>Pasted text</source>
+    <translation>粘贴的文本</translation>
   </message>
   <message>
     <location filename="../../app/control/attaching.py"/>
@@ -1039,13 +1042,8 @@
   </message>
   <message>
     <location filename="../../app/control/attaching.py"/>
-    <source>The long text goes along as a file.</source>
-    <translation>较长的文本将作为文件附上。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/attaching.py"/>
-    <source>{most} files can go along with one message; the others were left out.</source>
-    <translation>一条消息最多附 {most} 个文件，其余未添加。</translation>
+    <source>The long text was attached as a file.</source>
+    <translation>较长的文本已作为文件附上。</translation>
   </message>
   <message>
     <location filename="../../app/control/bringing.py"/>
@@ -1066,18 +1064,18 @@
   </message>
   <message>
     <location filename="../../app/control/bringing.py"/>
-    <source>{folder} is no longer looked into; its files stay.</source>
-    <translation>不再在 {folder} 中查找模型；其中的文件仍保留。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/bringing.py"/>
-    <source>{model} is no longer listed; its file stays.</source>
-    <translation>已从列表移除 {model}，其文件保留。</translation>
+    <source>{folder} was removed from the list. Its files are still there.</source>
+    <translation>已从列表移除 {folder}，其中的文件仍保留。</translation>
   </message>
   <message>
     <location filename="../../app/control/bringing.py"/>
     <source>{model} was deleted.</source>
     <translation>已删除 {model}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/bringing.py"/>
+    <source>{model} was removed from the list. Its file is still there.</source>
+    <translation>已从列表移除 {model}，其文件保留。</translation>
   </message>
   <message>
     <location filename="../../app/control/chat_commands.py"/>
@@ -1106,13 +1104,8 @@
   </message>
   <message>
     <location filename="../../app/control/context_control.py"/>
-    <source>Leave out nothing any more</source>
-    <translation>不再忽略任何内容</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/context_control.py"/>
-    <source>Leave out the oldest turn from now on</source>
-    <translation>从现在起忽略最早的一轮对话</translation>
+    <source>Include all turns again</source>
+    <translation>重新包含全部对话</translation>
   </message>
   <message>
     <location filename="../../app/control/context_control.py"/>
@@ -1129,13 +1122,18 @@
   </message>
   <message>
     <location filename="../../app/control/exchange.py"/>
-    <source>All chats of this file were here already.</source>
+    <source>All chats in this file are already here.</source>
     <translation>此文件中的所有对话均已存在。</translation>
   </message>
   <message>
     <location filename="../../app/control/exchange.py"/>
     <source>All files (*)</source>
     <translation>所有文件 (*)</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/exchange.py"/>
+    <source>Another import or export is still running. Try again when it is finished.</source>
+    <translation>另一个导入或导出仍在进行。请待其完成后重试。</translation>
   </message>
   <message>
     <location filename="../../app/control/exchange.py"/>
@@ -1159,7 +1157,7 @@
   </message>
   <message>
     <location filename="../../app/control/exchange.py"/>
-    <source>Folder of Markdown files, to read (*.md)</source>
+    <source>Folder of Markdown files, for reading (*.md)</source>
     <translation>Markdown 文件夹，便于阅读 (*.md)</translation>
   </message>
   <message>
@@ -1179,17 +1177,12 @@
   </message>
   <message>
     <location filename="../../app/control/exchange.py"/>
-    <source>Markdown, to read (*.md)</source>
+    <source>Markdown, for reading (*.md)</source>
     <translation>Markdown，便于阅读 (*.md)</translation>
   </message>
   <message>
     <location filename="../../app/control/exchange.py"/>
-    <source>One import or export at a time: the last one still goes on.</source>
-    <translation>一次只能进行一个导入或导出：上一个仍在进行。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/exchange.py"/>
-    <source>Replace it</source>
+    <source>Replace</source>
     <translation>替换</translation>
   </message>
   <message>
@@ -1204,18 +1197,13 @@
   </message>
   <message>
     <location filename="../../app/control/exchange.py"/>
-    <source>There is a file {name} already in {folder}.</source>
-    <translation>{folder} 中已有文件 {name}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/exchange.py"/>
-    <source>There is no chat to export yet.</source>
+    <source>There are no chats to export yet.</source>
     <translation>还没有可导出的对话。</translation>
   </message>
   <message>
     <location filename="../../app/control/exchange.py"/>
-    <source>{n} chat has changed.</source>
-    <translation>更新了 {n} 个对话。</translation>
+    <source>{folder} already contains a file named {name}.</source>
+    <translation>{folder} 中已有文件 {name}。</translation>
   </message>
   <message>
     <location filename="../../app/control/exchange.py"/>
@@ -1229,7 +1217,7 @@
   </message>
   <message>
     <location filename="../../app/control/exchange.py"/>
-    <source>{n} chats have changed.</source>
+    <source>{n} chat was updated.</source>
     <translation>更新了 {n} 个对话。</translation>
   </message>
   <message>
@@ -1243,9 +1231,14 @@
     <translation>已导入 {n} 个对话。</translation>
   </message>
   <message>
+    <location filename="../../app/control/exchange.py"/>
+    <source>{n} chats were updated.</source>
+    <translation>更新了 {n} 个对话。</translation>
+  </message>
+  <message>
     <location filename="../../app/control/keeping.py"/>
-    <source>No program shows the folder {folder}.</source>
-    <translation>没有程序能显示文件夹 {folder}。</translation>
+    <source>No program could open the folder {folder}.</source>
+    <translation>没有程序能打开文件夹 {folder}。</translation>
   </message>
   <message>
     <location filename="../../app/control/keeping.py"/>
@@ -1254,13 +1247,13 @@
   </message>
   <message>
     <location filename="../../app/control/keeping.py"/>
-    <source>What is kept on this computer</source>
-    <translation>本机保存的内容</translation>
+    <source>Storage</source>
+    <translation>存储空间</translation>
   </message>
   <message>
     <location filename="../../app/control/keeping.py"/>
-    <source>What was deleted is still in the file, and is removed later.</source>
-    <translation>已删除的内容仍在文件中，稍后会被移除。</translation>
+    <source>The deleted data is still in the file and will be removed later.</source>
+    <translation>已删除的数据仍在文件中，稍后会被清除。</translation>
   </message>
   <message>
     <location filename="../../app/control/librarian.py"/>
@@ -1289,23 +1282,24 @@
   </message>
   <message>
     <location filename="../../app/control/message_acts.py"/>
-    <source>An answer is being written: stop it first, or wait for its end.</source>
-    <translation>正在生成回答：请先停止，或等待其结束。</translation>
+    <source>An answer is being written. Stop it first, or wait until it is finished.</source>
+    <translation>正在生成回答。请先停止，或等待其完成。</translation>
   </message>
   <message>
     <location filename="../../app/control/message_acts.py"/>
-    <source>Bring back</source>
+    <source>Edit discarded.</source>
+    <translation>已放弃编辑。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/message_acts.py"/>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
+    <source>Restore</source>
     <translation>恢复</translation>
   </message>
   <message>
     <location filename="../../app/control/message_acts.py"/>
-    <source>The messages of this chat were deleted.</source>
+    <source>The messages in this chat were deleted.</source>
     <translation>此对话的消息已被删除。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/message_acts.py"/>
-    <source>Your changes were put aside.</source>
-    <translation>已放弃你的修改。</translation>
   </message>
   <message>
     <location filename="../../app/control/message_acts.py"/>
@@ -1319,13 +1313,13 @@
   </message>
   <message>
     <location filename="../../app/control/model_keeper.py"/>
-    <source>huggingface.co has no model of this kind with these words.</source>
-    <translation>huggingface.co 上没有匹配的此类模型。</translation>
+    <source>No results on huggingface.co</source>
+    <translation>在 huggingface.co 上无结果</translation>
   </message>
   <message>
     <location filename="../../app/control/preferences.py"/>
-    <source>No program opens {file}; any text editor will do.</source>
-    <translation>没有程序能打开 {file}；可用任意文本编辑器打开。</translation>
+    <source>No program could open {file}. Open it in a text editor.</source>
+    <translation>没有程序能打开 {file}。请用文本编辑器打开。</translation>
   </message>
   <message>
     <location filename="../../app/control/preferences.py"/>
@@ -1339,28 +1333,28 @@
   </message>
   <message>
     <location filename="../../app/control/problem_notice.py"/>
-    <source>Start engine again</source>
+    <source>Restart engine</source>
     <translation>重新启动引擎</translation>
   </message>
   <message>
     <location filename="../../app/control/unstored.py"/>
-    <source>What could not be stored before is stored now.</source>
-    <translation>之前未能保存的内容现已保存。</translation>
+    <source>Everything is saved now.</source>
+    <translation>所有内容现已保存。</translation>
   </message>
   <message>
     <location filename="../../app/control/unstored.py"/>
-    <source>What was written last in “{title}” could not be stored.</source>
-    <translation>“{title}”中最后写下的内容未能保存。</translation>
+    <source>The latest messages in “{title}” could not be saved.</source>
+    <translation>“{title}”中最近的消息未能保存。</translation>
   </message>
   <message>
     <location filename="../../app/control/unstored.py"/>
-    <source>What you had begun to write could not be stored.</source>
-    <translation>您已开始输入的内容未能保存。</translation>
+    <source>Your draft could not be saved.</source>
+    <translation>你的草稿未能保存。</translation>
   </message>
   <message>
     <location filename="../../app/control/unstored.py"/>
-    <source>Your changes to a message in “{title}” could not be stored.</source>
-    <translation>您对“{title}”中一条消息的修改未能保存。</translation>
+    <source>Your edit in “{title}” could not be saved.</source>
+    <translation>你在“{title}”中的编辑未能保存。</translation>
   </message>
   <message>
     <location filename="../../app/library/chat_markdown.py"/>
@@ -1385,27 +1379,27 @@
   </message>
   <message>
     <location filename="../../app/library/database.py"/>
-    <source>The disk is full, so this chat cannot be stored. Free some space.</source>
+    <source>The disk is full, so this chat cannot be saved. Free some space.</source>
     <translation>磁盘已满，无法保存此对话。请释放一些空间。</translation>
   </message>
   <message>
     <location filename="../../app/library/database.py"/>
-    <source>The file with your chats, {path}, is damaged. Close Chickadee and start it again: what can be read will be recovered then.</source>
-    <translation>对话文件 {path} 已损坏。请关闭并重新启动 Chickadee，届时将恢复可读取的内容。</translation>
+    <source>The file with your chats, {path}, is damaged. Restart Chickadee to recover what can be read.</source>
+    <translation>对话文件 {path} 已损坏。请重新启动 Chickadee，以恢复可读取的内容。</translation>
   </message>
   <message>
     <location filename="../../app/library/database.py"/>
-    <source>The file with your chats, {path}, may only be read. Allow writing to it and its folder.</source>
+    <source>The file with your chats, {path}, is read-only. Allow writing to it and its folder.</source>
     <translation>对话文件 {path} 为只读。请允许写入该文件及其所在文件夹。</translation>
   </message>
   <message>
     <location filename="../../app/library/database.py"/>
-    <source>The file with your chats, {path}, was moved or deleted while Chickadee is open, so nothing can be stored. Put it back.</source>
+    <source>The file with your chats, {path}, was moved or deleted while Chickadee was open, so nothing can be saved. Put it back.</source>
     <translation>存放对话的文件 {path} 在 Chickadee 打开期间被移动或删除，因此无法保存任何内容。请将其放回原处。</translation>
   </message>
   <message>
     <location filename="../../app/library/database.py"/>
-    <source>Your chats cannot be stored in {path}: {reason}.</source>
+    <source>Your chats cannot be saved to {path}: {reason}.</source>
     <translation>无法将对话保存到 {path}：{reason}。</translation>
   </message>
   <message>
@@ -1420,7 +1414,7 @@
   </message>
   <message>
     <location filename="../../app/library/importing.py"/>
-    <source>This file was written by a newer Chickadee. Please update this one to import it.</source>
+    <source>This file comes from a newer version of Chickadee. Update Chickadee to import it.</source>
     <translation>此文件由较新版本的 Chickadee 写成。请更新后再导入。</translation>
   </message>
   <message>
@@ -1430,8 +1424,8 @@
   </message>
   <message>
     <location filename="../../app/library/importing.py"/>
-    <source>{name} has no chats that Chickadee knows. Choose a JSON file that Chickadee exported, or conversations.json or the zip file of a ChatGPT export.</source>
-    <translation>{name} 中没有 Chickadee 能识别的对话。请选择由 Chickadee 导出的 JSON 文件，或 ChatGPT 导出的 conversations.json 或 zip 文件。</translation>
+    <source>{name} contains no chats that Chickadee can read. Choose a JSON file exported from Chickadee, or conversations.json or the zip file of a ChatGPT export.</source>
+    <translation>{name} 中没有 Chickadee 能读取的对话。请选择由 Chickadee 导出的 JSON 文件，或 ChatGPT 导出的 conversations.json 或 zip 文件。</translation>
   </message>
   <message>
     <location filename="../../app/library/importing.py"/>
@@ -1440,7 +1434,7 @@
   </message>
   <message>
     <location filename="../../app/library/importing.py"/>
-    <source>{name} is damaged or locked with a password. Nothing was imported.</source>
+    <source>{name} is damaged or password-protected. Nothing was imported.</source>
     <translation>{name} 已损坏或受密码保护。未导入任何内容。</translation>
   </message>
   <message>
@@ -1450,44 +1444,40 @@
   </message>
   <message>
     <location filename="../../app/library/kept_files.py"/>
-    <source>All messages and their files, folders, personas, and what was deleted in the last month.</source>
-    <translation>所有消息及其文件、文件夹、角色，以及最近一个月删除的内容。</translation>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Cached context</source>
+    <translation>上下文缓存</translation>
   </message>
   <message>
     <location filename="../../app/library/kept_files.py"/>
     <location filename="../../app/sidebar/chat_list.py"/>
     <source>Chats</source>
-    <translation>对话列表</translation>
+    <translation>对话</translation>
   </message>
   <message>
     <location filename="../../app/library/kept_files.py"/>
-    <source>Delete all chats for good? Folders and personas stay.</source>
+    <source>Delete all chats permanently? Folders and personas are kept.</source>
     <translation>永久删除所有对话？文件夹和角色会保留。</translation>
   </message>
   <message>
     <location filename="../../app/library/kept_files.py"/>
-    <source>Delete all of it? Chats will be read anew.</source>
-    <translation>全部删除？对话将需要重新读取。</translation>
+    <source>Delete the cached context? Models will read your chats again.</source>
+    <translation>删除上下文缓存？模型将重新读取你的对话。</translation>
   </message>
   <message>
     <location filename="../../app/library/kept_files.py"/>
-    <source>Delete them?</source>
+    <source>Delete the logs?</source>
     <translation>删除日志？</translation>
   </message>
   <message>
     <location filename="../../app/library/kept_files.py"/>
-    <source>Delete them? They are made anew in idle time.</source>
-    <translation>删除这些数据？空闲时会重新测量。</translation>
+    <source>Delete the measurements? They are taken again while the computer is idle.</source>
+    <translation>删除测量数据？电脑空闲时会重新测量。</translation>
   </message>
   <message>
     <location filename="../../app/library/kept_files.py"/>
-    <source>Downloaded model files. They are removed in the window of the models.</source>
-    <translation>已下载的模型文件。可在模型窗口中移除。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <source>How fast this computer is, what was learned of models, facts about files.</source>
-    <translation>本机速度、关于模型的测量结果以及文件信息。</translation>
+    <source>Downloaded model files. Delete them in the Models window.</source>
+    <translation>已下载的模型文件。请在“模型”窗口中删除。</translation>
   </message>
   <message>
     <location filename="../../app/library/kept_files.py"/>
@@ -1501,6 +1491,11 @@
   </message>
   <message>
     <location filename="../../app/library/kept_files.py"/>
+    <source>Messages, attached files, folders and personas, and chats deleted in the last 30 days.</source>
+    <translation>消息、附件、文件夹和角色，以及最近 30 天删除的对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/library/kept_files.py"/>
     <location filename="../../app/model_library/models_dialog.py"/>
     <location filename="../../app/settings/schema.py"/>
     <source>Models</source>
@@ -1508,8 +1503,8 @@
   </message>
   <message>
     <location filename="../../app/library/kept_files.py"/>
-    <source>Saved reading</source>
-    <translation>阅读缓存</translation>
+    <source>Reports from the program. They contain nothing from your chats.</source>
+    <translation>程序运行记录，不含任何对话内容。</translation>
   </message>
   <message>
     <location filename="../../app/library/kept_files.py"/>
@@ -1520,17 +1515,17 @@
   </message>
   <message>
     <location filename="../../app/library/kept_files.py"/>
-    <source>What models have read of your chats, so that these open fast.</source>
-    <translation>模型已读取的对话内容，用于快速打开对话。</translation>
+    <source>The speed of this computer, results for each model, and details of model files.</source>
+    <translation>本机速度、每个模型的测量结果以及模型文件信息。</translation>
   </message>
   <message>
     <location filename="../../app/library/kept_files.py"/>
-    <source>What the programs reported, without anything of your chats.</source>
-    <translation>程序运行记录，不含任何对话内容。</translation>
+    <source>What models have already read of your chats, so that long chats open quickly.</source>
+    <translation>模型已读取的对话内容，使长对话能快速打开。</translation>
   </message>
   <message>
     <location filename="../../app/library/kept_files.py"/>
-    <source>What you chose, and where the window was.</source>
+    <source>Your settings and the position of the window.</source>
     <translation>你的设置以及窗口位置。</translation>
   </message>
   <message>
@@ -1540,12 +1535,12 @@
   </message>
   <message>
     <location filename="../../app/library/recovery.py"/>
-    <source>The file with your chats was damaged, and no chat in it could be read.</source>
+    <source>The file with your chats was damaged, and none of its chats could be read.</source>
     <translation>对话文件已损坏，其中的对话均无法读取。</translation>
   </message>
   <message>
     <location filename="../../app/library/recovery.py"/>
-    <source>The file with your chats was damaged. {chats} with {messages} came back.</source>
+    <source>The file with your chats was damaged. Recovered: {chats} with {messages}.</source>
     <translation>对话文件曾损坏，已恢复{chats}，共{messages}。</translation>
   </message>
   <message>
@@ -1639,38 +1634,33 @@
   </message>
   <message>
     <location filename="../../app/markdown/web_links.py"/>
-    <source>That is this computer or one in your own network.</source>
-    <translation>这是本机或你所在网络中的电脑。</translation>
+    <source>This address is on your computer or your local network.</source>
+    <translation>此地址位于你的电脑或本地网络中。</translation>
   </message>
   <message>
     <location filename="../../app/markdown/web_links.py"/>
-    <source>This link does not lead to a web page, so it stays closed: {address}</source>
-    <translation>此链接不是网页，未打开：{address}</translation>
+    <source>This link opens {host} in your browser: {address}</source>
+    <translation>此链接将在浏览器中打开 {host}：{address}</translation>
   </message>
   <message>
     <location filename="../../app/markdown/web_links.py"/>
-    <source>This link is a file in disguise, not a web page, so it stays closed: {address}</source>
-    <translation>此链接是伪装的文件而非网页，未打开：{address}</translation>
+    <source>This link was not opened because it does not lead to a web page: {address}</source>
+    <translation>此链接未打开，因为它指向的不是网页：{address}</translation>
   </message>
   <message>
     <location filename="../../app/markdown/web_links.py"/>
-    <source>This link is a program, not a web page, so it stays closed: {address}</source>
-    <translation>此链接是程序而非网页，未打开：{address}</translation>
+    <source>This link was not opened because it is a disguised file, not a web page: {address}</source>
+    <translation>此链接未打开，因为它是伪装的文件而非网页：{address}</translation>
   </message>
   <message>
     <location filename="../../app/markdown/web_links.py"/>
-    <source>This link leads out of Chickadee, to {host}: {address}</source>
-    <translation>此链接将离开 Chickadee，前往 {host}：{address}</translation>
+    <source>This link was not opened because it is a program, not a web page: {address}</source>
+    <translation>此链接未打开，因为它是程序而非网页：{address}</translation>
   </message>
   <message>
     <location filename="../../app/markdown/web_links.py"/>
-    <source>This link leads to a file on a computer, not to a web page, so it stays closed: {address}</source>
-    <translation>此链接指向电脑上的文件而非网页，未打开：{address}</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_options.py"/>
-    <source>All as in the settings</source>
-    <translation>全部按设置</translation>
+    <source>This link was not opened because it leads to a file on a computer, not a web page: {address}</source>
+    <translation>此链接未打开，因为它指向电脑上的文件而非网页：{address}</translation>
   </message>
   <message>
     <location filename="../../app/model_library/model_options.py"/>
@@ -1680,8 +1670,13 @@
   </message>
   <message>
     <location filename="../../app/model_library/model_options.py"/>
-    <source>Options of {model}</source>
+    <source>Options for {model}</source>
     <translation>{model} 的选项</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_library/model_options.py"/>
+    <source>Use global settings</source>
+    <translation>使用全局设置</translation>
   </message>
   <message>
     <location filename="../../app/model_library/model_page.py"/>
@@ -1690,22 +1685,22 @@
   </message>
   <message>
     <location filename="../../app/model_library/model_page.py"/>
-    <source>Found on huggingface.co</source>
-    <translation>在 huggingface.co 上找到</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_page.py"/>
     <source>On this computer</source>
     <translation>本机</translation>
   </message>
   <message>
     <location filename="../../app/model_library/model_page.py"/>
-    <source>Suggested for download</source>
-    <translation>推荐下载</translation>
+    <source>Recommended</source>
+    <translation>推荐</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_library/model_page.py"/>
+    <source>Results from huggingface.co</source>
+    <translation>huggingface.co 的搜索结果</translation>
   </message>
   <message>
     <location filename="../../app/model_library/model_row_view.py"/>
-    <source>Downloaded of {model}</source>
+    <source>Download progress of {model}</source>
     <translation>{model} 的下载进度</translation>
   </message>
   <message>
@@ -1715,7 +1710,14 @@
   </message>
   <message>
     <location filename="../../app/model_library/model_rows.py"/>
+    <source>Available only with an account on huggingface.co.</source>
+    <translation>仅对 huggingface.co 的注册用户提供。</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_library/model_rows.py"/>
     <location filename="../../app/settings_view/chat_panel.py"/>
+    <location filename="../../app/settings_view/kept_page.py"/>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
     <location filename="../../app/transcript/message_editor.py"/>
     <source>Cancel</source>
     <translation>取消</translation>
@@ -1727,13 +1729,13 @@
   </message>
   <message>
     <location filename="../../app/model_library/model_rows.py"/>
-    <source>Checking what has arrived</source>
-    <translation>正在校验已下载的内容</translation>
+    <source>Connecting</source>
+    <translation>正在连接</translation>
   </message>
   <message>
     <location filename="../../app/model_library/model_rows.py"/>
-    <source>Connecting</source>
-    <translation>正在连接</translation>
+    <source>Connection lost; retrying</source>
+    <translation>连接中断，正在重试</translation>
   </message>
   <message>
     <location filename="../../app/model_library/model_rows.py"/>
@@ -1757,16 +1759,6 @@
   </message>
   <message>
     <location filename="../../app/model_library/model_rows.py"/>
-    <source>Its makers give it only to those who have an account there.</source>
-    <translation>其作者只提供给在该网站有账号的人。</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Leave out folder</source>
-    <translation>不再查找此文件夹</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
     <source>Options…</source>
     <translation>选项…</translation>
   </message>
@@ -1779,6 +1771,11 @@
     <location filename="../../app/model_library/model_rows.py"/>
     <source>Paused</source>
     <translation>已暂停</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_library/model_rows.py"/>
+    <source>Remove folder</source>
+    <translation>移除文件夹</translation>
   </message>
   <message>
     <location filename="../../app/model_library/model_rows.py"/>
@@ -1797,13 +1794,13 @@
   </message>
   <message>
     <location filename="../../app/model_library/model_rows.py"/>
-    <source>The line dropped; trying again</source>
-    <translation>连接中断，正在重试</translation>
+    <source>Unload</source>
+    <translation>卸载</translation>
   </message>
   <message>
     <location filename="../../app/model_library/model_rows.py"/>
-    <source>Unload</source>
-    <translation>卸载</translation>
+    <source>Verifying</source>
+    <translation>正在校验</translation>
   </message>
   <message>
     <location filename="../../app/model_library/model_rows.py"/>
@@ -1852,7 +1849,7 @@
   </message>
   <message>
     <location filename="../../app/model_library/model_rows.py"/>
-    <source>is here</source>
+    <source>on this computer</source>
     <translation>本机已有</translation>
   </message>
   <message>
@@ -1887,8 +1884,8 @@
   </message>
   <message>
     <location filename="../../app/model_library/model_rows.py"/>
-    <source>{speed} a second</source>
-    <translation>每秒 {speed}</translation>
+    <source>{speed}/s</source>
+    <translation>{speed}/秒</translation>
   </message>
   <message>
     <location filename="../../app/model_library/model_rows.py"/>
@@ -1897,23 +1894,24 @@
   </message>
   <message>
     <location filename="../../app/model_library/model_settings.py"/>
-    <source>A small model of the same family that guesses ahead for this one, which checks every word.</source>
-    <translation>同系列的小模型，提前预测后续内容，由此模型逐词核对。</translation>
+    <source>A small model of the same family that drafts tokens for this model to check.</source>
+    <translation>同系列的小模型，为此模型起草词元并由此模型核对。</translation>
   </message>
   <message>
     <location filename="../../app/model_library/model_settings.py"/>
-    <source>As in the settings</source>
-    <translation>按设置</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_settings.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>Draft model</source>
     <translation>草稿模型</translation>
   </message>
   <message>
     <location filename="../../app/model_library/model_settings.py"/>
-    <source>How many of this model's heads keep less, from 0.01 to 1; automatic: as in the settings.</source>
-    <translation>此模型中有多少比例的注意力头少存一些内容，0.01 到 1；自动：按设置。</translation>
+    <source>Global setting</source>
+    <translation>全局设置</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_library/model_settings.py"/>
+    <source>How many tokens of a chat this model can see at once. Automatic: the global setting.</source>
+    <translation>此模型一次能看到的对话词元数。自动：使用全局设置。</translation>
   </message>
   <message>
     <location filename="../../app/model_library/model_settings.py"/>
@@ -1923,13 +1921,13 @@
   </message>
   <message>
     <location filename="../../app/model_library/model_settings.py"/>
-    <source>Threads of the processor that compute this model; automatic: as in the settings.</source>
-    <translation>计算此模型所用的处理器线程数；自动：按设置。</translation>
+    <source>Processor threads used for this model. Automatic: the global setting.</source>
+    <translation>此模型使用的处理器线程数。自动：使用全局设置。</translation>
   </message>
   <message>
     <location filename="../../app/model_library/model_settings.py"/>
-    <source>Tokens of a chat that this model sees at once; automatic: as in the settings.</source>
-    <translation>此模型一次能看到的对话 token 数；自动：按设置。</translation>
+    <source>The share of this model's attention heads to compress, from 0.01 to 1. Automatic: the global setting.</source>
+    <translation>此模型中要压缩的注意力头比例，0.01 到 1。自动：使用全局设置。</translation>
   </message>
   <message>
     <location filename="../../app/model_library/models_dialog.py"/>
@@ -1938,18 +1936,18 @@
   </message>
   <message>
     <location filename="../../app/model_library/models_dialog.py"/>
-    <source>No model here has these words. The search may find more.</source>
-    <translation>本机没有匹配的模型。在线搜索可能会找到更多。</translation>
+    <source>No results on this computer. Try searching huggingface.co.</source>
+    <translation>本机无结果。可尝试搜索 huggingface.co。</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_library/models_dialog.py"/>
+    <source>Only searching and downloading connect to huggingface.co. They send your search words and the names of models.</source>
+    <translation>仅搜索和下载会连接 huggingface.co，并发送你的搜索词和模型名称。</translation>
   </message>
   <message>
     <location filename="../../app/model_library/models_dialog.py"/>
     <source>Search huggingface.co</source>
     <translation>搜索 huggingface.co</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/models_dialog.py"/>
-    <source>Searching and downloading connect to huggingface.co and send it words and names; nothing else connects.</source>
-    <translation>搜索和下载会连接 huggingface.co，并发送搜索词和名称；除此之外不会有任何连接。</translation>
   </message>
   <message>
     <location filename="../../app/model_library/models_dialog.py"/>
@@ -1963,8 +1961,8 @@
   </message>
   <message>
     <location filename="../../app/open_chats/conversation.py"/>
-    <source>The chat goes on, but only until you close the window.</source>
-    <translation>对话可以继续，但关闭窗口后不会保留。</translation>
+    <source>You can go on chatting, but what is not saved is lost when you close the window.</source>
+    <translation>你可以继续对话，但关闭窗口后未保存的内容会丢失。</translation>
   </message>
   <message>
     <location filename="../../app/open_chats/persona.py"/>
@@ -2008,7 +2006,7 @@
   </message>
   <message>
     <location filename="../../app/open_chats/persona.py"/>
-    <source>There is a persona “{name}” already.</source>
+    <source>There is already a persona “{name}”.</source>
     <translation>已有名为“{name}”的角色。</translation>
   </message>
   <message>
@@ -2028,8 +2026,8 @@
   </message>
   <message>
     <location filename="../../app/open_chats/persona.py"/>
-    <source>“{name}” comes with Chickadee. Please choose another name.</source>
-    <translation>“{name}”是 Chickadee 自带的。请换一个名称。</translation>
+    <source>“{name}” is built in. Choose another name.</source>
+    <translation>“{name}”是内置角色。请换一个名称。</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
@@ -2038,8 +2036,33 @@
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <source>Dropped: left out</source>
-    <translation>已丢弃：未包含</translation>
+    <source>Cached tokens of this chat</source>
+    <translation>此对话的缓存词元</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Common phrases</source>
+    <translation>常用短语</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Cost of steps with several tokens</source>
+    <translation>多词元步骤的耗时</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Cost per step</source>
+    <translation>每步耗时</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Current memory</source>
+    <translation>当前内存</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Early layers</source>
+    <translation>模型前几层</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
@@ -2049,18 +2072,8 @@
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <source>Everything else</source>
-    <translation>其他部分</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>Fixed, in memory only</source>
-    <translation>已固定，仅在内存</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>Fixed, saved on the disk</source>
-    <translation>已固定，已存盘</translation>
+    <source>Engine monitor</source>
+    <translation>引擎监视器</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
@@ -2069,39 +2082,39 @@
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Keys and values</source>
-    <translation>键值缓存</translation>
+    <location filename="../../app/plan_words.py"/>
+    <source>KV cache</source>
+    <translation>KV 缓存</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <source>May grow by</source>
-    <translation>还可增长</translation>
+    <source>Kept, in memory only</source>
+    <translation>已保留，仅在内存中</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <source>Memory as planned</source>
-    <translation>预计内存</translation>
+    <source>Kept, saved to disk</source>
+    <translation>已保留，已存盘</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <source>Memory by groups of heads</source>
+    <source>Left out</source>
+    <translation>未包含</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Memory by head group</source>
     <translation>按注意力头分组的内存</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <source>Memory now</source>
-    <translation>当前内存</translation>
+    <source>No answers yet</source>
+    <translation>尚无回答</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <source>Nothing was drafted.</source>
-    <translation>未使用草稿预测。</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>Nothing was written yet.</source>
-    <translation>尚未生成内容。</translation>
+    <source>No drafted tokens yet</source>
+    <translation>尚无草稿词元</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
@@ -2110,38 +2123,43 @@
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
+    <source>Other</source>
+    <translation>其他</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
     <source>Other programs</source>
     <translation>其他程序</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <source>Pending: not kept yet</source>
-    <translation>待定：尚未保留</translation>
+    <source>Pending</source>
+    <translation>待定</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <source>Planned, for a full context</source>
+    <source>Planned for a full context</source>
     <translation>预计（上下文全满时）</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <source>Reading: {rate} tokens a second</source>
-    <translation>读取：每秒 {rate} 个 token</translation>
+    <source>Planned memory</source>
+    <translation>预计内存</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <source>Room</source>
-    <translation>剩余空间</translation>
+    <source>Prompt lookup</source>
+    <translation>提示词查找</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <source>This chat in the cache, in tokens</source>
-    <translation>此对话在缓存中（token）</translation>
+    <source>Reading: {rate} tok/s</source>
+    <translation>读取：{rate} 词元/秒</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <source>This chat's tokens in the cache</source>
-    <translation>此对话在缓存中的 token</translation>
+    <source>Room to grow</source>
+    <translation>可扩展空间</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
@@ -2150,8 +2168,8 @@
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <source>Tokens that came of each step, over the last minute</source>
-    <translation>最近一分钟每步产生的 token</translation>
+    <source>Tokens per step over the last minute</source>
+    <translation>最近一分钟每步产生的词元</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
@@ -2160,33 +2178,18 @@
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <source>What a step costs</source>
-    <translation>每步耗时</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>What steps of several tokens cost</source>
-    <translation>多 token 步骤的耗时</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>What the engine does</source>
-    <translation>引擎状态</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>Writing: {rate} tokens a second</source>
-    <translation>生成：每秒 {rate} 个 token</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>as measured</source>
-    <translation>实测</translation>
+    <source>Writing: {rate} tok/s</source>
+    <translation>生成：{rate} 词元/秒</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
     <source>cost</source>
     <translation>耗时</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>measured</source>
+    <translation>实测</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
@@ -2201,17 +2204,17 @@
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
     <source>tokens</source>
-    <translation>token</translation>
+    <translation>词元</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <source>tokens a step</source>
-    <translation>每步 token</translation>
+    <source>tokens in the step</source>
+    <translation>一步中的词元数</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <source>tokens in a step</source>
-    <translation>一步中的 token 数</translation>
+    <source>tokens per step</source>
+    <translation>每步词元</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
@@ -2221,32 +2224,42 @@
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
     <source>{name}: {accepted} of {drafted} drafted tokens accepted</source>
-    <translation>{name}：采纳了 {drafted} 个草稿 token 中的 {accepted} 个</translation>
+    <translation>{name}：采纳了 {drafted} 个草稿词元中的 {accepted} 个</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <source>{n} tokens a step</source>
-    <translation>每步 {n} 个 token</translation>
+    <source>{n} tokens per step</source>
+    <translation>每步 {n} 个词元</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <source>{steps}, ×{gain} by drafting</source>
-    <translation>{steps}，草稿预测 ×{gain}</translation>
+    <source>{steps}, ×{gain} from speculative decoding</source>
+    <translation>{steps}，推测解码 ×{gain}</translation>
   </message>
   <message>
     <location filename="../../app/plan_words.py"/>
-    <source>Does not fit: it needs {size} of memory</source>
+    <source>Checking whether it fits…</source>
+    <translation>正在判断能否运行…</translation>
+  </message>
+  <message>
+    <location filename="../../app/plan_words.py"/>
+    <source>Could not determine whether it fits</source>
+    <translation>无法判断能否运行</translation>
+  </message>
+  <message>
+    <location filename="../../app/plan_words.py"/>
+    <source>Does not fit: needs {size} of memory</source>
     <translation>无法运行：需要 {size} 内存</translation>
   </message>
   <message>
     <location filename="../../app/plan_words.py"/>
-    <source>Does not fit: {size}; a context of {n} tokens would</source>
-    <translation>无法运行：需要 {size}；{n} 个 token 的上下文则可以</translation>
+    <source>Does not fit: needs {size}; a context of {n} tokens would fit</source>
+    <translation>无法运行：需要 {size}；{n} 个词元的上下文则可以</translation>
   </message>
   <message>
     <location filename="../../app/plan_words.py"/>
     <source>Fits: {size} of memory with {n} tokens</source>
-    <translation>可运行：{n} 个 token 时占用内存 {size}</translation>
+    <translation>可运行：{n} 个词元时占用内存 {size}</translation>
   </message>
   <message>
     <location filename="../../app/plan_words.py"/>
@@ -2256,22 +2269,12 @@
   <message>
     <location filename="../../app/plan_words.py"/>
     <source>Memory: {size} for each 1,000 tokens</source>
-    <translation>内存：每 1,000 个 token 占 {size}</translation>
+    <translation>内存：每 1,000 个词元占 {size}</translation>
   </message>
   <message>
     <location filename="../../app/plan_words.py"/>
     <source>Tight: {size} of memory with {n} tokens</source>
-    <translation>勉强可运行：{n} 个 token 时占用内存 {size}</translation>
-  </message>
-  <message>
-    <location filename="../../app/plan_words.py"/>
-    <source>Whether it fits is not known.</source>
-    <translation>不确定能否运行。</translation>
-  </message>
-  <message>
-    <location filename="../../app/plan_words.py"/>
-    <source>Working out whether it fits…</source>
-    <translation>正在判断能否运行…</translation>
+    <translation>勉强可运行：{n} 个词元时占用内存 {size}</translation>
   </message>
   <message>
     <location filename="../../app/plan_words.py"/>
@@ -2285,13 +2288,8 @@
   </message>
   <message>
     <location filename="../../app/plan_words.py"/>
-    <source>keys and values</source>
-    <translation>键值缓存</translation>
-  </message>
-  <message>
-    <location filename="../../app/plan_words.py"/>
-    <source>the rest</source>
-    <translation>其余部分</translation>
+    <source>other</source>
+    <translation>其他</translation>
   </message>
   <message>
     <location filename="../../app/plan_words.py"/>
@@ -2300,12 +2298,12 @@
   </message>
   <message>
     <location filename="../../app/plan_words.py"/>
-    <source>{n} tokens a second, as timed here</source>
-    <translation>每秒 {n} 个 token（本机实测）</translation>
+    <source>{n} tok/s, measured on this computer</source>
+    <translation>{n} 词元/秒（本机实测）</translation>
   </message>
   <message>
     <location filename="../../app/plan_words.py"/>
-    <source>{size} can be used</source>
+    <source>{size} available</source>
     <translation>可用 {size}</translation>
   </message>
   <message>
@@ -2325,23 +2323,18 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>A window (lossy)</source>
-    <translation>只看窗口内（有损）</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Above 1, recent words are less likely to come again; small models fall into loops at 1.</source>
+    <source>Above 1, recent words are less likely to be repeated. At 1, small models can get stuck in loops.</source>
     <translation>大于 1 时，最近用过的词不易再次出现；为 1 时小模型容易陷入重复。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>All of them</source>
-    <translation>全部</translation>
+    <source>Advanced</source>
+    <translation>高级</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>An answer ends after so many tokens; automatic: when the model ends it, or the context is full.</source>
-    <translation>回答达到此 token 数后结束；自动：由模型结束，或上下文已满。</translation>
+    <source>An answer ends after this many tokens. Automatic: when the model ends it, or the context is full.</source>
+    <translation>回答达到此词元数后结束。自动：由模型结束，或上下文已满。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -2352,26 +2345,6 @@
     <location filename="../../app/settings/schema.py"/>
     <source>Any</source>
     <translation>任意</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>As measured here</source>
-    <translation>按本机测量</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>As published (lossy)</source>
-    <translation>按论文方法（有损）</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>As the system</source>
-    <translation>跟随系统</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Attention without a table of all scores: less memory, and what keys and values in 8 or 4 bits need. Off is for comparing.</source>
-    <translation>不保存完整分数表的注意力计算：占用内存更少，8 位或 4 位键值缓存也需要它。关闭仅供比较。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -2386,33 +2359,28 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>By a draft model, as published</source>
-    <translation>由草稿模型，按论文方式</translation>
+    <source>Backend</source>
+    <translation>计算后端</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>By a draft model, where it pays</source>
-    <translation>由草稿模型，划算时使用</translation>
+    <source>Built-in engine (experimental)</source>
+    <translation>内置引擎（实验性）</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>By a layer of the model, as published</source>
-    <translation>由模型的某一层，按论文方式</translation>
+    <source>Chickadee connects only when you search for or download models. “Never” blocks that too.</source>
+    <translation>Chickadee 仅在你搜索或下载模型时联网。“从不”会将其一并禁止。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>By a layer of the model, where it pays</source>
-    <translation>由模型的某一层，在划算时</translation>
+    <source>Common phrases, when faster</source>
+    <translation>常用短语，更快时使用</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>By the published rule</source>
-    <translation>按已发表的规则</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Chickadee connects only when you search or download models; this forbids that too.</source>
-    <translation>Chickadee 仅在你搜索或下载模型时联网；此项可将其完全禁止。</translation>
+    <source>Computes attention without storing all scores. Uses less memory, and an 8-bit or 4-bit KV cache needs it. Off is for comparison.</source>
+    <translation>计算注意力时不保存全部分数。占用内存更少，8 位或 4 位 KV 缓存需要它。关闭仅供比较。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -2431,93 +2399,78 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Drafting</source>
-    <translation>草稿预测</translation>
+    <source>Disk space</source>
+    <translation>磁盘空间</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Draft layers</source>
+    <translation>草稿层数</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Draft model (published)</source>
+    <translation>草稿模型（论文方法）</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Draft model, when faster</source>
+    <translation>草稿模型，更快时使用</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Drafts several tokens ahead and lets the model check them at once, which can make answers faster. Tokens are drafted from the chat's own text, from common phrases, by a draft model (chosen in the options of a model) or by the model's own early layers (built-in engine only). If the chosen form is not available, “When faster” is used.</source>
+    <translation>提前起草若干词元，由模型一次核对，可加快回答。草稿可来自对话自身的文本、常用短语、草稿模型（在模型选项中选择），或模型自己的前几层（仅限内置引擎）。所选方式不可用时，使用“更快时使用”。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Early layers (published)</source>
+    <translation>模型前几层（论文方法）</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Early layers, when faster</source>
+    <translation>模型前几层，更快时使用</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
     <source>Flash attention</source>
-    <translation>快速注意力 (flash attention)</translation>
+    <translation>Flash Attention</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>For chats that are saved so that they open fast; 0 saves none and deletes those that were saved.</source>
-    <translation>用于保存对话缓存，使其能快速打开；0 表示不保存，并删除已保存的缓存。</translation>
+    <source>General</source>
+    <translation>通用</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>From the text, as published</source>
-    <translation>取自文本，按论文方式</translation>
+    <source>Head compression</source>
+    <translation>注意力头压缩</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>From the text, where it pays</source>
-    <translation>取自文本，划算时使用</translation>
+    <source>How exactly the model remembers the chat. Fewer bits leave room for a longer context and need flash attention.</source>
+    <translation>模型记住对话内容的精确程度。位数越少，可容纳的上下文越长，但需要 Flash Attention。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>From usual phrases, where it pays</source>
-    <translation>取自常用语，划算时使用</translation>
+    <source>How many of the model's early layers draft tokens. Automatic: the fastest number measured (python -m engine calibrate --midlayer).</source>
+    <translation>由模型的前多少层起草词元。自动：测得最快的层数（python -m engine calibrate --midlayer）。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Guesses the next words, from the chat's own text, from usual phrases, by a draft model, which one chooses in a model's options, or by the model's own lower layers, which needs the own graph; without these, those that need them are as the first.</source>
-    <translation>预测接下来的词：依据对话自身的文本；依据常用语；由在模型选项中选择的草稿模型；或由模型自己的较低层（需要“自研计算图”）。缺少它们时，需要它们的选项等同于第一项。</translation>
+    <source>How many tokens of a chat the model can see at once. Automatic: as many as fit into memory.</source>
+    <translation>模型一次能看到的对话词元数。自动：取内存能容纳的最大值。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Heads that keep less</source>
-    <translation>少存内容的注意力头</translation>
+    <source>How varied the wording is. 0 always takes the most likely token; higher values are more creative.</source>
+    <translation>用词的变化程度。0 总是选最可能的词元，数值越大越有创意。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>How exactly the model remembers what it has read: fewer bits make room for a longer context, and need flash attention.</source>
-    <translation>模型记住已读内容的精确程度：位数越少，可容纳的上下文越长，但需要 flash attention。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>How freely words are chosen: 0 always takes the likeliest one, more is livelier.</source>
-    <translation>选词的自由度：0 总是选最可能的词，数值越大越活泼。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>How many earlier places are tried at once, of drafting from the text as published; with the tokens of each at most 64 tokens in all.</source>
-    <translation>按论文方式取自文本时，一次尝试多少个先前位置；连同每处的 token，总共最多 64 个 token。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>How many last tokens must have come before, of drafting from the text as published.</source>
-    <translation>按论文方式取自文本时，最后多少个 token 必须在前文出现过。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>How many of a model's lower layers guess the next words; automatic: as many as were measured to be best (python -m engine calibrate --midlayer).</source>
-    <translation>由模型的多少个较低层来预测接下来的词；自动：测得的最佳层数（python -m engine calibrate --midlayer）。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>How many of the heads keep less, from 0.01 to 1; automatic: a quarter.</source>
-    <translation>有多少比例的注意力头少存一些内容，0.01 到 1；自动：四分之一。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>How many of the processor's threads compute; automatic: as many as suit this computer.</source>
-    <translation>用于计算的处理器线程数；自动：选择适合本机的数量。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>How many tokens of a chat the model can see at once; automatic: what fits into memory.</source>
-    <translation>模型一次能看到的对话 token 数；自动：取内存能容纳的最大值。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>How many tokens of each place are tried, of drafting from the text as published.</source>
-    <translation>按论文方式取自文本时，每个位置尝试多少个 token。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>In percent, from 80 to 200. Ctrl and + or - change it too, Ctrl+0 goes back.</source>
-    <translation>百分比，80 到 200。也可用 Ctrl 加 + 或 - 调整，Ctrl+0 恢复默认。</translation>
+    <source>In percent, from 80 to 200. Ctrl and + or - change it too; Ctrl+0 resets it.</source>
+    <translation>百分比，80 到 200。也可用 Ctrl 加 + 或 - 调整，Ctrl+0 重置。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -2526,18 +2479,28 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <source>Instructions that the model reads before every chat.</source>
+    <translation>模型在每次对话之前都会读到的固定指令。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>KV cache policy</source>
+    <translation>KV 缓存策略</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>KV cache precision</source>
+    <translation>KV 缓存精度</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Keep all</source>
+    <translation>全部保留</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
     <source>Language</source>
     <translation>语言</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Layers that draft</source>
-    <translation>起草的层数</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Library</source>
-    <translation>计算库</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -2546,23 +2509,28 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Light or dark; automatic: as the system has it, also when that changes.</source>
-    <translation>浅色或深色；自动：跟随系统，系统切换时也随之切换。</translation>
+    <source>Light or dark. System default follows the system, also when it changes.</source>
+    <translation>浅色或深色。“系统默认”跟随系统，系统切换时也随之切换。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Longest answer</source>
+    <source>Lossy: part of the model remembers less, so that long chats take less memory. Needs the built-in engine and a ranking of the model's heads (python -m engine rank-heads).</source>
+    <translation>有损：模型的一部分记得更少，使长对话占用更少内存。需要内置引擎以及该模型注意力头的排名（python -m engine rank-heads）。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Maximum answer length</source>
     <translation>回答长度上限</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Lossy: part of the model forgets more, so that a long chat takes less memory. Needs the own graph and a ranking of the model's heads (python -m engine rank-heads).</source>
-    <translation>有损：模型的一部分记得更少，使长对话占用更少内存。需要“自研计算图”以及该模型注意力头的排名（python -m engine rank-heads）。</translation>
+    <source>Measured</source>
+    <translation>按测量</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Merged by token (lossy)</source>
-    <translation>按词元合并（有损）</translation>
+    <source>Merged tokens (lossy)</source>
+    <translation>合并词元（有损）</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -2571,13 +2539,13 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Never</source>
-    <translation>从不</translation>
+    <source>Most recent</source>
+    <translation>最近的</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>None (exact)</source>
-    <translation>无（精确）</translation>
+    <source>Never</source>
+    <translation>从不</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -2586,43 +2554,88 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <source>Off (exact)</source>
+    <translation>关闭（精确）</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
     <source>On</source>
     <translation>开启</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Only so many of the likeliest tokens are chosen from; 0 switches this off.</source>
-    <translation>只从最可能的这么多个 token 中选择；0 表示关闭。</translation>
+    <source>Only the most likely tokens that together reach this probability are considered. 1 turns this off.</source>
+    <translation>只考虑累计概率达到此值的最可能词元。1 表示关闭。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Only the likeliest tokens that together have this probability are chosen from; 1 switches this off.</source>
-    <translation>只从累计概率达到此值的最可能 token 中选择；1 表示关闭。</translation>
+    <source>Only this many of the most likely tokens are considered. 0 turns this off.</source>
+    <translation>只考虑最可能的这么多个词元。0 表示关闭。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Own graph</source>
-    <translation>自研计算图</translation>
+    <source>Processor threads to use. Automatic: the number that suits this computer.</source>
+    <translation>使用的处理器线程数。自动：选择适合本机的数量。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Published: match</source>
-    <translation>论文方式：匹配</translation>
+    <source>Prompt lookup (published)</source>
+    <translation>提示词查找（论文方法）</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Published: places</source>
-    <translation>论文方式：位置数</translation>
+    <source>Prompt lookup (published): how many earlier matches are tried at once. Together with the tokens of each match, at most 64 tokens in all.</source>
+    <translation>提示词查找（论文方法）：一次尝试多少个先前匹配。连同每处匹配的词元，总共最多 64 个词元。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Published: tokens</source>
-    <translation>论文方式：token 数</translation>
+    <source>Prompt lookup (published): how many of the last tokens must match earlier text.</source>
+    <translation>提示词查找（论文方法）：最后多少个词元须与前文匹配。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Published: which places</source>
-    <translation>论文方式：选哪些位置</translation>
+    <source>Prompt lookup (published): how many tokens are drafted from each match.</source>
+    <translation>提示词查找（论文方法）：从每处匹配起草多少个词元。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Prompt lookup (published): which earlier matches are tried.</source>
+    <translation>提示词查找（论文方法）：尝试哪些先前匹配。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Prompt lookup, when faster</source>
+    <translation>提示词查找，更快时使用</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Prompt lookup: match length</source>
+    <translation>提示词查找：匹配长度</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Prompt lookup: matches (m)</source>
+    <translation>提示词查找：匹配数 (m)</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Prompt lookup: tokens per match (n)</source>
+    <translation>提示词查找：每处匹配的词元数 (n)</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Prompt lookup: which matches</source>
+    <translation>提示词查找：选哪些匹配</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Published method (lossy)</source>
+    <translation>论文方法（有损）</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Published rule</source>
+    <translation>论文规则</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -2631,28 +2644,33 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Saved chats</source>
-    <translation>对话缓存</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
     <source>Seed</source>
     <translation>随机种子</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Share of these heads</source>
-    <translation>这些注意力头的比例</translation>
+    <source>Share of heads to compress</source>
+    <translation>压缩的注意力头比例</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Space on the disk</source>
-    <translation>磁盘空间</translation>
+    <source>Sliding window (lossy)</source>
+    <translation>滑动窗口（有损）</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Standing instructions that the model reads before every chat.</source>
-    <translation>模型在每次对话之前都会读到的固定指令。</translation>
+    <source>Space for cached context, which lets long chats open quickly. 0 turns caching off and deletes the cache.</source>
+    <translation>用于上下文缓存的空间，使长对话能快速打开。0 表示关闭缓存并删除已有缓存。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Speculative decoding</source>
+    <translation>推测解码</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>System default</source>
+    <translation>系统默认</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -2666,18 +2684,28 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>The latest</source>
-    <translation>最近的</translation>
+    <source>The language of Chickadee's menus, buttons and messages. Models answer in the language you write in.</source>
+    <translation>Chickadee 的菜单、按钮和提示所用的语言；模型会用你书写的语言回答。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>The most memory the engine may take, like 4GiB; automatic: what is free, less a reserve.</source>
-    <translation>引擎最多可占用的内存，例如 4GiB；自动：可用内存减去预留部分。</translation>
+    <source>The library that runs models. Automatic: the faster one for each model, timed while the computer is idle.</source>
+    <translation>运行模型的库。自动：电脑空闲时计时，为每个模型选择更快的一个。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>The same seed gives the same answer to the same chat; automatic: another one each time.</source>
-    <translation>相同的种子对相同的对话给出相同的回答；自动：每次不同。</translation>
+    <source>The most memory the engine may use, for example 4GB. Automatic: free memory, less a reserve.</source>
+    <translation>引擎最多可使用的内存，例如 4GB。自动：可用内存减去预留部分。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>The same seed gives the same answer to the same chat. Automatic: a new seed each time.</source>
+    <translation>相同的种子对相同的对话给出相同的回答。自动：每次使用新种子。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>The share of attention heads to compress, from 0.01 to 1. Automatic: a quarter.</source>
+    <translation>要压缩的注意力头比例，0.01 到 1。自动：四分之一。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -2691,8 +2719,8 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Tokens with less than this share of the likeliest one's probability are left out; 0 switches this off.</source>
-    <translation>概率低于最可能 token 概率此比例的 token 会被排除；0 表示关闭。</translation>
+    <source>Tokens below this share of the most likely token's probability are not considered. 0 turns this off.</source>
+    <translation>不考虑概率低于最可能词元概率此比例的词元。0 表示关闭。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -2706,43 +2734,18 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>What menus, buttons and messages of Chickadee are written in; models answer in the language you write.</source>
-    <translation>Chickadee 的菜单、按钮和提示所用的语言；模型会用你书写的语言回答。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
     <source>When I ask for it</source>
     <translation>仅在我要求时</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Where it pays</source>
-    <translation>在有益时使用</translation>
+    <source>When faster</source>
+    <translation>更快时使用</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Which library computes; automatic: the faster one for the model, once both were timed in idle time.</source>
-    <translation>由哪个库计算；自动：空闲时对两者计时后，选择对该模型更快的一个。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Which of the earlier places are tried, of drafting from the text as published.</source>
-    <translation>按论文方式取自文本时，尝试哪些先前位置。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Which tokens are kept</source>
-    <translation>保留哪些 token</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Whose keys and values stay in memory: every token's, or what a published rule or measurements here say.</source>
-    <translation>哪些 token 的键值留在内存中：全部，或按已发表的规则，或按本机测量。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Window</source>
-    <translation>窗口</translation>
+    <source>Which tokens stay in the KV cache: all of them, or those chosen by measurements on this computer or by a published rule.</source>
+    <translation>哪些词元留在 KV 缓存中：全部，或由本机测量或论文规则选定的部分。</translation>
   </message>
   <message>
     <location filename="../../app/settings/setting.py"/>
@@ -2756,8 +2759,8 @@
   </message>
   <message>
     <location filename="../../app/settings/setting.py"/>
-    <source>a size like 4GiB, from {low} to {high}</source>
-    <translation>{low} 到 {high} 之间的大小，如 4GiB</translation>
+    <source>a size like 4GB, from {low} to {high}</source>
+    <translation>{low} 到 {high} 之间的大小，如 4GB</translation>
   </message>
   <message>
     <location filename="../../app/settings/setting.py"/>
@@ -2801,12 +2804,12 @@
   </message>
   <message>
     <location filename="../../app/settings/settings.py"/>
-    <source>The old {file} was not TOML; it is kept as {kept}.</source>
+    <source>The old {file} was not valid TOML and was kept as {kept}.</source>
     <translation>旧的 {file} 不是 TOML 格式，已保留为 {kept}。</translation>
   </message>
   <message>
     <location filename="../../app/settings/settings_file.py"/>
-    <source>The settings cannot be stored: {file} cannot be written ({why}).</source>
+    <source>The settings cannot be saved: {file} cannot be written ({why}).</source>
     <translation>无法保存设置：不能写入 {file}（{why}）。</translation>
   </message>
   <message>
@@ -2821,7 +2824,7 @@
   </message>
   <message>
     <location filename="../../app/settings/settings_file.py"/>
-    <source>{file} is not TOML: {why}. The defaults are used.</source>
+    <source>{file} is not valid TOML: {why}. The defaults are used.</source>
     <translation>{file} 不是 TOML 格式：{why}。已使用默认值。</translation>
   </message>
   <message>
@@ -2832,13 +2835,13 @@
   </message>
   <message>
     <location filename="../../app/settings_view/chat_panel.py"/>
-    <source>Delete this persona; chats keep its values</source>
+    <source>Delete this persona; chats that use it keep its settings</source>
     <translation>删除此角色；使用它的对话保留其设置</translation>
   </message>
   <message>
     <location filename="../../app/settings_view/chat_panel.py"/>
-    <source>Keep these instructions and values under a name</source>
-    <translation>将这些指令和参数命名保存</translation>
+    <source>Instructions that the model reads before this chat.</source>
+    <translation>模型在本次对话之前会读到的固定指令。</translation>
   </message>
   <message>
     <location filename="../../app/settings_view/chat_panel.py"/>
@@ -2872,8 +2875,8 @@
   </message>
   <message>
     <location filename="../../app/settings_view/chat_panel.py"/>
-    <source>Standing instructions that the model reads before this chat.</source>
-    <translation>模型在本次对话之前会读到的固定指令。</translation>
+    <source>Save these instructions and values as a persona</source>
+    <translation>将这些指令和参数存为角色</translation>
   </message>
   <message>
     <location filename="../../app/settings_view/chat_panel.py"/>
@@ -2882,13 +2885,8 @@
   </message>
   <message>
     <location filename="../../app/settings_view/kept_page.py"/>
-    <source>All of it stays on this computer, in files that only you can read.</source>
-    <translation>所有内容都留在这台电脑上，保存在只有你能读取的文件中。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings_view/kept_page.py"/>
     <location filename="../../app/sidebar/bin_dialog.py"/>
-    <source>Delete for good</source>
+    <source>Delete permanently</source>
     <translation>永久删除</translation>
   </message>
   <message>
@@ -2903,14 +2901,13 @@
   </message>
   <message>
     <location filename="../../app/settings_view/kept_page.py"/>
-    <location filename="../../app/sidebar/bin_dialog.py"/>
-    <source>Keep</source>
-    <translation>保留</translation>
+    <source>Empty</source>
+    <translation>空</translation>
   </message>
   <message>
     <location filename="../../app/settings_view/kept_page.py"/>
-    <source>Nothing</source>
-    <translation>无</translation>
+    <source>Everything stays on this computer, in files that only you can read.</source>
+    <translation>所有内容都留在这台电脑上，保存在只有你能读取的文件中。</translation>
   </message>
   <message>
     <location filename="../../app/settings_view/kept_page.py"/>
@@ -2919,8 +2916,8 @@
   </message>
   <message>
     <location filename="../../app/settings_view/kept_page.py"/>
-    <source>Open the folder of {kind}</source>
-    <translation>打开{kind}所在文件夹</translation>
+    <source>Open folder: {kind}</source>
+    <translation>打开文件夹：{kind}</translation>
   </message>
   <message>
     <location filename="../../app/settings_view/kept_page.py"/>
@@ -2949,13 +2946,13 @@
   </message>
   <message>
     <location filename="../../app/settings_view/setting_row.py"/>
-    <source>This must be {allowed}.</source>
-    <translation>此处应为{allowed}。</translation>
+    <source>Restore the default: {setting}</source>
+    <translation>恢复默认值：{setting}</translation>
   </message>
   <message>
     <location filename="../../app/settings_view/setting_row.py"/>
-    <source>{setting}: back to what the machine suggests</source>
-    <translation>{setting}：恢复为本机建议值</translation>
+    <source>This must be {allowed}.</source>
+    <translation>此处应为{allowed}。</translation>
   </message>
   <message>
     <location filename="../../app/settings_view/settings_dialog.py"/>
@@ -2964,18 +2961,13 @@
   </message>
   <message>
     <location filename="../../app/settings_view/settings_dialog.py"/>
-    <source>No setting has these words.</source>
-    <translation>没有匹配的设置。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings_view/settings_dialog.py"/>
     <source>Open file</source>
     <translation>打开文件</translation>
   </message>
   <message>
     <location filename="../../app/settings_view/settings_dialog.py"/>
-    <source>Reset all to what the machine suggests</source>
-    <translation>全部恢复为本机建议值</translation>
+    <source>Restore defaults</source>
+    <translation>恢复默认设置</translation>
   </message>
   <message>
     <location filename="../../app/settings_view/settings_dialog.py"/>
@@ -2984,17 +2976,17 @@
   </message>
   <message>
     <location filename="../../app/settings_view/settings_dialog.py"/>
-    <source>Undo the reset</source>
-    <translation>撤销重置</translation>
+    <source>Undo restore</source>
+    <translation>撤销恢复</translation>
   </message>
   <message>
     <location filename="../../app/sidebar/bin_dialog.py"/>
-    <source>Delete all for good…</source>
+    <source>Delete all permanently…</source>
     <translation>全部永久删除…</translation>
   </message>
   <message>
     <location filename="../../app/sidebar/bin_dialog.py"/>
-    <source>Delete for good…</source>
+    <source>Delete permanently…</source>
     <translation>永久删除…</translation>
   </message>
   <message>
@@ -3004,12 +2996,12 @@
   </message>
   <message>
     <location filename="../../app/sidebar/bin_dialog.py"/>
-    <source>Deleted chats are kept here for 30 days. Then nothing of them is left.</source>
-    <translation>删除的对话在此保留 30 天，之后将彻底清除。</translation>
+    <source>Deleted chats are kept here for 30 days, then deleted permanently.</source>
+    <translation>删除的对话在此保留 30 天，之后永久删除。</translation>
   </message>
   <message>
     <location filename="../../app/sidebar/bin_dialog.py"/>
-    <source>No deleted chats. They would be kept here for 30 days.</source>
+    <source>No deleted chats. Deleted chats are kept here for 30 days.</source>
     <translation>没有已删除的对话。删除后会在这里保留 30 天。</translation>
   </message>
   <message>
@@ -3019,18 +3011,13 @@
   </message>
   <message>
     <location filename="../../app/sidebar/bin_dialog.py"/>
-    <source>Restore</source>
-    <translation>恢复</translation>
+    <source>These {n} chats will be deleted permanently.</source>
+    <translation>这 {n} 个对话将被永久删除。</translation>
   </message>
   <message>
     <location filename="../../app/sidebar/bin_dialog.py"/>
-    <source>These {n} chats cannot be brought back.</source>
-    <translation>这 {n} 个对话将无法恢复。</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/bin_dialog.py"/>
-    <source>This chat cannot be brought back.</source>
-    <translation>此对话将无法恢复。</translation>
+    <source>This chat will be deleted permanently.</source>
+    <translation>此对话将被永久删除。</translation>
   </message>
   <message>
     <location filename="../../app/sidebar/bin_dialog.py"/>
@@ -3054,7 +3041,7 @@
   </message>
   <message>
     <location filename="../../app/sidebar/chat_list.py"/>
-    <source>Folder {name}, {chats}, closed</source>
+    <source>Folder {name}, {chats}, collapsed</source>
     <translation>文件夹 {name}，{chats}，已折叠</translation>
   </message>
   <message>
@@ -3089,13 +3076,13 @@
   </message>
   <message>
     <location filename="../../app/sidebar/chat_menu.py"/>
-    <source>Rename</source>
-    <translation>重命名</translation>
+    <source>Remove from folder</source>
+    <translation>移出文件夹</translation>
   </message>
   <message>
     <location filename="../../app/sidebar/chat_menu.py"/>
-    <source>Take out of folder</source>
-    <translation>移出文件夹</translation>
+    <source>Rename</source>
+    <translation>重命名</translation>
   </message>
   <message>
     <location filename="../../app/sidebar/chat_menu.py"/>
@@ -3124,19 +3111,14 @@
   </message>
   <message>
     <location filename="../../app/sidebar/sidebar.py"/>
-    <source>Leave the search</source>
-    <translation>退出搜索</translation>
+    <source>Clear search</source>
+    <translation>清除搜索</translation>
   </message>
   <message>
     <location filename="../../app/sidebar/sidebar.py"/>
     <location filename="../../app/window.py"/>
     <source>New chat</source>
     <translation>新对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/sidebar.py"/>
-    <source>No chat has these words.</source>
-    <translation>没有匹配的对话。</translation>
   </message>
   <message>
     <location filename="../../app/sidebar/sidebar.py"/>
@@ -3150,7 +3132,7 @@
   </message>
   <message>
     <location filename="../../app/sidebar/sidebar.py"/>
-    <source>Your chats will be listed here.</source>
+    <source>Your chats appear here.</source>
     <translation>你的对话会列在这里。</translation>
   </message>
   <message>
@@ -3175,22 +3157,17 @@
   </message>
   <message>
     <location filename="../../app/transcript/message_editor.py"/>
-    <source>Leave the message as it is (Esc)</source>
-    <translation>保持消息不变 (Esc)</translation>
+    <source>Discard the edit (Esc)</source>
+    <translation>放弃编辑 (Esc)</translation>
   </message>
   <message>
     <location filename="../../app/transcript/message_editor.py"/>
-    <source>Send the new wording; the old one stays beside it (Enter)</source>
-    <translation>发送修改后的消息，原消息会保留 (Enter)</translation>
+    <source>Send as a new version; the old one is kept (Enter)</source>
+    <translation>作为新版本发送，原消息会保留 (Enter)</translation>
   </message>
   <message>
     <location filename="../../app/transcript/message_menu.py"/>
-    <source>Bring back what was deleted below</source>
-    <translation>恢复下方已删除的消息</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/message_menu.py"/>
-    <source>Copy address of the link</source>
+    <source>Copy link address</source>
     <translation>复制链接地址</translation>
   </message>
   <message>
@@ -3200,13 +3177,8 @@
   </message>
   <message>
     <location filename="../../app/transcript/message_menu.py"/>
-    <source>Next version</source>
-    <translation>下一版本</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/message_menu.py"/>
-    <source>Previous version</source>
-    <translation>上一版本</translation>
+    <source>Restore deleted messages below</source>
+    <translation>恢复下方已删除的消息</translation>
   </message>
   <message>
     <location filename="../../app/transcript/message_view.py"/>
@@ -3235,13 +3207,13 @@
   </message>
   <message>
     <location filename="../../app/transcript/scrolling_column.py"/>
-    <source>Messages</source>
-    <translation>消息</translation>
+    <source>Go to end</source>
+    <translation>到末尾</translation>
   </message>
   <message>
     <location filename="../../app/transcript/scrolling_column.py"/>
-    <source>To the end</source>
-    <translation>到末尾</translation>
+    <source>Messages</source>
+    <translation>消息</translation>
   </message>
   <message>
     <location filename="../../app/transcript/thought_view.py"/>
@@ -3250,12 +3222,12 @@
   </message>
   <message>
     <location filename="../../app/transcript/thought_view.py"/>
-    <source>Hide what the model thought</source>
+    <source>Hide reasoning</source>
     <translation>隐藏思考过程</translation>
   </message>
   <message>
     <location filename="../../app/transcript/thought_view.py"/>
-    <source>Show what the model thought</source>
+    <source>Show reasoning</source>
     <translation>显示思考过程</translation>
   </message>
   <message>
@@ -3285,17 +3257,17 @@
   </message>
   <message>
     <location filename="../../app/transcript/welcome.py"/>
-    <source>Chickadee chats with language models that run on this computer, without an account.</source>
-    <translation>Chickadee 让你与在这台电脑上运行的语言模型对话，无需账号。</translation>
+    <source>Chat with language models that run on this computer. No account needed.</source>
+    <translation>与在这台电脑上运行的语言模型对话，无需账号。</translation>
   </message>
   <message>
     <location filename="../../app/transcript/welcome.py"/>
-    <source>No model is here yet: open a GGUF model file with {keys}.</source>
-    <translation>这里还没有模型：按 {keys} 打开一个 GGUF 模型文件。</translation>
+    <source>No models yet. Press {keys} to open a GGUF model file.</source>
+    <translation>还没有模型。按 {keys} 打开一个 GGUF 模型文件。</translation>
   </message>
   <message>
     <location filename="../../app/transcript/welcome.py"/>
-    <source>Nothing you write leaves it: there is no server, and chats are files that only you can read.</source>
+    <source>Nothing you write leaves this computer: there is no server, and your chats are files that only you can read.</source>
     <translation>你写下的内容不会离开这台电脑：没有服务器，对话是只有你能读取的文件。</translation>
   </message>
   <message>
@@ -3315,17 +3287,17 @@
   </message>
   <message>
     <location filename="../../app/transcript/welcome.py"/>
-    <source>{model} is included and ready; {keys} opens any other GGUF model.</source>
+    <source>{model} is included and ready. Press {keys} to open another GGUF model.</source>
     <translation>已内置 {model}，可立即使用；按 {keys} 可打开其他 GGUF 模型。</translation>
   </message>
   <message>
     <location filename="../../app/window.py"/>
-    <source>Instructions and persona of this chat</source>
+    <source>Instructions and persona for this chat</source>
     <translation>此对话的指令与角色</translation>
   </message>
   <message>
     <location filename="../../app/window.py"/>
-    <source>Show or hide the chats</source>
+    <source>Show or hide the chat list</source>
     <translation>显示或隐藏对话列表</translation>
   </message>
   <message>
@@ -3365,8 +3337,8 @@
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
-    <source>For small pieces of code; drafts for the larger Qwen2.5 Coder.</source>
-    <translation>适合短小的代码；可为更大的 Qwen2.5 Coder 做草稿预测。</translation>
+    <source>For small pieces of code; can draft for the larger Qwen2.5 Coder.</source>
+    <translation>适合短小的代码；可为更大的 Qwen2.5 Coder 做推测解码。</translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
@@ -3385,8 +3357,8 @@
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
-    <source>Strong at reasoning in English; forgets long chats.</source>
-    <translation>擅长英文推理；长对话容易遗忘。</translation>
+    <source>Strong at reasoning in English; weak in long chats.</source>
+    <translation>擅长英文推理；不擅长长对话。</translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
@@ -3395,18 +3367,18 @@
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
-    <source>The smallest one that knows many languages; drafts for the larger Qwen2.5.</source>
-    <translation>最小的多语言模型；可为更大的 Qwen2.5 做草稿预测。</translation>
+    <source>The smallest one that knows many languages; can draft for the larger Qwen2.5.</source>
+    <translation>最小的多语言模型；可为更大的 Qwen2.5 做推测解码。</translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
-    <source>Thinks before it answers, even on small laptops; drafts for the larger Qwen3.</source>
-    <translation>先思考再回答，小型笔记本也能运行；可为更大的 Qwen3 做草稿预测。</translation>
+    <source>Thinks before it answers, even on small laptops; can draft for the larger Qwen3.</source>
+    <translation>先思考再回答，小型笔记本也能运行；可为更大的 Qwen3 做推测解码。</translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
-    <source>Thinks before it answers; sums, plans and more than a hundred languages.</source>
-    <translation>先思考再回答；擅长计算、规划，支持一百多种语言。</translation>
+    <source>Thinks before it answers; maths, planning and more than a hundred languages.</source>
+    <translation>先思考再回答；擅长数学、规划，支持一百多种语言。</translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
@@ -3418,22 +3390,22 @@
   <name>Engine</name>
   <message>
     <location filename="../../app/__main__.py"/>
-    <source>Chickadee is already open; its window is in front now.</source>
-    <translation>Chickadee 已经打开，它的窗口现在在最前面。</translation>
+    <source>Chickadee is already open. Its window is now in front.</source>
+    <translation>Chickadee 已经打开，窗口现已移到最前面。</translation>
   </message>
   <message>
     <location filename="../../app/__main__.py"/>
     <source>Private chat on the laptop you already have.</source>
-    <translation>在你现有的笔记本电脑上私密聊天。</translation>
+    <translation>在你现有的笔记本电脑上私密对话。</translation>
   </message>
   <message>
     <location filename="../../app/__main__.py"/>
     <source>There is no display to open a window on. `{1}` chats in the terminal instead.</source>
-    <translation>没有可以打开窗口的显示器。可以用 `{1}` 在终端里聊天。</translation>
+    <translation>没有可以打开窗口的显示器。可以用 `{1}` 在终端里对话。</translation>
   </message>
   <message>
     <location filename="../../app/assistant/engine_client.py"/>
-    <source>The engine said something that this window does not understand; both may be of different versions. The log has the details.</source>
+    <source>The engine sent a message that this window does not understand; their versions may differ. The log has the details.</source>
     <translation>引擎发来了本窗口无法理解的内容；两者的版本可能不同。详情见日志。</translation>
   </message>
   <message>
@@ -3448,8 +3420,8 @@
   </message>
   <message>
     <location filename="../../app/assistant/engine_end.py"/>
-    <source>The engine did not react to Stop, so it was ended; your next message starts it again.</source>
-    <translation>引擎对“停止”没有反应，已被终止；发送下一条消息时会重新启动。</translation>
+    <source>The engine did not respond to Stop, so it was closed; your next message restarts it.</source>
+    <translation>引擎对“停止”没有响应，已被关闭；发送下一条消息时会重新启动。</translation>
   </message>
   <message>
     <location filename="../../app/assistant/engine_end.py"/>
@@ -3463,7 +3435,7 @@
   </message>
   <message>
     <location filename="../../app/assistant/engine_end.py"/>
-    <source>The engine gave up because of an internal error.</source>
+    <source>The engine stopped because of an internal error.</source>
     <translation>引擎因内部错误而中止。</translation>
   </message>
   <message>
@@ -3473,13 +3445,13 @@
   </message>
   <message>
     <location filename="../../app/assistant/engine_end.py"/>
-    <source>The engine stopped: the model file could not be read any more.</source>
+    <source>The engine stopped: the model file could no longer be read.</source>
     <translation>引擎已停止：无法继续读取模型文件。</translation>
   </message>
   <message>
     <location filename="../../app/assistant/engine_end.py"/>
-    <source>The engine was ended by another program.</source>
-    <translation>引擎被另一个程序终止。</translation>
+    <source>The engine was closed by another program.</source>
+    <translation>引擎被另一个程序关闭。</translation>
   </message>
   <message>
     <location filename="../../app/assistant/engine_end.py"/>
@@ -3500,6 +3472,11 @@
     <location filename="../../app/folders.py"/>
     <source>Chickadee cannot write to its folder {1}: {2}. Check its permissions and free space.</source>
     <translation>Chickadee 无法写入它的文件夹 {1}：{2}。请检查权限和剩余空间。</translation>
+  </message>
+  <message>
+    <location filename="../../app/library/migrations.py"/>
+    <source>Your chats were saved by a newer version of Chickadee. Update Chickadee to open them.</source>
+    <translation>你的对话由较新版本的 Chickadee 保存。请更新 Chickadee 后再打开。</translation>
   </message>
   <message>
     <location filename="../../app/qt_libraries.py"/>
@@ -3528,18 +3505,18 @@
   </message>
   <message>
     <location filename="../../app/single_instance.py"/>
-    <source>Chickadee is already running but does not answer. Close it, then start it again.</source>
+    <source>Chickadee is already running but does not respond. Close it, then start it again.</source>
     <translation>Chickadee 已在运行，但没有响应。请关闭它，然后重新启动。</translation>
   </message>
   <message>
     <location filename="../../engine/costs/measurements.py"/>
-    <source>Another program was busy: how long this model's passes take is not known.</source>
-    <translation>另一个程序正忙，未能测出此模型的运算时间。</translation>
+    <source>This model's speed could not be measured because another program was busy.</source>
+    <translation>另一个程序正忙，未能测量此模型的速度。</translation>
   </message>
   <message>
     <location filename="../../engine/engine.py"/>
-    <source>No draft model is loaded. Choose one, or draft without.</source>
-    <translation>未加载草稿模型。请选择一个，或不使用草稿模型。</translation>
+    <source>No draft model is loaded. Choose one, or another form of speculative decoding.</source>
+    <translation>未加载草稿模型。请选择一个，或换一种推测解码方式。</translation>
   </message>
   <message>
     <location filename="../../engine/engine.py"/>
@@ -3553,32 +3530,32 @@
   </message>
   <message>
     <location filename="../../engine/kv/saved.py"/>
-    <source>A saved chat's tokens are not those of its record.</source>
-    <translation>已保存对话的 token 与记录不符。</translation>
+    <source>Contexts cannot be cached on the disk: {1} cannot be written ({2}).</source>
+    <translation>无法将上下文缓存到磁盘：不能写入 {1}（{2}）。</translation>
   </message>
   <message>
     <location filename="../../engine/kv/saved.py"/>
-    <source>Chats cannot be saved for fast opening: {1} cannot be written ({2}).</source>
-    <translation>无法保存用于快速打开的对话缓存：不能写入 {1}（{2}）。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/kv/saved.py"/>
-    <source>The disk is nearly full: chats are no longer saved for fast opening.</source>
-    <translation>磁盘即将写满：不再保存用于快速打开的对话缓存。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/kv/saved.py"/>
-    <source>The saved context {1} is damaged.</source>
+    <source>The cached context {1} is damaged.</source>
     <translation>上下文缓存 {1} 已损坏。</translation>
   </message>
   <message>
     <location filename="../../engine/kv/saved.py"/>
-    <source>This chat's {1} MiB exceed the quota of saved chats.</source>
-    <translation>此对话的 {1} MiB 超出了对话缓存的限额。</translation>
+    <source>The disk is nearly full: contexts are no longer cached on it.</source>
+    <translation>磁盘即将写满：不再将上下文缓存到磁盘。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/kv/saved.py"/>
+    <source>The tokens of a cached context do not match its record.</source>
+    <translation>上下文缓存的词元与其记录不符。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/kv/saved.py"/>
+    <source>This chat's context of {1} exceeds the space for cached context.</source>
+    <translation>此对话的上下文（{1}）超出了上下文缓存的空间。</translation>
   </message>
   <message>
     <location filename="../../engine/loading/first_look.py"/>
-    <source>The system ended the process that looked at {1}, most likely because memory ran out.</source>
+    <source>The system stopped the process that was checking {1}, most likely because memory ran out.</source>
     <translation>检查 {1} 的进程被系统终止，很可能是因为内存不足。</translation>
   </message>
   <message>
@@ -3588,54 +3565,54 @@
   </message>
   <message>
     <location filename="../../engine/loading/first_look.py"/>
-    <source>{1} cannot be used: {2} does not get to the end of its header.</source>
+    <source>{1} cannot be used: {2} cannot read its header to the end.</source>
     <translation>无法使用 {1}：{2} 无法读完它的文件头。</translation>
   </message>
   <message>
     <location filename="../../engine/loading/first_look.py"/>
-    <source>{1} makes {2} crash: it is damaged or made for another version. Choose another.</source>
+    <source>{1} makes {2} crash: it is damaged or made for another version. Choose another model.</source>
     <translation>{1} 会使 {2} 崩溃：文件已损坏，或是为其他版本制作的。请选择其他模型。</translation>
   </message>
   <message>
     <location filename="../../engine/loading/first_look.py"/>
-    <source>{1} was not loaded: the system has no room for another process.</source>
-    <translation>未能加载 {1}：系统没有余量再启动一个进程。</translation>
+    <source>{1} was not loaded: the system could not start another process.</source>
+    <translation>未能加载 {1}：系统无法再启动一个进程。</translation>
   </message>
   <message>
     <location filename="../../engine/loading/libraries.py"/>
     <location filename="../../engine/runtime/ik/needs.py"/>
-    <source>ik_llama.cpp is not installed: there is no wheel of it for this computer.</source>
+    <source>ik_llama.cpp is not installed: there is no build of it for this computer.</source>
     <translation>未安装 ik_llama.cpp：没有适用于本机的安装包。</translation>
   </message>
   <message>
     <location filename="../../engine/loading/library_choice.py"/>
-    <source>ik_llama.cpp crashed with this model, so llama.cpp computes it.</source>
-    <translation>ik_llama.cpp 运行此模型时崩溃，因此改由 llama.cpp 计算。</translation>
+    <source>ik_llama.cpp crashed with this model, so llama.cpp is used.</source>
+    <translation>ik_llama.cpp 运行此模型时崩溃，因此改用 llama.cpp。</translation>
   </message>
   <message>
     <location filename="../../engine/loading/library_choice.py"/>
-    <source>llama.cpp computes this model: ik_llama.cpp is not faster here.</source>
-    <translation>此模型由 llama.cpp 计算：在本机上 ik_llama.cpp 并不更快。</translation>
+    <source>llama.cpp is used for this model: ik_llama.cpp is not faster on this computer.</source>
+    <translation>此模型使用 llama.cpp：在本机上 ik_llama.cpp 并不更快。</translation>
   </message>
   <message>
     <location filename="../../engine/loading/library_choice.py"/>
-    <source>llama.cpp computes until both libraries were timed with this model, which happens in idle time.</source>
-    <translation>目前由 llama.cpp 计算；空闲时会对两个库计时比较。</translation>
+    <source>llama.cpp is used until both libraries have been timed with this model while the computer is idle.</source>
+    <translation>目前使用 llama.cpp；电脑空闲时会用此模型对两个库计时。</translation>
   </message>
   <message>
     <location filename="../../engine/loading/memory_plan.py"/>
     <source>A context of up to {1} tokens would fit (KV cache {2}).</source>
-    <translation>最多可容纳 {1} 个 token 的上下文（KV 缓存 {2}）。</translation>
+    <translation>最多可容纳 {1} 个词元的上下文（KV 缓存 {2}）。</translation>
   </message>
   <message>
     <location filename="../../engine/loading/memory_plan.py"/>
-    <source>It would fit with keys and values stored as {1}.</source>
-    <translation>若键值以 {1} 存储则可容纳。</translation>
+    <source>It would fit with the KV cache stored as {1}.</source>
+    <translation>若 KV 缓存以 {1} 存储则可容纳。</translation>
   </message>
   <message>
     <location filename="../../engine/loading/memory_plan.py"/>
     <source>Memory is short: the context is only {1} tokens.</source>
-    <translation>内存不足：上下文只有 {1} 个 token。</translation>
+    <translation>内存不足：上下文只有 {1} 个词元。</translation>
   </message>
   <message>
     <location filename="../../engine/loading/memory_plan.py"/>
@@ -3649,42 +3626,42 @@
   </message>
   <message>
     <location filename="../../engine/loading/memory_plan.py"/>
-    <source>The draft model {1} is left out: with it {2} would be needed for a context of {3} tokens.</source>
-    <translation>未加载草稿模型 {1}：加上它，{3} 个 token 的上下文需要 {2}。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/memory_plan.py"/>
-    <source>The draft model {1} is no smaller than the model it drafts for: it can hardly pay.</source>
+    <source>The draft model {1} is no smaller than the model it drafts for, so it is unlikely to make answers faster.</source>
     <translation>草稿模型 {1} 不比主模型小，几乎不会带来加速。</translation>
   </message>
   <message>
     <location filename="../../engine/loading/memory_plan.py"/>
+    <source>The draft model {1} was not loaded: with it, {2} would be needed for a context of {3} tokens.</source>
+    <translation>未加载草稿模型 {1}：加上它，{3} 个词元的上下文需要 {2}。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/loading/memory_plan.py"/>
     <source>The model can use {1} tokens of context; {2}.</source>
-    <translation>该模型最多可用 {1} 个 token 的上下文；{2}。</translation>
+    <translation>该模型最多可用 {1} 个词元的上下文；{2}。</translation>
   </message>
   <message>
     <location filename="../../engine/loading/memory_plan.py"/>
     <source>The model was trained for {1} tokens of context; more than that is not used.</source>
-    <translation>该模型按 {1} 个 token 的上下文训练；超出部分不会使用。</translation>
+    <translation>该模型按 {1} 个词元的上下文训练；超出部分不会使用。</translation>
   </message>
   <message>
     <location filename="../../engine/loading/memory_plan.py"/>
-    <source>To save memory keys and values are stored as q8_0, half the size of f16 and nearly as exact.</source>
-    <translation>为节省内存，键值以 q8_0 存储，大小为 f16 的一半，精度相近。</translation>
+    <source>To save memory, prompts are read {1} tokens at a time, which is a little slower.</source>
+    <translation>为节省内存，提示词每次读取 {1} 个词元，会稍慢一些。</translation>
   </message>
   <message>
     <location filename="../../engine/loading/memory_plan.py"/>
-    <source>To save memory prompts are read {1} tokens at a time, a little slower.</source>
-    <translation>为节省内存，提示词每次读取 {1} 个 token，会稍慢一些。</translation>
+    <source>To save memory, the KV cache is stored as q8_0, half the size of f16 and nearly as exact.</source>
+    <translation>为节省内存，KV 缓存以 q8_0 存储，大小为 f16 的一半，精度相近。</translation>
   </message>
   <message>
     <location filename="../../engine/loading/memory_plan.py"/>
-    <source>To save memory the weights are not repacked for this processor: answers are 1.2× slower.</source>
+    <source>To save memory, the weights are not repacked for this processor: answers are 1.2× slower.</source>
     <translation>为节省内存，权重未针对本处理器重新打包：回答会慢约 1.2 倍。</translation>
   </message>
   <message>
     <location filename="../../engine/loading/memory_plan.py"/>
-    <source>To save memory the weights are read into memory once instead of twice; loading takes longer.</source>
+    <source>To save memory, the weights are read into memory once instead of twice; loading takes longer.</source>
     <translation>为节省内存，权重只读入内存一份而非两份；加载时间会更长。</translation>
   </message>
   <message>
@@ -3695,17 +3672,17 @@
   <message>
     <location filename="../../engine/loading/memory_plan.py"/>
     <source>up to {1} tokens would fit</source>
-    <translation>最多可容纳 {1} 个 token</translation>
+    <translation>最多可容纳 {1} 个词元</translation>
   </message>
   <message>
     <location filename="../../engine/loading/memory_plan.py"/>
-    <source>{1} are available, {2} left for other programs</source>
+    <source>{1} cannot store its KV cache as {2}.</source>
+    <translation>{1} 不能以 {2} 存储其 KV 缓存。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/loading/memory_plan.py"/>
+    <source>{1} is available, {2} left for other programs</source>
     <translation>可用 {1}，为其他程序预留 {2}</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/memory_plan.py"/>
-    <source>{1} cannot store its keys and values as {2}.</source>
-    <translation>{1} 不能以 {2} 存储键值。</translation>
   </message>
   <message>
     <location filename="../../engine/loading/memory_plan.py"/>
@@ -3715,11 +3692,11 @@
   <message>
     <location filename="../../engine/loading/memory_plan.py"/>
     <source>{1} needs {2} with a context of {3} tokens, {4} too much: </source>
-    <translation>{1} 在 {3} 个 token 的上下文下需要 {2}，超出 {4}：</translation>
+    <translation>{1} 在 {3} 个词元的上下文下需要 {2}，超出 {4}：</translation>
   </message>
   <message>
     <location filename="../../engine/loading/memory_plan.py"/>
-    <source>{1} of the budget of {2} can be used</source>
+    <source>{1} of the budget of {2} is available</source>
     <translation>{2} 的限额中可用 {1}</translation>
   </message>
   <message>
@@ -3730,7 +3707,7 @@
   <message>
     <location filename="../../engine/loading/memory_plan.py"/>
     <source>{1} up to {2} with a context of {3} tokens; {4}.</source>
-    <translation>{1}最多 {2}（上下文 {3} 个 token）；{4}。</translation>
+    <translation>{1}最多 {2}（上下文 {3} 个词元）；{4}。</translation>
   </message>
   <message>
     <location filename="../../engine/loading/memory_plan.py"/>
@@ -3739,13 +3716,13 @@
   </message>
   <message>
     <location filename="../../engine/loading/options.py"/>
-    <source>Only Chickadee's own graph can keep keys and values by --kv {1}, not {2}.</source>
-    <translation>只有 Chickadee 的自研计算图能按 --kv {1} 保留键值，{2} 不能。</translation>
+    <source>Only the built-in engine supports --kv {1}, not {2}.</source>
+    <translation>只有内置引擎支持 --kv {1}，{2} 不支持。</translation>
   </message>
   <message>
     <location filename="../../engine/loading/resolve.py"/>
-    <source>{1} cannot take tokens back, so there is no drafting with it.</source>
-    <translation>{1} 不能回退 token，因此无法使用草稿预测。</translation>
+    <source>{1} cannot remove tokens from its cache, so speculative decoding is not available with it.</source>
+    <translation>{1} 不能从缓存中移除词元，因此无法使用推测解码。</translation>
   </message>
   <message>
     <location filename="../../engine/machine.py"/>
@@ -3756,7 +3733,7 @@
     <location filename="../../engine/runtime/capi/context.py"/>
     <location filename="../../engine/runtime/graph/layout.py"/>
     <source>There is not enough free memory for a context of {1} tokens. Try a smaller one.</source>
-    <translation>可用内存不足以容纳 {1} 个 token 的上下文。请减小上下文。</translation>
+    <translation>可用内存不足以容纳 {1} 个词元的上下文。请减小上下文。</translation>
   </message>
   <message>
     <location filename="../../engine/runtime/capi/model.py"/>
@@ -3770,7 +3747,7 @@
   </message>
   <message>
     <location filename="../../engine/runtime/capi/model.py"/>
-    <source>{1} has the architecture “{2}”, which this version of {3} does not know yet.</source>
+    <source>{1} has the architecture “{2}”, which this version of {3} does not support yet.</source>
     <translation>{1} 的架构为“{2}”，当前版本的 {3} 尚不支持。</translation>
   </message>
   <message>
@@ -3802,28 +3779,28 @@
   </message>
   <message>
     <location filename="../../engine/runtime/capi/state.py"/>
-    <source>The saved context could not be written to {1}: {2}.</source>
+    <source>The cached context could not be written to {1}: {2}.</source>
     <translation>无法将上下文缓存写入 {1}：{2}。</translation>
   </message>
   <message>
     <location filename="../../engine/runtime/capi/state.py"/>
-    <source>The saved context {1} does not fit this model.</source>
+    <source>The cached context {1} does not match this model.</source>
     <translation>上下文缓存 {1} 与此模型不符。</translation>
   </message>
   <message>
     <location filename="../../engine/runtime/capi/vocabulary.py"/>
     <source>The model's vocabulary is damaged: it has no token for some of the characters. Download the model again.</source>
-    <translation>模型的词表已损坏：其中缺少某些字符对应的 token。请重新下载模型。</translation>
+    <translation>模型的词表已损坏：其中缺少某些字符对应的词元。请重新下载模型。</translation>
   </message>
   <message>
     <location filename="../../engine/runtime/contexts.py"/>
-    <source>Keys and values stored as {1} need flash attention: leave it on, or store them as f16.</source>
-    <translation>以 {1} 保存的键值缓存需要 flash attention：请保持开启，或改用 f16。</translation>
+    <source>A KV cache stored as {1} needs flash attention: leave it on, or store the cache as f16.</source>
+    <translation>以 {1} 存储的 KV 缓存需要 Flash Attention：请保持开启，或改用 f16。</translation>
   </message>
   <message>
     <location filename="../../engine/runtime/graph/dimensions.py"/>
-    <source>Chickadee's own graph cannot compute this model: {1}. llama.cpp can.</source>
-    <translation>Chickadee 的自研计算图无法计算此模型：{1}。llama.cpp 可以。</translation>
+    <source>The built-in engine cannot run this model: {1}. llama.cpp can.</source>
+    <translation>内置引擎无法运行此模型：{1}。llama.cpp 可以。</translation>
   </message>
   <message>
     <location filename="../../engine/runtime/graph/dimensions.py"/>
@@ -3832,7 +3809,7 @@
   </message>
   <message>
     <location filename="../../engine/runtime/graph/dimensions.py"/>
-    <source>{1} does not say its {2}: it cannot be loaded.</source>
+    <source>{1} does not state its {2}, so it cannot be loaded.</source>
     <translation>{1} 没有说明其 {2}，无法加载。</translation>
   </message>
   <message>
@@ -3842,7 +3819,7 @@
   </message>
   <message>
     <location filename="../../engine/runtime/graph/dimensions.py"/>
-    <source>{1} has keys and values of sizes that do not go together.</source>
+    <source>{1} has keys and values of sizes that do not match.</source>
     <translation>{1} 的键和值大小不匹配。</translation>
   </message>
   <message>
@@ -3852,38 +3829,38 @@
   </message>
   <message>
     <location filename="../../engine/runtime/graph/modes.py"/>
-    <source>Chickadee's own graph computes with flash attention only: leave it on, or choose llama.cpp.</source>
-    <translation>Chickadee 自研计算图只能使用 flash attention：请保持开启，或选择 llama.cpp。</translation>
+    <source>Lossy: {1} of the heads are compressed ({2}); measured perplexity × {3}.</source>
+    <translation>有损：{1} 的注意力头已压缩（{2}）；测得困惑度 × {3}。</translation>
   </message>
   <message>
     <location filename="../../engine/runtime/graph/modes.py"/>
-    <source>Lossy: {1} of the heads keep less than every token ({2}); perplexity × {3} as it was measured.</source>
-    <translation>有损：{1} 的注意力头不保存每个词元（{2}）；测得困惑度为 × {3}。</translation>
+    <source>Lossy: {1} of the heads are compressed ({2}); the effect on quality was not measured.</source>
+    <translation>有损：{1} 的注意力头已压缩（{2}）；尚未测量对质量的影响。</translation>
   </message>
   <message>
     <location filename="../../engine/runtime/graph/modes.py"/>
-    <source>Lossy: {1} of the heads keep less than every token ({2}); what that costs is not measured.</source>
-    <translation>有损：{1} 的注意力头不保存每个词元（{2}）；其代价尚未测量。</translation>
+    <source>The built-in engine needs flash attention: leave it on, or choose llama.cpp.</source>
+    <translation>内置引擎需要 Flash Attention：请保持开启，或选择 llama.cpp。</translation>
   </message>
   <message>
     <location filename="../../engine/runtime/graph/modes.py"/>
-    <source>The ranking cannot be kept in {1}: {2}.</source>
+    <source>The head ranking cannot be saved to {1}: {2}.</source>
     <translation>无法将排名保存到 {1}：{2}。</translation>
   </message>
   <message>
     <location filename="../../engine/runtime/graph/state.py"/>
-    <source>The saved context {1} does not fit this model and the way it keeps chats.</source>
-    <translation>上下文缓存 {1} 与此模型及其保存对话的方式不符。</translation>
+    <source>The cached context {1} does not match this model and its head compression.</source>
+    <translation>上下文缓存 {1} 与此模型及其注意力头压缩方式不符。</translation>
   </message>
   <message>
     <location filename="../../engine/runtime/ik/needs.py"/>
-    <source>ik_llama.cpp does not know how this file's weights are quantised.</source>
-    <translation>ik_llama.cpp 不支持此文件的权重量化方式。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/ik/needs.py"/>
-    <source>ik_llama.cpp does not know the architecture “{1}” yet.</source>
+    <source>ik_llama.cpp does not support the architecture “{1}” yet.</source>
     <translation>ik_llama.cpp 尚不支持架构“{1}”。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/ik/needs.py"/>
+    <source>ik_llama.cpp does not support the quantisation of this file.</source>
+    <translation>ik_llama.cpp 不支持此文件的权重量化方式。</translation>
   </message>
   <message>
     <location filename="../../engine/runtime/ik/needs.py"/>
@@ -3902,7 +3879,7 @@
   </message>
   <message>
     <location filename="../../engine/serve.py"/>
-    <source>Something went wrong inside the engine; the log has the details. Please try again.</source>
+    <source>Something went wrong inside the engine; the log has the details. Try again.</source>
     <translation>引擎内部出错，详情见日志。请重试。</translation>
   </message>
   <message>
@@ -3912,43 +3889,43 @@
   </message>
   <message>
     <location filename="../../engine/serve.py"/>
+    <source>The engine accepts messages of up to {1} MB, and this one is longer.</source>
+    <translation>引擎接收的消息最大为 {1} MB，而这一条更长。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/serve.py"/>
     <source>The engine did not understand a message: {1}.</source>
     <translation>引擎无法理解一条消息：{1}。</translation>
   </message>
   <message>
     <location filename="../../engine/serve.py"/>
-    <source>The engine takes messages of up to {1} MB, and this one is longer.</source>
-    <translation>引擎接收的消息最大为 {1} MB，而这一条更长。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/serve.py"/>
     <source>The tokens could not be counted.</source>
-    <translation>无法统计 token 数。</translation>
+    <translation>无法统计词元数。</translation>
   </message>
   <message>
     <location filename="../../engine/speculative/exits.py"/>
-    <source>No chat of these leaves room for an answer in {1} tokens.</source>
-    <translation>在 {1} 个 token 的上下文中，这些对话都没有留出回答的空间。</translation>
+    <source>None of these chats leaves room for an answer in {1} tokens.</source>
+    <translation>在 {1} 个词元的上下文中，这些对话都没有留出回答的空间。</translation>
   </message>
   <message>
     <location filename="../../engine/speculative/exits.py"/>
-    <source>What was found cannot be kept in {1}: {2}.</source>
-    <translation>测得的结果无法保存到 {1}：{2}。</translation>
+    <source>The results cannot be saved to {1}: {2}.</source>
+    <translation>无法将结果保存到 {1}：{2}。</translation>
   </message>
   <message>
     <location filename="../../engine/speculative/mid_layer.py"/>
-    <source>A layer of a model can draft only where Chickadee's own graph computes the model.</source>
-    <translation>只有在由 Chickadee 的自研计算图计算模型时，模型的某一层才能起草。</translation>
+    <source>Choose the built-in engine (--backend graph), or another form of speculative decoding.</source>
+    <translation>请选择内置引擎（--backend graph），或换一种推测解码方式。</translation>
   </message>
   <message>
     <location filename="../../engine/speculative/mid_layer.py"/>
-    <source>A layer of a model can draft only where the model has two layers or more and all heads keep every token. Leave keys and values exact, or draft in another way.</source>
-    <translation>只有当模型有两层或更多层、且所有注意力头都保留每个 token 时，模型的某一层才能起草。请保持键值精确，或换一种方式起草。</translation>
+    <source>Early layers can draft only in a model with at least two layers whose heads keep every token. Turn off head compression, or choose another form of speculative decoding.</source>
+    <translation>只有当模型至少有两层、且所有注意力头都保留每个词元时，模型前几层才能起草。请关闭注意力头压缩，或换一种推测解码方式。</translation>
   </message>
   <message>
     <location filename="../../engine/speculative/mid_layer.py"/>
-    <source>Choose our own graph (--backend graph), or another way to draft.</source>
-    <translation>请选择自研计算图（--backend graph），或换一种方式起草。</translation>
+    <source>Early layers can draft only when the model runs on the built-in engine.</source>
+    <translation>只有在由内置引擎运行模型时，模型前几层才能起草。</translation>
   </message>
   <message>
     <location filename="../../engine/speculative/mid_layer.py"/>
@@ -3957,18 +3934,18 @@
   </message>
   <message>
     <location filename="../../engine/speculative/ngram_book.py"/>
-    <source>The table of usual phrases cannot be kept: {1}.</source>
-    <translation>无法保存常用语表：{1}。</translation>
+    <source>The common phrases are missing from this installation. Install Chickadee again.</source>
+    <translation>此安装缺少常用短语。请重新安装 Chickadee。</translation>
   </message>
   <message>
     <location filename="../../engine/speculative/ngram_book.py"/>
-    <source>The usual phrases are missing from this installation. Install Chickadee again.</source>
-    <translation>此安装中缺少常用语。请重新安装 Chickadee。</translation>
+    <source>The common phrases in this installation are damaged. Install Chickadee again.</source>
+    <translation>此安装中的常用短语已损坏。请重新安装 Chickadee。</translation>
   </message>
   <message>
     <location filename="../../engine/speculative/ngram_book.py"/>
-    <source>The usual phrases of this installation are damaged. Install Chickadee again.</source>
-    <translation>此安装中的常用语已损坏。请重新安装 Chickadee。</translation>
+    <source>The table of common phrases cannot be saved: {1}.</source>
+    <translation>无法保存常用短语表：{1}。</translation>
   </message>
   <message>
     <location filename="../../engine/tokenization/template.py"/>
@@ -3977,18 +3954,18 @@
   </message>
   <message>
     <location filename="../../engine/tokenization/template.py"/>
+    <source>The model's chat template does not accept this chat: {1}. Try a new chat or another model.</source>
+    <translation>该模型的对话模板不接受此对话：{1}。请尝试新对话或其他模型。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/tokenization/template.py"/>
     <source>The model's chat template is damaged ({1}); ChatML is used.</source>
     <translation>该模型的对话模板已损坏（{1}），已使用 ChatML。</translation>
   </message>
   <message>
     <location filename="../../engine/tokenization/template.py"/>
-    <source>The model's chat template makes nothing of this chat. Choose another model.</source>
+    <source>The model's chat template produces nothing for this chat. Choose another model.</source>
     <translation>该模型的对话模板没有为此对话生成任何内容。请选择其他模型。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/tokenization/template.py"/>
-    <source>The model's chat template refuses this chat: {1}. Try a new chat or another model.</source>
-    <translation>该模型的对话模板拒绝此对话：{1}。请尝试新对话或其他模型。</translation>
   </message>
   <message>
     <location filename="../../engine/tokenization/template.py"/>
@@ -3998,7 +3975,7 @@
   <message>
     <location filename="../../engine/tokenization/template.py"/>
     <source>The model's vocabulary has no tokens for this chat. Choose another model.</source>
-    <translation>该模型的词表没有可用于此对话的 token。请选择其他模型。</translation>
+    <translation>该模型的词表没有可用于此对话的词元。请选择其他模型。</translation>
   </message>
   <message>
     <location filename="../../engine/tokenization/template.py"/>
@@ -4007,13 +3984,13 @@
   </message>
   <message>
     <location filename="../../engine/tokenization/turns.py"/>
-    <source> Forget the oldest turn,</source>
-    <translation>可以忽略最早的一轮对话，</translation>
+    <source> Leave out the oldest turn,</source>
+    <translation>可以不再包含最早的一轮对话，</translation>
   </message>
   <message>
     <location filename="../../engine/tokenization/turns.py"/>
-    <source> Forget the oldest {1} turns,</source>
-    <translation>可以忽略最早的 {1} 轮对话，</translation>
+    <source> Leave out the oldest {1} turns,</source>
+    <translation>可以不再包含最早的 {1} 轮对话，</translation>
   </message>
   <message>
     <location filename="../../engine/tokenization/turns.py"/>
@@ -4022,12 +3999,12 @@
   </message>
   <message>
     <location filename="../../engine/tokenization/turns.py"/>
-    <source> and keys and values in 8 bits</source>
-    <translation>（键值缓存为 8 位）</translation>
+    <source> and an 8-bit KV cache</source>
+    <translation>（KV 缓存为 8 位）</translation>
   </message>
   <message>
     <location filename="../../engine/tokenization/turns.py"/>
-    <source> or start a new chat; a context that holds it would not fit into memory.</source>
+    <source> or start a new chat; a context large enough would not fit into memory.</source>
     <translation>或新建对话；能容纳它的上下文超出了内存。</translation>
   </message>
   <message>
@@ -4038,12 +4015,12 @@
   <message>
     <location filename="../../engine/tokenization/turns.py"/>
     <source> start a new chat, or load the model with a context of {1} tokens{2}.</source>
-    <translation>新建对话，或以 {1} 个 token 的上下文{2}加载模型。</translation>
+    <translation>新建对话，或以 {1} 个词元的上下文{2}加载模型。</translation>
   </message>
   <message>
     <location filename="../../engine/tokenization/turns.py"/>
     <source>This chat needs {1} tokens, the context holds {2}.</source>
-    <translation>此对话需要 {1} 个 token，上下文只能容纳 {2} 个。</translation>
+    <translation>此对话需要 {1} 个词元，上下文只能容纳 {2} 个。</translation>
   </message>
   <message>
     <location filename="../../engine/tokenization/turns.py"/>
@@ -4052,12 +4029,12 @@
   </message>
   <message>
     <location filename="../../models/added.py"/>
-    <source>The list of model folders cannot be stored: {1} cannot be written ({2}).</source>
+    <source>The list of model folders cannot be saved: {1} cannot be written ({2}).</source>
     <translation>无法保存模型文件夹列表：不能写入 {1}（{2}）。</translation>
   </message>
   <message>
     <location filename="../../models/added.py"/>
-    <source>{1} folders and files are in the list already. Remove some first.</source>
+    <source>{1} folders and files are already in the list. Remove some first.</source>
     <translation>列表中已有 {1} 个文件夹和文件。请先移除一些。</translation>
   </message>
   <message>
@@ -4090,7 +4067,7 @@
   </message>
   <message>
     <location filename="../../models/collection.py"/>
-    <source>{1} points to a file that is not there any more.</source>
+    <source>{1} points to a file that no longer exists.</source>
     <translation>{1} 指向的文件已不存在。</translation>
   </message>
   <message>
@@ -4100,23 +4077,23 @@
   </message>
   <message>
     <location filename="../../models/download.py"/>
-    <source>There is another file called {1} in {2}. Remove it first.</source>
+    <source>There is another file named {1} in {2}. Remove it first.</source>
     <translation>{2} 中已有另一个名为 {1} 的文件。请先移除它。</translation>
   </message>
   <message>
     <location filename="../../models/download.py"/>
-    <source>{1} What has arrived is kept.</source>
+    <source>{1} The part already downloaded is kept.</source>
     <translation>{1}已下载的部分会保留。</translation>
   </message>
   <message>
     <location filename="../../models/download.py"/>
-    <source>{1} ended the connection too early.</source>
+    <source>{1} closed the connection too early.</source>
     <translation>{1} 过早断开了连接。</translation>
   </message>
   <message>
     <location filename="../../models/download.py"/>
-    <source>{1} was not kept: {2}. Download it again.</source>
-    <translation>未保留 {1}：{2}。请重新下载。</translation>
+    <source>{1} was not saved: {2}. Download it again.</source>
+    <translation>未保存 {1}：{2}。请重新下载。</translation>
   </message>
   <message>
     <location filename="../../models/downloads.py"/>
@@ -4130,13 +4107,13 @@
   </message>
   <message>
     <location filename="../../models/facts.py"/>
-    <source>It has no chat template, so it continues texts rather than answering.</source>
-    <translation>它没有对话模板，只会续写文本，不会回答。</translation>
+    <source>It contains only a vocabulary, no model.</source>
+    <translation>它只包含词表，不含模型。</translation>
   </message>
   <message>
     <location filename="../../models/facts.py"/>
-    <source>It holds a vocabulary only, no model.</source>
-    <translation>它只包含词表，不含模型。</translation>
+    <source>It has no chat template, so it continues texts rather than answering.</source>
+    <translation>它没有对话模板，只会续写文本，不会回答。</translation>
   </message>
   <message>
     <location filename="../../models/facts.py"/>
@@ -4171,7 +4148,7 @@
   </message>
   <message>
     <location filename="../../models/header.py"/>
-    <source>{1} is a folder. Choose a model file, its name ends in .gguf.</source>
+    <source>{1} is a folder. Choose a model file; its name ends in .gguf.</source>
     <translation>{1} 是文件夹。请选择以 .gguf 结尾的模型文件。</translation>
   </message>
   <message>
@@ -4186,23 +4163,23 @@
   </message>
   <message>
     <location filename="../../models/header.py"/>
-    <source>{1} is not a file. Choose a model file, its name ends in .gguf.</source>
+    <source>{1} is not a file. Choose a model file; its name ends in .gguf.</source>
     <translation>{1} 不是文件。请选择模型文件，其名称以 .gguf 结尾。</translation>
   </message>
   <message>
     <location filename="../../models/hub.py"/>
-    <source>Type what to search for, like: qwen 1.5b instruct.</source>
-    <translation>输入要搜索的内容，例如：qwen 1.5b instruct。</translation>
-  </message>
-  <message>
-    <location filename="../../models/hub.py"/>
-    <source>{1} answers without end.</source>
+    <source>The response from {1} does not end.</source>
     <translation>{1} 的响应没有结束。</translation>
   </message>
   <message>
     <location filename="../../models/hub.py"/>
-    <source>{1} gave an answer that Chickadee does not understand. Try again later.</source>
-    <translation>Chickadee 无法理解 {1} 的响应。请稍后再试。</translation>
+    <source>Type what to search for, for example: qwen 1.5b instruct.</source>
+    <translation>输入要搜索的内容，例如：qwen 1.5b instruct。</translation>
+  </message>
+  <message>
+    <location filename="../../models/hub.py"/>
+    <source>{1} contains no GGUF model that can be downloaded.</source>
+    <translation>{1} 中没有可下载的 GGUF 模型。</translation>
   </message>
   <message>
     <location filename="../../models/hub.py"/>
@@ -4211,22 +4188,22 @@
   </message>
   <message>
     <location filename="../../models/hub.py"/>
-    <source>{1} holds no GGUF model that could be downloaded.</source>
-    <translation>{1} 中没有可下载的 GGUF 模型。</translation>
+    <source>{1} sent a response that Chickadee does not understand. Try again later.</source>
+    <translation>Chickadee 无法理解 {1} 的响应。请稍后再试。</translation>
   </message>
   <message>
     <location filename="../../models/hub.py"/>
-    <source>“{1}” is no model on the hub: write it like Qwen/Qwen3-4B-GGUF.</source>
+    <source>“{1}” is not a model on the hub: write it like Qwen/Qwen3-4B-GGUF.</source>
     <translation>模型库中没有“{1}”：请按 Qwen/Qwen3-4B-GGUF 的形式填写。</translation>
   </message>
   <message>
     <location filename="../../models/network.py"/>
-    <source>Connections are switched off in the settings (network in {1}).</source>
+    <source>Connections are turned off in the settings (network in {1}).</source>
     <translation>设置中已关闭网络连接（{1} 的 network 小节）。</translation>
   </message>
   <message>
     <location filename="../../models/network.py"/>
-    <source>Connections are switched off: {1} is set.</source>
+    <source>Connections are turned off: {1} is set.</source>
     <translation>网络连接已关闭：设置了 {1}。</translation>
   </message>
   <message>
@@ -4241,18 +4218,13 @@
   </message>
   <message>
     <location filename="../../models/network.py"/>
-    <source>{1} does not answer. Try again later.</source>
+    <source>{1} does not respond. Try again later.</source>
     <translation>{1} 没有响应。请稍后再试。</translation>
   </message>
   <message>
     <location filename="../../models/network.py"/>
-    <source>{1} does not give this file to everyone (error {2}): it asks for an account and a licence.</source>
-    <translation>{1} 不公开提供此文件（错误 {2}）：需要账号并接受许可。</translation>
-  </message>
-  <message>
-    <location filename="../../models/network.py"/>
-    <source>{1} has a problem of its own (error {2}). Try again later.</source>
-    <translation>{1} 自身出现问题（错误 {2}）。请稍后再试。</translation>
+    <source>{1} has a problem (error {2}). Try again later.</source>
+    <translation>{1} 出现问题（错误 {2}）。请稍后再试。</translation>
   </message>
   <message>
     <location filename="../../models/network.py"/>
@@ -4261,32 +4233,37 @@
   </message>
   <message>
     <location filename="../../models/network.py"/>
+    <source>{1} received too many requests (error 429). Try again in a few minutes.</source>
+    <translation>对 {1} 的请求过于频繁（错误 429）。请几分钟后再试。</translation>
+  </message>
+  <message>
+    <location filename="../../models/network.py"/>
+    <source>{1} redirects without end.</source>
+    <translation>{1} 不断重定向，没有尽头。</translation>
+  </message>
+  <message>
+    <location filename="../../models/network.py"/>
     <source>{1} refused the request (error {2}).</source>
     <translation>{1} 拒绝了请求（错误 {2}）。</translation>
   </message>
   <message>
     <location filename="../../models/network.py"/>
-    <source>{1} sends from one address to the next without end.</source>
-    <translation>{1} 不断重定向，没有尽头。</translation>
-  </message>
-  <message>
-    <location filename="../../models/network.py"/>
-    <source>{1} was asked too often (error 429). Try again in some minutes.</source>
-    <translation>对 {1} 的请求过于频繁（错误 429）。请几分钟后再试。</translation>
+    <source>{1} requires an account and a licence for this file (error {2}).</source>
+    <translation>{1} 要求账号和许可才能下载此文件（错误 {2}）。</translation>
   </message>
   <message>
     <location filename="../../models/part_file.py"/>
-    <source>The disk is full. Free some room, then go on with {1}: what has arrived is kept.</source>
+    <source>The disk is full. Free some space, then resume {1}: the part already downloaded is kept.</source>
     <translation>磁盘已满。请释放空间后继续下载 {1}：已下载的部分会保留。</translation>
   </message>
   <message>
     <location filename="../../models/part_file.py"/>
-    <source>There is not enough room on the disk for {1}: {2} to come. Free {3}.</source>
+    <source>There is not enough disk space for {1}: {2} still to download. Free {3}.</source>
     <translation>磁盘空间不足以存放 {1}：还需下载 {2}。请释放 {3}。</translation>
   </message>
   <message>
     <location filename="../../models/part_file.py"/>
-    <source>{1} cannot be stored in {2}: {3}.</source>
+    <source>{1} cannot be saved in {2}: {3}.</source>
     <translation>无法将 {1} 保存到 {2}：{3}。</translation>
   </message>
   <message>
@@ -4301,18 +4278,18 @@
   </message>
   <message>
     <location filename="../../models/removal.py"/>
-    <source>It comes with Chickadee and stays.</source>
-    <translation>它是 Chickadee 自带的，不能删除。</translation>
-  </message>
-  <message>
-    <location filename="../../models/removal.py"/>
-    <source>It lies in llama.cpp's cache. Delete it there.</source>
+    <source>It is in llama.cpp's cache. Delete it there.</source>
     <translation>它位于 llama.cpp 的缓存中。请在那里删除。</translation>
   </message>
   <message>
     <location filename="../../models/removal.py"/>
-    <source>It lies in the Hugging Face cache, which other programs use. Delete it there.</source>
+    <source>It is in the Hugging Face cache, which other programs use. Delete it there.</source>
     <translation>它位于其他程序也在使用的 Hugging Face 缓存中。请在那里删除。</translation>
+  </message>
+  <message>
+    <location filename="../../models/removal.py"/>
+    <source>It is part of Chickadee and cannot be deleted.</source>
+    <translation>它是 Chickadee 自带的，不能删除。</translation>
   </message>
   <message>
     <location filename="../../models/removal.py"/>
@@ -4321,12 +4298,12 @@
   </message>
   <message>
     <location filename="../../models/removal.py"/>
-    <source>{1} is in no folder that {2} watches; its file stays.</source>
-    <translation>{1} 不在 {2} 关注的文件夹中；文件保留。</translation>
+    <source>{1} is in none of the folders of {2}, so it was not removed.</source>
+    <translation>{1} 不在 {2} 的任何文件夹中，因此未移除。</translation>
   </message>
   <message>
     <location filename="../../models/removal.py"/>
-    <source>{1} lies in the folder {2}, which was added. Take that off the list instead.</source>
+    <source>{1} is in the folder {2}, which was added. Remove that folder from the list instead.</source>
     <translation>{1} 位于已添加的文件夹 {2} 中。请将该文件夹从列表中移除。</translation>
   </message>
   <message>
@@ -4336,17 +4313,17 @@
   </message>
   <message>
     <location filename="../../models/same_vocabulary.py"/>
-    <source>{1} cannot draft for itself: that is pointless. Choose a smaller model to draft.</source>
-    <translation>{1} 不能作为自己的草稿模型，这没有意义。请选择更小的模型。</translation>
+    <source>{1} cannot draft for itself. Choose a smaller model to draft.</source>
+    <translation>{1} 不能作为自己的草稿模型。请选择更小的模型。</translation>
   </message>
   <message>
     <location filename="../../models/same_vocabulary.py"/>
-    <source>{1} has another vocabulary than {2}: {3}.</source>
+    <source>{1} has a different vocabulary from {2}: {3}.</source>
     <translation>{1} 的词表与 {2} 不同：{3}。</translation>
   </message>
   <message>
     <location filename="../../models/shapes.py"/>
-    <source>{1} does not say what the model looks like: “{2}” is missing or senseless.</source>
+    <source>{1} does not say what the model looks like: “{2}” is missing or invalid.</source>
     <translation>{1} 没有说明模型的结构：“{2}”缺失或无意义。</translation>
   </message>
   <message>
@@ -4356,7 +4333,7 @@
   </message>
   <message>
     <location filename="../../models/split.py"/>
-    <source>{1} is one of {2} files of a model. Give them the names they came with.</source>
+    <source>{1} is one of {2} files of a model. Restore their original names.</source>
     <translation>{1} 是一个模型的 {2} 个文件之一。请恢复它们原来的名称。</translation>
   </message>
   <message>
@@ -4366,13 +4343,13 @@
   </message>
   <message>
     <location filename="../../models/token_list.py"/>
-    <source>{1} holds no vocabulary.</source>
+    <source>{1} contains no vocabulary.</source>
     <translation>{1} 不含词表。</translation>
   </message>
   <message>
     <location filename="../../models/validation.py"/>
     <source>{1} has no vocabulary: it knows numbers of tokens only, so it cannot chat.</source>
-    <translation>{1} 没有词表：它只认识 token 的编号，因此无法对话。</translation>
+    <translation>{1} 没有词表：它只认识词元的编号，因此无法对话。</translation>
   </message>
   <message>
     <location filename="../../models/validation.py"/>
@@ -4381,7 +4358,7 @@
   </message>
   <message>
     <location filename="../../models/verdict.py"/>
-    <source>Whether it fits could not be worked out; the log has the details.</source>
+    <source>Could not determine whether it fits; the log has the details.</source>
     <translation>无法判断是否能容纳，详情见日志。</translation>
   </message>
 </context>

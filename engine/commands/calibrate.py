@@ -38,18 +38,18 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--model", type=path_of, metavar="PATH", help="GGUF file (default: the built-in model)")
     parser.add_argument("--threads", type=int, metavar="N", help="threads (default: physical cores)")
     parser.add_argument(
-        "--backend", choices=NAMES, help="the library that computes (default: llama, with --midlayer graph)"
+        "--backend", choices=NAMES, help="the library that runs the model (default: llama, with --midlayer graph)"
     )
-    parser.add_argument("--kv-type", choices=get_args(KVType), default="f16", help="how keys and values are stored")
+    parser.add_argument("--kv-type", choices=get_args(KVType), default="f16", help="precision of the KV cache")
     parser.add_argument(
         "--spare",
         action="store_true",
-        help="only if it is not known yet and the computer has room for the model beside all that runs",
+        help="only if it is not known yet and the model fits into free memory",
     )
     parser.add_argument(
         "--midlayer",
         action="store_true",
-        help="which of the model's layers drafts best for it, and whether that pays: for --draft midlayer (a minute)",
+        help="how many early layers draft best, and whether that is faster: for --draft midlayer (a minute)",
     )
     parser.add_argument(
         "--tokens", type=int, default=TOKENS, help=f"with --midlayer: tokens of the model's answers (default: {TOKENS})"
@@ -58,7 +58,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--chats",
         type=Path,
         metavar="FILE",
-        help="with --midlayer: answer what these chats asked, one a line as for training (default: our questions)",
+        help="with --midlayer: use the questions of these chats, one chat a line (default: built-in questions)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     parser.set_defaults(run=run)
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     if options.midlayer:
         return calibrate_midlayer.run(options, measure)
     if options.chats:
-        raise ValueError("--chats goes with --midlayer")
+        raise ValueError("--chats needs --midlayer")
     watch = CrashWatch()
     plan = resolve(options_of(options), Surroundings(crashes=watch))
     shapes, profile = shapes_of(plan.header), machine_profile()
@@ -81,7 +81,9 @@ def run(options: argparse.Namespace) -> int:
     finally:
         watch.watch(None)
     if timings.disturbed:
-        print("chickadee: Another program was busy, the times are too long. Run this again later.", file=sys.stderr)
+        print(
+            "chickadee: The times are too long because another program was busy. Run this again later.", file=sys.stderr
+        )
     result = report(timings, profile, shapes)
     if options.json:
         print(json.dumps(result))

@@ -39,11 +39,11 @@ Timed = Callable[[LoadPlan], Timings]  # times the passes of a model, as `calibr
 
 def run(options: argparse.Namespace, timed: Timed) -> int:
     if options.backend not in (None, "graph"):
-        raise ValueError(f"a layer can draft only where our own graph computes, not {options.backend}")
+        raise ValueError(f"early layers can draft only on the built-in engine, not with {options.backend}")
     if options.kv_type != "f16" or options.spare:
-        raise ValueError("--midlayer goes with keys and values in f16, and not with --spare")
+        raise ValueError("--midlayer needs a KV cache in f16, and cannot be combined with --spare")
     if options.tokens < 64:
-        raise ValueError("fewer than 64 tokens tell nothing")
+        raise ValueError("fewer than 64 tokens are too few to measure")
     path = options.model or default_model()
     plan = resolve(LoadOptions(path, backend="graph", no_other=True, kv_type="f16", threads=options.threads))
     stop = StopFlag()
@@ -79,7 +79,7 @@ def timings(plan: LoadPlan, timed: Timed) -> Timings:
     found = timed(plan)
     if found.disturbed:
         raise Failure(
-            "disturbed", "Another program was busy: how long this model's passes take is not known. Run this again."
+            "disturbed", "This model's speed could not be measured because another program was busy. Run this again."
         )
     return found
 
@@ -97,7 +97,7 @@ def measure(plan: LoadPlan, timings: Timings, asked: Sequence[Sequence[Message]]
     shapes, layers = shapes_of(plan.header), len(shapes_of(plan.header).layers)
     name, threads = shown(plan.options.path), plan.memory.threads
     if layers < 2:
-        raise Failure("no_early_exit", f"{name} has a single layer: none in its middle could draft.")
+        raise Failure("no_early_exit", f"{name} has a single layer, so no early layer can draft.")
     tried = sorted({*exits.candidates(layers), *exits.trained(plan.header)})
     with ExitStack() as stack:
         model = stack.enter_context(closing(GraphModel(plan.headers, lambda _fraction: not stop.is_set())))
@@ -140,7 +140,9 @@ def table(found: Exits) -> str:
     ]
     best = found.best
     if found.pays:
-        lines.append(f"Chosen: {best.layers} layers draft, expected at {best.here.speedup:.2f}× of plain decoding.")
+        lines.append(
+            f"Chosen: {best.layers} layers draft, expected at {best.here.speedup:.2f}× the speed of plain decoding."
+        )
     else:
         lines.append(f"Chosen: none. The best, {best.layers} layers, would run at {best.here.speedup:.2f}×.")
     return "\n".join(lines)

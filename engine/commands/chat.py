@@ -43,33 +43,35 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.set_defaults(run=run)
     parser.add_argument("--model", type=path_of, metavar="PATH", help="GGUF file (default: the built-in model)")
     parser.add_argument("--ctx", type=int, metavar="N", help="context in tokens (default: what fits, up to 32768)")
-    parser.add_argument("--memory", metavar="SIZE", help="use at most this, like 4GiB (default: what is free)")
+    parser.add_argument(
+        "--memory", metavar="SIZE", help="use at most this much, for example 4GB (default: what is free)"
+    )
     parser.add_argument(
         "--kv-type",
         choices=["f16", "q8_0", "q4_0"],
-        help="how keys and values are stored (default: f16, or q8_0 where f16 does not fit)",
+        help="precision of the KV cache (default: f16, or q8_0 where f16 does not fit)",
     )
     add_flash_attention(parser)
     parser.add_argument("--threads", type=int, metavar="N", help="threads (default: physical cores)")
     parser.add_argument(
         "--backend",
         choices=get_args(BackendWish),
-        help="what computes: the faster library (auto), llama.cpp, ik_llama.cpp, our own graph (default: auto)",
+        help="what runs the model: llama.cpp, ik_llama.cpp, the built-in engine, or the faster library (default: auto)",
     )
     parser.add_argument("--temp", type=float, metavar="T", help="temperature, 0 = greedy (default: 0.8)")
     parser.add_argument("--seed", type=int, metavar="S", help="random seed: the same seed gives the same answer")
-    parser.add_argument("--greedy", action="store_true", help="always take the likeliest token")
-    parser.add_argument("--max-tokens", type=int, metavar="N", help="longest answer in tokens")
+    parser.add_argument("--greedy", action="store_true", help="always take the most likely token")
+    parser.add_argument("--max-tokens", type=int, metavar="N", help="maximum length of an answer, in tokens")
     parser.add_argument(
         "--kv-policy",
         choices=["always", "published", "measured"],
         default="measured",
-        help="which tokens' keys and values to cache (default: measured)",
+        help="which tokens stay in the KV cache (default: measured)",
     )
     add_kv_mode(parser)
     add_drafting(parser)
     parser.add_argument(
-        "--trace", type=Path, metavar="FILE", help="write every target pass and decision as a JSON line"
+        "--trace", type=Path, metavar="FILE", help="write each pass of the model and each decision as a line of JSON"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     source = parser.add_mutually_exclusive_group()
@@ -82,13 +84,13 @@ def add_kv_mode(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kv",
         choices=get_args(KVModeName),
-        help="keep all keys and values (exact), or of a share of the heads fewer (lossy; default: exact)",
+        help="keep the whole KV cache (exact), or compress a share of the heads (lossy; default: exact)",
     )
     parser.add_argument(
         "--kv-share",
         type=float,
         metavar="S",
-        help="share of the heads that --kv makes smaller, up to 1 (default: 0.25)",
+        help="share of the heads that --kv compresses, up to 1 (default: 0.25)",
     )
 
 
@@ -97,7 +99,7 @@ def add_flash_attention(parser: argparse.ArgumentParser) -> None:
         "--flash-attention",
         choices=get_args(FlashAttention),
         default="auto",
-        help="off computes attention the long way: more memory, f16 only, for comparing (default: auto, which is on)",
+        help="off stores all attention scores: more memory, f16 only, for comparison (default: auto, which is on)",
     )
 
 
@@ -106,18 +108,21 @@ def add_drafting(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--draft",
         choices=get_args(DraftMode),
-        help="what drafts tokens: the chat's own text (history), a draft model, a layer in the middle of the model "
-        "(midlayer), whatever pays (auto) (default: auto)",
+        help="speculative decoding: drafts from the chat's own text (history), from common phrases (phrases), by a "
+        "draft model (model), by the model's early layers (midlayer), or by whichever is faster (default: auto)",
     )
     parser.add_argument(
-        "--layer", type=int, metavar="L", help="with --draft midlayer: the first L layers draft (default: the best L)"
+        "--layer",
+        type=int,
+        metavar="L",
+        help="with --draft midlayer: how many layers draft (default: the fastest number measured)",
     )
     parser.add_argument("--draft-model", type=path_of, metavar="PATH", help="GGUF file of a draft model")
-    published = parser.add_argument_group("sizes of --draft history-published")
-    published.add_argument("--match", type=int, metavar="N", help="last tokens that have to be the same (default: 1)")
-    published.add_argument("--m", type=int, metavar="M", help="occurrences that are tried at once (default: 1)")
-    published.add_argument("--n", type=int, metavar="N", help="input tokens of each (default: 4)")
-    published.add_argument("--select", choices=["recent", "random"], help="which occurrences (default: recent)")
+    published = parser.add_argument_group("options for --draft history-published")
+    published.add_argument("--match", type=int, metavar="N", help="how many of the last tokens must match (default: 1)")
+    published.add_argument("--m", type=int, metavar="M", help="matches tried at once (default: 1)")
+    published.add_argument("--n", type=int, metavar="N", help="tokens per match (default: 4)")
+    published.add_argument("--select", choices=["recent", "random"], help="which matches (default: recent)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -175,7 +180,10 @@ def chat(options: argparse.Namespace) -> int:
 
 def calibrate(engine: Engine) -> None:
     """A drafter that was asked for must not do nothing without a word because no pass was timed yet."""
-    print("chickadee: Timing this model's passes first (7 seconds), to know which drafts pay.", file=sys.stderr)
+    print(
+        "chickadee: Timing this model's passes first (7 seconds), to know which drafts are worth checking.",
+        file=sys.stderr,
+    )
     try:
         engine.calibrate()
     except Failure as failure:
@@ -183,10 +191,10 @@ def calibrate(engine: Engine) -> None:
 
 
 def count_phrases(engine: Engine) -> None:
-    print("chickadee: Counting usual phrases in this model's tokens first (10 seconds).", file=sys.stderr)
+    print("chickadee: Counting common phrases in this model's tokens first (10 seconds).", file=sys.stderr)
     engine.count_phrases()
     if not engine.has_phrases:
-        print("chickadee: They could not be counted. Nothing is drafted.", file=sys.stderr)
+        print("chickadee: They could not be counted, so nothing is drafted.", file=sys.stderr)
 
 
 @contextmanager
@@ -205,7 +213,7 @@ def open_trace(path: Path | None) -> Iterator[IO[str] | None]:
 
 def sampling_of(options: argparse.Namespace) -> Sampling:
     if options.greedy and options.temp:
-        raise ValueError("--greedy and --temp contradict each other: give one of them")
+        raise ValueError("--greedy and --temp cannot be combined: use one of them")
     if options.greedy:
         return Sampling(temperature=0.0, repeat_penalty=1.0, seed=options.seed)
     temperature = Sampling().temperature if options.temp is None else options.temp

@@ -7,6 +7,7 @@ import json
 import time
 from typing import Any
 
+from common.byte_sizes import show_bytes
 from common.folders import cache_folder
 from engine.commands.terminal import notes_to_stderr
 from engine.costs.profile import Profile, machine_profile
@@ -20,7 +21,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def add_profile(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("profile", help="measure this machine, or show what was measured")
+    parser = commands.add_parser("profile", help="measure this computer, or show the measurements")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     parser.add_argument("--fresh", action="store_true", help="measure again (2 to 3 seconds)")
     parser.set_defaults(run=profile)
@@ -44,7 +45,7 @@ def table(profile: Profile, kernels: str) -> str:
         "processor": profile.cpu,
         "kernels": f"llama.cpp's, {kernels}",
         "cores": f"{cores}; {profile.threads} threads used",
-        "memory": f"{gib(profile.ram_total_bytes)}, {gib(profile.ram_available_bytes)} available",
+        "memory": f"{show_bytes(profile.ram_total_bytes)}, {show_bytes(profile.ram_available_bytes)} available",
         "memory reading": f"{speed(profile.read_bandwidth_bytes_per_s)} (threads {by_threads})",
         "float32": f"{profile.flops_f32_per_s / 1e9:,.0f} GFLOP/s",
         "disk reading": speed(profile.disk_read_bytes_per_s),
@@ -56,16 +57,12 @@ def table(profile: Profile, kernels: str) -> str:
     return "\n".join(f"{name:15} {value}" for name, value in rows.items())
 
 
-def gib(size: int) -> str:
-    return f"{size / 2**30:,.1f} GiB"
-
-
 def speed(rate: float | None) -> str:
     return "not measured" if rate is None else f"{rate / 1e9:,.2f} GB/s"
 
 
 def add_cache(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("cache", help="list or delete the chats saved for fast opening")
+    parser = commands.add_parser("cache", help="list or delete cached context")
     parser.add_argument("action", choices=["list", "clear"])
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.set_defaults(run=cache)
@@ -75,7 +72,7 @@ def cache(options: argparse.Namespace) -> int:
     saved = SavedChats(cache_folder() / "chats")
     if options.action == "clear":
         freed = saved.clear()
-        print(json.dumps({"freed_bytes": freed}) if options.json else f"{freed / 2**20:,.0f} MiB freed")
+        print(json.dumps({"freed_bytes": freed}) if options.json else f"{show_bytes(freed)} freed")
         return 0
     rows: list[dict[str, Any]] = [
         {
@@ -91,6 +88,10 @@ def cache(options: argparse.Namespace) -> int:
         print(json.dumps({"quota_bytes": saved.quota, "chats": rows}))
         return 0
     for row in rows:
-        print("{saved_at}  {tokens:7,} tokens  {bytes:13,} bytes  saves {saved_seconds:6.1f} s  {file}".format(**row))
-    print(f"{len(rows)} chats, {saved.used_bytes / 2**20:,.0f} of {saved.quota / 2**20:,.0f} MiB")
+        print(
+            "{saved_at}  {tokens:7,} tokens  {size:>8}  saves {saved_seconds:6.1f} s  {file}".format(
+                **row, size=show_bytes(row["bytes"])
+            )
+        )
+    print(f"{len(rows)} chats, {show_bytes(saved.used_bytes)} of {show_bytes(saved.quota)}")
     return 0

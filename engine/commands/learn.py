@@ -38,7 +38,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def add_phrases(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("phrases", help="count usual phrases in a model's tokens, for drafting (10 seconds)")
+    parser = commands.add_parser(
+        "phrases", help="count common phrases in a model's tokens, for speculative decoding (10 seconds)"
+    )
     parser.add_argument("--model", type=path_of, metavar="PATH", help="GGUF file (default: the built-in model)")
     parser.add_argument("--backend", choices=PACKAGES, default="llama", help="the library that splits text into tokens")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a sentence")
@@ -55,9 +57,9 @@ def phrases(options: argparse.Namespace) -> int:
 
 
 def add_rank_heads(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("rank-heads", help="which heads of a model can keep fewer keys and values (minutes)")
+    parser = commands.add_parser("rank-heads", help="rank a model's attention heads for compression (minutes)")
     parser.add_argument("--model", type=path_of, metavar="PATH", help="GGUF file (default: the built-in model)")
-    parser.add_argument("--kv", choices=MODES, default="merged", help="for this way to keep less (default: merged)")
+    parser.add_argument("--kv", choices=MODES, default="merged", help="for this form of compression (default: merged)")
     parser.add_argument("--tokens", type=int, help=f"calibration tokens (default: {TOKENS}, published {FEWER})")
     parser.add_argument("--threads", type=int, metavar="N", help="threads (default: physical cores)")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
@@ -69,7 +71,7 @@ def rank_heads(options: argparse.Namespace) -> int:
     if options.tokens is None:
         options.tokens = FEWER if options.kv == "published" else TOKENS
     if options.tokens < 512:
-        raise ValueError("fewer than 512 calibration tokens tell nothing")
+        raise ValueError("fewer than 512 calibration tokens are too few to measure")
     path = options.model or default_model()
     plan = resolve(LoadOptions(path, backend="graph", no_other=True, threads=options.threads))
     stop = StopFlag()

@@ -40,12 +40,12 @@ NAMES = {
     "weights_mapped": "weights, mapped file",
     "weights_read": "weights, read",
     "weights_repacked": "weights, repacked",
-    "kv": "keys and values",
-    "kv_compressed": "… of heads that keep less",
-    "compute": "computing",
+    "kv": "KV cache",
+    "kv_compressed": "KV cache, compressed heads",
+    "compute": "compute buffers",
     "output": "logits",
     "vocabulary": "vocabulary",
-    "phrases": "usual phrases",
+    "phrases": "common phrases",
     "runtime": "program",
 }
 VERDICTS = {"fits": "fits", "tight": "fits, but tight", "no": "does not fit"}
@@ -59,14 +59,20 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--draft-model", type=path_of, metavar="PATH", help="GGUF file of a draft model, to be loaded too"
     )
-    parser.add_argument("--memory", metavar="SIZE", help="plan for this much memory, like 4GiB (default: what is free)")
+    parser.add_argument(
+        "--memory", metavar="SIZE", help="plan for this much memory, for example 4GB (default: what is free)"
+    )
     parser.add_argument("--ctx", type=int, metavar="N", help="context in tokens (default: what fits, up to 32768)")
     parser.add_argument(
-        "--kv-type", choices=get_args(KVType), help="how keys and values are stored (default: f16, q8_0)"
+        "--kv-type",
+        choices=get_args(KVType),
+        help="precision of the KV cache (default: f16, or q8_0 where f16 does not fit)",
     )
     parser.add_argument("--threads", type=int, metavar="N", help="threads (default: physical cores)")
     parser.add_argument(
-        "--backend", choices=get_args(BackendWish), help="the library that computes (default: auto, the faster one)"
+        "--backend",
+        choices=get_args(BackendWish),
+        help="the library that runs the model (default: auto, the faster one)",
     )
     add_kv_mode(parser)
     add_flash_attention(parser)
@@ -102,9 +108,9 @@ def table(path: Path, plan: MemoryPlan, library: BackendName) -> str:
     rows = [(shown_name(name), show_bytes(size)) for name, size in plan.parts.items() if size]
     rows += [("total", show_bytes(plan.total_bytes)), ("available", show_bytes(plan.available_bytes))]
     loading = [
-        ("library", SHOWN[library]),
+        ("backend", SHOWN[library]),
         ("context", f"{plan.n_ctx:,} tokens (at most {plan.max_n_ctx:,} would fit)"),
-        ("keys and values as", plan.kv_type),
+        ("KV cache precision", plan.kv_type),
         ("repacking", "on" if plan.repack else "off"),
         ("file", "mapped" if plan.mmap else "read"),
         ("batch", f"{plan.n_batch} tokens"),
@@ -191,7 +197,7 @@ def _backend(name: str | None) -> BackendWish | None:
     """Raises ValueError for a name that is no library's."""
     backends: tuple[BackendWish, ...] = get_args(BackendWish)
     if name not in (None, *backends):
-        raise ValueError(f"There is no library “{name}”; there are {', '.join(backends)}.")
+        raise ValueError(f"There is no backend “{name}”; there are {', '.join(backends)}.")
     return next((backend for backend in backends if backend == name), None)
 
 

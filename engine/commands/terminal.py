@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 HELP = """\
 /new           start a new chat
-/continue      let the last answer go on where it stopped
-/stats         numbers of the last answer
+/continue      continue the last answer where it stopped
+/stats         statistics of the last answer
 /system TEXT   set the system prompt and start a new chat
 /help          this list
 /quit          leave (Ctrl-D too); Ctrl-C stops an answer"""
@@ -141,7 +141,7 @@ def describe(end: Finished) -> str:
     read = s.prompt_tokens - s.reused_tokens
     drafts = f", {s.accepted:,} of {s.drafted:,} drafted tokens accepted" if s.drafted else ""
     return (
-        f"prompt {s.prompt_tokens:,} tokens, {s.reused_tokens:,} re-used, {rate(read, s.prompt_seconds)}\n"
+        f"prompt {s.prompt_tokens:,} tokens, {s.reused_tokens:,} from the cache, {rate(read, s.prompt_seconds)}\n"
         f"answer {s.decode_tokens:,} tokens, {rate(s.decode_tokens, s.decode_seconds)}, {s.steps:,} steps{drafts}\n"
         f"context {s.context_tokens:,} of {s.n_ctx:,} tokens"
     )
@@ -194,16 +194,16 @@ class Conversation:
             self._answer(line)
         elif command == "/new":
             self.messages = [m for m in self.messages if m.role == "system"]
-            print("A new chat.")
+            print("New chat.")
         elif command == "/system":
             self.messages = [Message("system", rest)] if rest.strip() else []
-            print("A new chat with this system prompt." if rest.strip() else "A new chat without a system prompt.")
+            print("New chat with this system prompt." if rest.strip() else "New chat without a system prompt.")
         elif command == "/continue":
             self._continue()
         elif command == "/stats":
             print(describe(self.last) if self.last else "There is no answer yet.")
         else:
-            print(HELP if command == "/help" else f"There is no command {command}.\n{HELP}")
+            print(HELP if command == "/help" else f"Unknown command: {command}.\n{HELP}")
 
     def _stream(self, request: Generate) -> Answered | None:
         """The answer; where the chat is too long, the user is asked whether old turns may be forgotten."""
@@ -215,7 +215,7 @@ class Conversation:
                 raise
             print(failure)
         with default_interrupt():
-            if input(f"Forget the oldest {turns} of this chat's turns and answer? [y/N] ").strip().lower() != "y":
+            if input(f"Leave out the oldest {turns} turns of this chat and answer? [y/N] ").strip().lower() != "y":
                 return None
         kept = list(without_oldest(request.messages, turns))
         self.messages = kept if request.continue_last else kept[:-1]
@@ -224,7 +224,7 @@ class Conversation:
     def _continue(self) -> None:
         answered = bool(self.messages) and self.messages[-1].role == "assistant"
         if not answered or not self.last or self.last.statistics.stop_reason in ("end", "stop"):
-            print("There is no answer that stopped before its end.")
+            print("There is no unfinished answer to continue.")
             return
         self._run(replace(self.template, messages=tuple(self.messages), continue_last=True))
 
@@ -248,6 +248,6 @@ class Conversation:
         asked = () if request.continue_last else request.messages[-1:]
         self.messages = [*self.messages, *asked, Message("assistant", before + answered.text)]
         if answered.end.statistics.stop_reason == "context":
-            print("(The context is full: the answer ends here. /new starts a new chat.)")
+            print("(The context is full, so the answer ends here. /new starts a new chat.)")
         elif answered.end.statistics.stop_reason == "cancelled":
             print("(stopped)")

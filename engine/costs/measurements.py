@@ -216,7 +216,7 @@ class Measurements:
         for _ in self._calibrate(target):
             pass
         if self.cost_model is None:
-            raise Failure("disturbed", "Another program was busy: how long this model's passes take is not known.")
+            raise Failure("disturbed", "This model's speed could not be measured because another program was busy.")
 
     def _calibrate(self, target: Runtime) -> Iterator[None]:
         assert isinstance(target, RollbackRuntime), target

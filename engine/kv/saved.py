@@ -23,6 +23,7 @@ from pathlib import Path
 
 import msgspec
 
+from common.byte_sizes import show_bytes
 from common.failures import Failure
 from common.files import make_private_folder, sync_folder, write_atomically
 from engine.machine import writer_lives
@@ -30,7 +31,7 @@ from engine.runtime.interface import Runtime
 
 log = logging.getLogger("engine.saved")
 
-DEFAULT_QUOTA = 2 << 30  # bytes
+DEFAULT_QUOTA = 2 * 10**9  # bytes
 SPARE_DISK = 512 << 20  # bytes of free disk that are never used for a cache
 CHEAPER_BY = 4  # loading must be so much faster than reading the chat again
 SHORTEST = 256  # tokens; less is read again in a moment
@@ -118,7 +119,7 @@ class SavedChats:
             sync_folder(self.folder)
             write_atomically(path.with_suffix(".json"), encoded)
         except OSError as error:
-            sentence = f"Chats cannot be saved for fast opening: {self.folder} cannot be written ({error.strerror})."
+            sentence = f"Contexts cannot be cached on the disk: {self.folder} cannot be written ({error.strerror})."
             raise Failure("cache_unwritable", sentence) from error
         finally:
             discard(partial)
@@ -138,10 +139,10 @@ class SavedChats:
         path = self._path(chat, ".kv")
         try:
             if not whole:
-                raise Failure("cache_unusable", f"The saved context {path.name} is damaged.")
+                raise Failure("cache_unusable", f"The cached context {path.name} is damaged.")
             tokens = runtime.load(path)
             if tokens != record.tokens:
-                raise Failure("cache_unusable", "A saved chat's tokens are not those of its record.")
+                raise Failure("cache_unusable", "The tokens of a cached context do not match its record.")
         except Failure:
             self.delete(chat)
             raise
@@ -183,7 +184,9 @@ class SavedChats:
         """Delete what is of no use, then the least worthy chats, until `size` more bytes beside all other files than
         those of `keep` keep to the quota and leave the disk some room."""
         if size > self.quota:
-            raise Failure("cache_full", f"This chat's {size >> 20:,} MiB exceed the quota of saved chats.")
+            raise Failure(
+                "cache_full", f"This chat's context of {show_bytes(size)} exceeds the space for cached context."
+            )
         worth = self._delete_useless(keep)
         worth.pop(keep, None)
         others = [path for path in self._files() if stem_of(path) != keep]
@@ -192,9 +195,11 @@ class SavedChats:
             worth, lambda freed: used - freed + size <= self.quota and free + freed >= SPARE_DISK
         )  # fmt: skip
         if free + freed < SPARE_DISK:
-            raise Failure("cache_full", "The disk is nearly full: chats are no longer saved for fast opening.")
+            raise Failure("cache_full", "The disk is nearly full: contexts are no longer cached on it.")
         if used - freed + size > self.quota:  # another engine is writing
-            raise Failure("cache_full", f"This chat's {size >> 20:,} MiB exceed the quota of saved chats.")
+            raise Failure(
+                "cache_full", f"This chat's context of {show_bytes(size)} exceeds the space for cached context."
+            )
 
     def _delete_useless(self, keep: str = "") -> dict[str, float]:
         """Delete what killed engines left, and what has no record of this version beside it, except for the stem `keep`

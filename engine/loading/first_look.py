@@ -69,7 +69,7 @@ def first_look(headers: Headers, backend: BackendName) -> Iterator[None]:
         try:
             process = start_apart(*arguments, stdout=subprocess.PIPE, stderr=said, own_group=True)
         except OSError as error:
-            sentence = f"{path.name} was not loaded: the system has no room for another process."
+            sentence = f"{path.name} was not loaded: the system could not start another process."
             raise Failure("out_of_memory", sentence, str(error)) from error
         with process:
             code = yield from _watched(process, path, backend)
@@ -113,7 +113,7 @@ def _watched(process: subprocess.Popen[bytes], path: Path, backend: BackendName)
                 return code
             seconds, resident = _taken(process.pid)
             if seconds > MOST_SECONDS or time.monotonic() > until:
-                sentence = f"{path.name} cannot be used: {_library(backend)} does not get to the end of its header."
+                sentence = f"{path.name} cannot be used: {_library(backend)} cannot read its header to the end."
                 raise Failure("bad_model", sentence, f"{seconds} s of a processor")
             if resident > most:
                 sentence = f"{path.name} cannot be used: its header alone would fill the memory of this computer."
@@ -140,10 +140,10 @@ def _failure(path: Path, backend: BackendName, code: int, printed: bytes, said: 
             return Failure(refusal.code, refusal.sentence, refusal.detail)
     log.warning("the first look at %s ended with code %d: %s", path, code, said)
     if code == -KILLED:
-        sentence = f"The system ended the process that looked at {path.name}, most likely because memory ran out."
+        sentence = f"The system stopped the process that was checking {path.name}, most likely because memory ran out."
         return Failure("out_of_memory", sentence, said)
     sentence = (
-        f"{path.name} makes {_library(backend)} crash: it is damaged or made for another version. Choose another."
+        f"{path.name} makes {_library(backend)} crash: it is damaged or made for another version. Choose another model."
     )
     return Failure("bad_model", sentence, f"code {code}: {said}")
 

@@ -17,7 +17,7 @@ from engine.runtime.interface import Runtime
 from engine.tokenization.tokens import ModelVocabulary
 
 NAMES: tuple[BackendName, ...] = ("llama", "ik", "graph")
-SHOWN: dict[BackendName, str] = {"llama": "llama.cpp", "ik": "ik_llama.cpp", "graph": "our own graph"}
+SHOWN: dict[BackendName, str] = {"llama": "llama.cpp", "ik": "ik_llama.cpp", "graph": "the built-in engine"}
 PACKAGES: dict[BackendName, str] = {"llama": "llama-cpp-python", "ik": "ik-llama-cpp-python"}
 BESIDE: dict[BackendName, BackendName] = {"graph": "llama"}  # computes with functions of the same loaded library
 IMPORTED: dict[str, BackendName] = {"llama_cpp": "llama", "ik_llama_cpp": "ik"}  # both define the same C symbols
@@ -77,7 +77,7 @@ def backend(name: BackendName) -> Backend:
 
         return Backend(name, GraphModel, GraphRuntime, DryGraph, graph_build(), kernels(), lossy_note)
     if find_spec("ik_llama_cpp") is None:
-        raise Failure("no_backend", "ik_llama.cpp is not installed: there is no wheel of it for this computer.")
+        raise Failure("no_backend", "ik_llama.cpp is not installed: there is no build of it for this computer.")
     from engine.runtime.ik.dry import IkDryModel
     from engine.runtime.ik.library import build as ik_build
     from engine.runtime.ik.library import kernels as ik_kernels

@@ -31,9 +31,9 @@ RETRY_AFTER = 60.0  # seconds
 MOST_ATTEMPTS = 3  # of a trial, on a machine that is always busy, or has no room for the model twice
 NO_SLOWER = 0.9  # of each thing alone: calibrations of the same differ by as much on a busy machine
 
-CRASHED = "ik_llama.cpp crashed with this model, so llama.cpp computes it."
-NOT_TIMED = "llama.cpp computes until both libraries were timed with this model, which happens in idle time."
-SLOWER = "llama.cpp computes this model: ik_llama.cpp is not faster here."
+CRASHED = "ik_llama.cpp crashed with this model, so llama.cpp is used."
+NOT_TIMED = "llama.cpp is used until both libraries have been timed with this model while the computer is idle."
+SLOWER = "llama.cpp is used for this model: ik_llama.cpp is not faster on this computer."
 
 
 @dataclass(frozen=True, slots=True)

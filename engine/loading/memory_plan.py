@@ -189,7 +189,7 @@ class _Search:
         totals = ((self.total(layout, n_ctx), i) for i, layout in enumerate(layouts))
         possible = [(total, i) for total, i in totals if total is not None]
         if not possible:
-            raise Failure("bad_option", f"{self.name} cannot store its keys and values as {layouts[0].kv_type}.")
+            raise Failure("bad_option", f"{self.name} cannot store its KV cache as {layouts[0].kv_type}.")
         total, i = min(possible)
         return total, layouts[i]
 
@@ -248,7 +248,7 @@ class _Search:
         if self.wish.kv_type == "f16":
             others = tuple(Layout(quantised, c.n_batch, c.repack, c.mmap) for c in self.layouts)
             if self.total(others[0], n_ctx) is not None and self.smallest(n_ctx, others)[0] <= self.budget.usable:
-                return f"It would fit with keys and values stored as {quantised}."
+                return f"It would fit with the KV cache stored as {quantised}."
         if self.max_n_ctx:
             _, layout = self.smallest(self.max_n_ctx, self.layouts)
             return f"A context of up to {self.max_n_ctx:,} tokens would fit (KV cache {layout.kv_type})."
@@ -290,21 +290,21 @@ def usable(budget: Budget) -> str:
     """How much memory there is for the model."""
     size = show_bytes(budget.usable)
     if budget.limit is not None:
-        return f"{size} of the budget of {show_bytes(budget.limit)} can be used"
-    return f"{size} are available, {show_bytes(budget.reserve)} left for other programs"
+        return f"{size} of the budget of {show_bytes(budget.limit)} is available"
+    return f"{size} is available, {show_bytes(budget.reserve)} left for other programs"
 
 
 def given_up(first: Layout, layout: Layout, short_n_ctx: int | None) -> tuple[str, ...]:
     """What `layout` does without that `first` has, because memory is short; empty when they are the same."""
     said = []
     if layout.mmap != first.mmap:
-        said.append("To save memory the weights are read into memory once instead of twice; loading takes longer.")
+        said.append("To save memory, the weights are read into memory once instead of twice; loading takes longer.")
     if layout.repack != first.repack:
-        said.append("To save memory the weights are not repacked for this processor: answers are 1.2× slower.")
+        said.append("To save memory, the weights are not repacked for this processor: answers are 1.2× slower.")
     if layout.n_batch != first.n_batch:
-        said.append(f"To save memory prompts are read {layout.n_batch} tokens at a time, a little slower.")
+        said.append(f"To save memory, prompts are read {layout.n_batch} tokens at a time, which is a little slower.")
     if layout.kv_type != first.kv_type:
-        said.append("To save memory keys and values are stored as q8_0, half the size of f16 and nearly as exact.")
+        said.append("To save memory, the KV cache is stored as q8_0, half the size of f16 and nearly as exact.")
     if short_n_ctx:
         said.append(f"Memory is short: the context is only {short_n_ctx:,} tokens.")
     return tuple(said)
@@ -330,9 +330,11 @@ def more_context(trained: int, fitting: int) -> str:
 def without_draft(name: str, together: int, n_ctx: int) -> str:
     """`together`: bytes of the model and the draft model with a context of `n_ctx` tokens."""
     size = show_bytes(together)
-    return f"The draft model {name} is left out: with it {size} would be needed for a context of {n_ctx:,} tokens."
+    return f"The draft model {name} was not loaded: with it, {size} would be needed for a context of {n_ctx:,} tokens."
 
 
 def large_draft(name: str) -> str:
     """`name`: the draft model's."""
-    return f"The draft model {name} is no smaller than the model it drafts for: it can hardly pay."
+    return (
+        f"The draft model {name} is no smaller than the model it drafts for, so it is unlikely to make answers faster."
+    )

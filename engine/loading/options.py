@@ -58,7 +58,7 @@ class LoadOptions:
             raise ValueError(f"memory must be 0 bytes or more, not {self.memory_bytes}")
         if self.kv_mode != EXACT and self.backend not in (None, "auto", "graph"):
             mode, name = self.kv_mode.name, self.backend
-            sentence = f"Only Chickadee's own graph can keep keys and values by --kv {mode}, not {name}."
+            sentence = f"Only the built-in engine supports --kv {mode}, not {name}."
             raise Failure("bad_option", sentence)
         check_kv_type(self.flash_attention, self.kv_type)
 

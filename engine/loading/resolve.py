@@ -118,5 +118,8 @@ def _refuse_draft(target: DrySizes, draft: DrySizes) -> None:
     check_pair(target.header, draft.header)
     for model in (target, draft):
         if not model.can_truncate:
-            sentence = f"{model.header.path.name} cannot take tokens back, so there is no drafting with it."
+            sentence = (
+                f"{model.header.path.name} cannot remove tokens from its cache, so speculative decoding is not "
+                "available with it."
+            )
             raise Failure("cannot_draft", sentence, model.header.architecture)

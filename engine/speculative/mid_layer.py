@@ -23,10 +23,10 @@ from models.shapes import Shapes
 LATELY = 32  # looks ahead whose lower quartile is the time of one: other programs only ever make them slower
 LEAST = 0.02  # of a look ahead's time, that drafting a token costs at least: its head
 USUAL = 0.75  # of the layers, where nobody measured which one is best: below that untrained models agree too seldom
-ONLY_GRAPH = "A layer of a model can draft only where Chickadee's own graph computes the model."
+ONLY_GRAPH = "Early layers can draft only when the model runs on the built-in engine."
 WHOLE_HEADS = (
-    "A layer of a model can draft only where the model has two layers or more and all heads keep every token. Leave "
-    "keys and values exact, or draft in another way."
+    "Early layers can draft only in a model with at least two layers whose heads keep every token. Turn off head "
+    "compression, or choose another form of speculative decoding."
 )
 
 
@@ -190,7 +190,9 @@ class EarlyExits:
 
     def _can_exit(self) -> EarlyExitRuntime:
         if not isinstance(self.target, EarlyExitRuntime):
-            how = self.why_not or "Choose our own graph (--backend graph), or another way to draft."
+            how = self.why_not or (
+                "Choose the built-in engine (--backend graph), or another form of speculative decoding."
+            )
             raise Failure("no_early_exit", f"{ONLY_GRAPH} {how}")
         if not self.target.exits:
             raise Failure("no_early_exit", WHOLE_HEADS)

@@ -123,7 +123,7 @@ class ChatTemplate:
     def _usable(self, tokens: list[int]) -> list[int]:
         """Raises Failure for what no model can read."""
         if len(tokens) <= self.vocabulary.adds_bos:
-            raise Failure("template", "The model's chat template makes nothing of this chat. Choose another model.")
+            raise Failure("template", "The model's chat template produces nothing for this chat. Choose another model.")
         if min(tokens) < 0 or max(tokens) >= self.vocabulary.n_tokens:
             raise Failure("template", "The model's vocabulary has no tokens for this chat. Choose another model.")
         return tokens
@@ -152,7 +152,7 @@ class ChatTemplate:
             # Some templates know no system role, or want the roles to alternate.
             with suppress(Trouble):
                 return self._format(alternating(messages), stopped)
-            sentence = f"The model's chat template refuses this chat: {first}. Try a new chat or another model."
+            sentence = f"The model's chat template does not accept this chat: {first}. Try a new chat or another model."
             raise Failure("template", sentence) from first
 
     def _format(self, messages: Sequence[Message], stopped: Callable[[], bool]) -> str:

@@ -74,15 +74,15 @@ def too_long(
     turns = turns_to_forget(messages, info.n_ctx, count)
     if turns:
         remedies.append(Remedy("forget_turns", turns=turns))
-        sentence += f" Forget the oldest {turns} turns," if turns > 1 else " Forget the oldest turn,"
+        sentence += f" Leave out the oldest {turns} turns," if turns > 1 else " Leave out the oldest turn,"
     else:
         sentence += " Shorten the message,"
     if larger:
         remedies.append(larger)
-        how = " and keys and values in 8 bits" if larger.kind == "smaller_kv" else ""
+        how = " and an 8-bit KV cache" if larger.kind == "smaller_kv" else ""
         sentence += f" start a new chat, or load the model with a context of {larger.n_ctx:,} tokens{how}."
     elif info.n_ctx < info.n_ctx_train:
-        sentence += " or start a new chat; a context that holds it would not fit into memory."
+        sentence += " or start a new chat; a context large enough would not fit into memory."
     else:
         sentence += " or start a new chat; the model was not trained for a larger context."
     return TooLong(sentence, tuple(remedies))

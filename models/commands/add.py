@@ -1,4 +1,4 @@
-"""`python -m models add`: look for models in one more folder, or list one more file. Nothing is copied."""
+"""`python -m models add`: add a folder of models, or a single model file. Nothing is copied."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from models.commands import shown
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("add", help="look for models in one more folder, or list one more file")
+    parser = commands.add_parser("add", help="add a folder of models, or a single model file")
     parser.add_argument("path", type=typed_path, metavar="PATH", help="a folder or a GGUF file; it stays where it is")
     parser.add_argument("--json", action="store_true", help="print the models that were found")
     parser.set_defaults(run=run)

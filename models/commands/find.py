@@ -24,4 +24,4 @@ def find(words: str) -> LocalModel:
     if alike:
         listed = ", ".join(model.name for model in alike[:5])
         raise Failure("unclear", f"“{name}” may be one of {len(alike)} models: {listed}. Give the whole name.")
-    raise Failure("no_such_model", f"There is no model called “{name}” here. `python -m models list` shows them.")
+    raise Failure("no_such_model", f"There is no model named “{name}” here. `python -m models list` shows them.")

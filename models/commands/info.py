@@ -15,9 +15,9 @@ from models.verdict import verdicts
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("info", help="what a model is, and whether it fits")
+    parser = commands.add_parser("info", help="show what a model is, and whether it fits")
     parser.add_argument("model", metavar="MODEL", help="its name in the list, or a GGUF file")
-    parser.add_argument("--no-plan", action="store_true", help="leave out whether it fits")
+    parser.add_argument("--no-plan", action="store_true", help="do not check whether it fits")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     parser.set_defaults(run=run)
 

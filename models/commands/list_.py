@@ -15,9 +15,11 @@ from models.verdict import verdicts
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("list", help="the models on this computer, and whether each fits into its memory")
-    parser.add_argument("--catalogue", action="store_true", help="models that can be downloaded instead (offline list)")
-    parser.add_argument("--no-plan", action="store_true", help="leave out whether they fit, which takes some seconds")
+    parser = commands.add_parser("list", help="list the models on this computer, and whether each fits into memory")
+    parser.add_argument("--catalogue", action="store_true", help="list recommended downloads instead (works offline)")
+    parser.add_argument(
+        "--no-plan", action="store_true", help="do not check whether they fit, which takes some seconds"
+    )
     parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
     parser.set_defaults(run=run)
 

@@ -19,10 +19,12 @@ BAR = 24
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("pull", help="download a model (connects to the Hugging Face hub); resumes by itself")
+    parser = commands.add_parser(
+        "pull", help="download a model (connects to the Hugging Face hub); an interrupted download resumes"
+    )
     parser.add_argument("model", metavar="MODEL", help="an id of the catalogue, or OWNER/NAME on the hub")
     parser.add_argument("file", nargs="?", default="", metavar="FILE", help="file or quantisation, like Q8_0")
-    parser.add_argument("--json", action="store_true", help="print one JSON object when it is here")
+    parser.add_argument("--json", action="store_true", help="print one JSON object when it is finished")
     parser.set_defaults(run=run)
 
 
@@ -34,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     found = describe(model.files[0][1])
     if options.json:
         return shown.print_json(shown.local(found))
-    print(f"{found.name} is here: {printable(str(found.path))}")
+    print(f"{found.name} was downloaded: {printable(str(found.path))}")
     if found.problem:
         print(found.problem)
     return 0

@@ -16,7 +16,7 @@ from models.removal import remove
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("remove", help="delete a downloaded model, or take an added one off the list")
+    parser = commands.add_parser("remove", help="delete a downloaded model, or remove an added one from the list")
     parser.add_argument("model", metavar="MODEL", help="its name in the list, or the folder or file that was added")
     parser.add_argument("--yes", action="store_true", help="delete without asking")
     parser.add_argument("--json", action="store_true", help="print what was removed")
@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
     model = find(options.model)
     question = f"Delete {printable(str(model.path))}, {show_bytes(model.size)}?"
     if model.place.is_ours and not options.yes and not _agreed(question):
-        raise Failure("kept", f"{model.name} was kept. To delete it without being asked: --yes.")
+        raise Failure("kept", f"{model.name} was not deleted. Use --yes to delete without being asked.")
     removal = remove(model)
     removal.finish()
     return _told(options, model.path, removal.deletes)
@@ -47,5 +47,5 @@ def _told(options: argparse.Namespace, path: Path, deleted: bool) -> int:
     if options.json:
         return shown.print_json({"path": path_text(path), "deleted": deleted})
     name = printable(str(path))
-    print(f"{name} was deleted." if deleted else f"{name} is no longer listed; the files stay.")
+    print(f"{name} was deleted." if deleted else f"{name} was removed from the list. Its files are still there.")
     return 0

@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         return shown.print_json([shown.result(result) for result in found])
     if not found:
-        print("The hub has no GGUF model with these words.")
+        print("No results on huggingface.co.")
         return 0
     rows = [
         (

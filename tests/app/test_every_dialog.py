@@ -145,7 +145,7 @@ def test_a_remedy_of_a_newer_engine_is_left_out(chickadee: Chickadee, qtbot: QtB
     remedies = (Remedy(UNHEARD), Remedy("forget_turns", turns=1))
     assistant.handle(Failed(assistant._generate, UNHEARD, "Too long.", "", remedies))
     view = chickadee.window.transcript.views[-1]
-    assert [button.text() for button in view.choices.buttons] == ["Forget the oldest turn"]
+    assert [button.text() for button in view.choices.buttons] == ["Leave out the oldest turn"]
 
 
 @pytest.mark.parametrize(

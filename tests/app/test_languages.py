@@ -122,6 +122,14 @@ def test_each_translation_has_the_names_of_its_english() -> None:
                 assert set(re.findall(r"\{(\w+)", said)) == set(re.findall(r"\{(\w+)", source)), source
 
 
+def test_words_are_those_of_the_house() -> None:
+    """No haste and no begging, one family of units; in Chinese one word each for a token, a chat and the reader."""
+    for entries in read_contexts(CHINESE).values():
+        for source, said in entries.items():
+            assert not re.search(r"!|\bplease\b|\b[KMG]iB\b|\bfor good\b", source, re.IGNORECASE), source
+            assert not re.search(r"(?<![{\w])tokens?(?![\w}])|聊天|会话|您", said), said
+
+
 @pytest.fixture
 def translations(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(str(ROOT / "packaging"))
@@ -151,8 +159,8 @@ def test_an_end_of_the_engine_is_told_in_chinese(catalogue: Catalogue, end: Engi
 
 
 def test_several_sentences_in_one_are_all_translated(catalogue: Catalogue) -> None:
-    said = "This chat needs 5,000 tokens, the context holds 4,096. Forget the oldest 2 turns, start a new chat, or"
-    said += " load the model with a context of 8,192 tokens and keys and values in 8 bits."
+    said = "This chat needs 5,000 tokens, the context holds 4,096. Leave out the oldest 2 turns, start a new chat, or"
+    said += " load the model with a context of 8,192 tokens and an 8-bit KV cache."
     chinese = catalogue.sentence(said)
     assert all(number in chinese for number in ("5,000", "4,096", "2", "8,192"))
     assert not re.search(r"[A-Za-z]{6,}", chinese), chinese

@@ -29,7 +29,7 @@ def test_an_undo_stays_while_problems_come_and_go(chickadee: Chickadee, ask: Ask
     ask(chickadee, "die")
     notice = chickadee.window.notice
     qtbot.waitUntil(lambda: not notice.isHidden())
-    assert notice.button.text() == "Start engine again"
+    assert notice.button.text() == "Restart engine"
     chickadee.librarian.delete([chat])
     assert notice.button.text() == "Undo"
     assert len(sentences(notice)) == 2  # what is wrong is still said

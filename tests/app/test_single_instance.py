@@ -152,7 +152,7 @@ def test_a_first_one_that_does_not_answer_is_told_of(
     first, second, heard = SingleInstance(tmp_path), SingleInstance(tmp_path), list[str]()
     first.raised.connect(heard.append)
     assert first.claim()  # and hears nothing: no event loop runs
-    with pytest.raises(Failure, match="does not answer"):
+    with pytest.raises(Failure, match="does not respond"):
         second.claim("wish.gguf")
     third = subprocess.Popen([sys.executable, "-m", "tests.app.claims", tmp_path, tmp_path], cwd=CHECKOUT)
     qtbot.waitUntil(lambda: third.poll() is not None)

@@ -57,7 +57,7 @@ def test_contrast_is_the_standards() -> None:
         (EngineEnd(exit_code=0), "The engine ended unexpectedly."),
         (
             EngineEnd(signal_number=9, hung=True),
-            "The engine did not react to Stop, so it was ended; your next message starts it again.",
+            "The engine did not respond to Stop, so it was closed; your next message restarts it.",
         ),
         (EngineEnd(not_started="no such file"), "The engine could not be started: no such file."),
     ],
@@ -100,9 +100,9 @@ def test_enough_turns_make_room(lengths: tuple[int, ...], forgotten: int, turns:
 
 
 def test_remedies_have_words() -> None:
-    assert words_of(Remedy("forget_turns", turns=1)) == "Forget the oldest turn"
-    assert words_of(Remedy("forget_turns", turns=2)) == "Forget the oldest 2 turns"
-    assert forgotten_line(2) == "The oldest 2 turns are left out from your next message on."
+    assert words_of(Remedy("forget_turns", turns=1)) == "Leave out the oldest turn"
+    assert words_of(Remedy("forget_turns", turns=2)) == "Leave out the oldest 2 turns"
+    assert forgotten_line(2) == "The oldest 2 turns are left out starting with your next message."
 
 
 def test_the_live_speed_starts_with_the_first_token() -> None:

@@ -201,7 +201,7 @@ def test_an_answer_goes_on_while_another_chat_is_open(chickadee: Chickadee, ask:
     first = chickadee.shelf.current
     chickadee.window.commands.run("new_chat")
     ask(chickadee, "second")
-    assert chickadee.window.composer.progress.text() == "Another chat is being answered, this one is next"
+    assert chickadee.window.composer.progress.text() == "Waiting: another chat is being answered first"
     length = len(first.answer_text)
     qtbot.waitUntil(lambda: len(first.answer_text) > length + 50, timeout=SECONDS)
     chickadee.open_chat(first.chat.id)

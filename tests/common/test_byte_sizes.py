@@ -26,7 +26,7 @@ def test_sizes_are_read(text, size):
 
 @pytest.mark.parametrize("text", ["", "GiB", "4X", "-1G", "1e9", "nan", "0", "4 Gi B", "9" * 20 + "T", "1,5G"])
 def test_bad_sizes_are_sentences(text):
-    with pytest.raises(ValueError, match="is no size of memory"):
+    with pytest.raises(ValueError, match=r"is not a memory size|more memory than"):
         parse_bytes(text)
 
 

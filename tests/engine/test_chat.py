@@ -91,7 +91,7 @@ def test_a_drafter_that_is_named_has_the_passes_timed_first(tmp_path, monkeypatc
     assert first.err.startswith("chickadee: Timing this model's passes first")
     kept = bool(list(tmp_path.glob("calibration/*")))
     assert main([*question, "--draft", "history"]) == 0
-    assert kept == ("Another program was busy" not in first.err)
+    assert kept == ("another program was busy" not in first.err)
     assert kept == (capsys.readouterr().err == "")
     assert main(question) == 0
     assert capsys.readouterr().err == ""
@@ -119,7 +119,7 @@ def test_interactive_chat_over_lines(tmp_path):
     lines = "/help\nName a bird.\n/stats\n/fly\n/system Be brief.\n/new\n/quit\n"
     done = run("--greedy", "--max-tokens", "8", "--threads", "1", "--ctx", "512", input=lines)
     assert done.returncode == 0, done.stderr
-    for words in ("/new", "tok/s", "no command /fly", "A new chat"):
+    for words in ("/new", "tok/s", "Unknown command: /fly", "New chat"):
         assert words in done.stdout
 
 
@@ -129,7 +129,7 @@ def test_a_stopped_answer_goes_on_in_the_terminal(once):
     whole = once("--prompt", "Count from one to twenty in words.", "--greedy", "--max-tokens", "12", "--json")
     first, second = done.stdout.split("\n> ")[1:3]
     assert json.loads(whole)["text"] == first.strip("\n") + second.strip("\n")
-    assert "There is no answer that stopped before its end." in done.stdout
+    assert "There is no unfinished answer to continue." in done.stdout
 
 
 def test_a_full_context_asks_before_it_forgets():
@@ -137,7 +137,7 @@ def test_a_full_context_asks_before_it_forgets():
     lines = f"{question}\n{question}\n{question}\nn\n{question}\ny\n/quit\n"
     done = run("--greedy", "--max-tokens", "4", "--threads", "1", "--ctx", "256", input=lines)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("Forget the oldest") >= 2
+    assert done.stdout.count("Leave out the oldest") >= 2
     assert done.stdout.count("[y/N]") == 2
 
 

@@ -121,7 +121,7 @@ def test_pipes_in_the_places_of_other_programs_files_are_passed_over(home):
     assert list(unfinished()) == []
     part = PartFile(own_folder() / "x.gguf")
     assert part.source() is None
-    with pytest.raises(Failure, match="cannot be stored"), part:
+    with pytest.raises(Failure, match="cannot be saved"), part:
         pytest.fail("a pipe was opened")
 
 
@@ -178,7 +178,7 @@ def test_what_cannot_be_read_is_skipped_with_a_reason(tmp_path):
     assert problems == [
         "a-text.gguf is not a GGUF model file. Choose a file that ends in .gguf.",
         "b-empty.gguf is not a GGUF model file. Choose a file that ends in .gguf.",
-        "c-gone.gguf points to a file that is not there any more.",
+        "c-gone.gguf points to a file that no longer exists.",
         "d-torn.gguf is damaged or incomplete: its header cannot be read. Download it again.",
         "e-pipe.gguf is not a file.",
         "f-circle.gguf cannot be read: Too many levels of symbolic links.",

@@ -74,7 +74,7 @@ def test_pull_list_info_remove(server, own_data, tmp_path):
     assert pulled["usable"]
     again = run("pull", "a/b", "bird.gguf", **address)
     assert again.returncode == 0
-    assert again.stdout.startswith("bird.gguf is here")
+    assert again.stdout.startswith("bird.gguf was downloaded")
     assert [model["name"] for model in json_of("list", "--no-plan")][1:] == ["bird.gguf"]
     shown = run("info", "bird", "--no-plan").stdout
     assert "licence           apache-2.0" in shown
@@ -99,7 +99,7 @@ def test_adding_a_folder_and_a_file(own_data, tmp_path):
     file = make_gguf(tmp_path / "wren.gguf")
     assert [model["name"] for model in json_of("add", tmp_path / "there")] == ["bird.gguf"]
     assert "1 model in it" in run("add", file).stdout
-    assert "Take that off the list instead" in run("remove", "bird.gguf", "--yes").stderr
+    assert "Remove that folder from the list instead" in run("remove", "bird.gguf", "--yes").stderr
     assert run("remove", tmp_path / "there").returncode == 0
     assert run("remove", "wren.gguf").returncode == 0
     assert len(json_of("list", "--no-plan")) == 1
@@ -109,13 +109,13 @@ def test_adding_a_folder_and_a_file(own_data, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["info", "nothing"], "There is no model called “nothing” here."),
+        (["info", "nothing"], "There is no model named “nothing” here."),
         (["add", "nothing"], "There is no file or folder"),
         (["add", "README.md"], "is not a GGUF model file"),
-        (["remove", "SmolLM2"], "It comes with Chickadee and stays."),
-        (["pull", "x"], "is no model on the hub"),
-        (["pull", "a/b"], "Connections are switched off"),
-        (["search", "x"], "Connections are switched off"),
+        (["remove", "SmolLM2"], "It is part of Chickadee and cannot be deleted."),
+        (["pull", "x"], "is not a model on the hub"),
+        (["pull", "a/b"], "Connections are turned off"),
+        (["search", "x"], "Connections are turned off"),
     ],
 )
 def test_bad_input_is_a_sentence(arguments, sentence, own_data, monkeypatch, capsys):
@@ -141,7 +141,7 @@ def test_a_file_that_cannot_be_used_is_told(own_data, tmp_path, capsys):
 
 def test_the_line_of_progress():
     line = progress_line("bird.gguf", Progress("receiving", 1 << 30, 4 << 30, 32 << 20))
-    assert line == "bird.gguf ██████░░░░░░░░░░░░░░░░░░ 1.00 GiB of 4.00 GiB · 32 MiB/s · 1:36 left"
+    assert line == "bird.gguf ██████░░░░░░░░░░░░░░░░░░ 1.07 GB of 4.29 GB · 34 MB/s · 1:36 left"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names are always letters")

@@ -144,7 +144,7 @@ def test_416_starts_again(download, server):
 
 def test_wrong_bytes_are_not_kept(download, server):
     server.files["bird.gguf"] = bytes(len(CONTENT))
-    with pytest.raises(Failure, match=r"bird\.gguf was not kept: .* Download it again") as caught:
+    with pytest.raises(Failure, match=r"bird\.gguf was not saved: .* Download it again") as caught:
         run(download)
     assert caught.value.code == "wrong_bytes"
     assert nothing_left(download)
@@ -222,7 +222,7 @@ def test_refusals_are_sentences(status, words, download, server):
 
 def test_a_disk_without_room_is_told_before_anything_is_asked(download, server, monkeypatch):
     monkeypatch.setattr(part_file, "SPARE", 1 << 60)
-    with pytest.raises(Failure, match=r"not enough room on the disk for bird\.gguf: 3 MiB to come"):
+    with pytest.raises(Failure, match=r"not enough disk space for bird\.gguf: 3 MB still to download"):
         run(download)
     assert server.requests == []
 
@@ -235,7 +235,7 @@ def test_a_disk_that_runs_full_keeps_what_arrived(download):
     kept = there.read_bytes()
     there.rename(there.with_name("aside"))
     there.symlink_to("/dev/full")
-    with pytest.raises(Failure, match=r"The disk is full\. Free some room"), part:
+    with pytest.raises(Failure, match=r"The disk is full\. Free some space"), part:
         part.append(b"more")
     there.unlink()
     there.with_name("aside").rename(there)
@@ -250,7 +250,7 @@ def test_what_is_there_already_is_checked_not_asked_for(download, server):
     assert {progress.phase for progress in run(download)} == {"checking"}
     assert server.requests == []
     download.target.write_bytes(b"mine")
-    with pytest.raises(Failure, match=r"There is another file called bird\.gguf"):
+    with pytest.raises(Failure, match=r"There is another file named bird\.gguf"):
         run(download)
     assert download.target.read_bytes() == b"mine"
 
@@ -276,7 +276,7 @@ def test_a_note_about_another_file_starts_again(download, server):
 def test_forbidding_connections_ends_a_download(download, monkeypatch):
     half(download)
     monkeypatch.setenv("CHICKADEE_OFFLINE", "1")
-    with pytest.raises(Failure, match="Connections are switched off: CHICKADEE_OFFLINE is set"):
+    with pytest.raises(Failure, match="Connections are turned off: CHICKADEE_OFFLINE is set"):
         run(download)
     assert PartFile(download.target).path.exists()
 

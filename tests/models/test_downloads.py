@@ -169,7 +169,7 @@ def test_room_for_all_parts_is_asked_for_first(server, hub, queue, monkeypatch):
     queue.add(model)
     assert queue.wait()
     assert states(queue) == ["failed"]
-    assert "not enough room on the disk for big-00001-of-00002.gguf: 2 MiB to come" in queue.jobs[0].problem
+    assert "not enough disk space for big-00001-of-00002.gguf: 2 MB still to download" in queue.jobs[0].problem
     assert server.requests == []
 
 

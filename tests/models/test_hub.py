@@ -66,7 +66,7 @@ def test_the_best_choice_is_first_and_parts_are_one_model(server, hub):
 )  # fmt: skip
 def test_files_that_could_not_be_checked_are_left_out(published, server, hub):
     server.add("x.gguf", b"1", **published)
-    with pytest.raises(Failure, match="holds no GGUF model"):
+    with pytest.raises(Failure, match="contains no GGUF model"):
         hub.models("a/b")
 
 
@@ -76,7 +76,7 @@ def test_files_that_could_not_be_checked_are_left_out(published, server, hub):
 def test_paths_that_lead_elsewhere_are_left_out(path, server, hub):
     server.add(path, b"1")
     assert not is_safe_path(path)
-    with pytest.raises(Failure, match="holds no GGUF model"):
+    with pytest.raises(Failure, match="contains no GGUF model"):
         hub.models("a/b")
 
 
@@ -87,7 +87,7 @@ def test_senseless_answers_are_sentences_or_nothing(answer, server, hub):
     server.answers["/api/models"] = server.answers[f"/api/models/a/b/tree/{COMMIT}"] = answer
     with contextlib.suppress(Failure):
         assert hub.search("x") == ()
-    with pytest.raises(Failure, match=r"holds no GGUF model|does not understand"):
+    with pytest.raises(Failure, match=r"contains no GGUF model|does not understand"):
         hub.models("a/b")
 
 
@@ -113,7 +113,7 @@ def test_any_json_is_an_answer_or_a_sentence(value, server, hub):
 
 @pytest.mark.parametrize("repo", ["", "x", "a/b/c", "../b", "a/..", "a b/c", "a/b?x", "http://a/b", "ä/b", "a/b\n"])
 def test_what_is_no_repository(repo, server, hub):
-    with pytest.raises(Failure, match="is no model on the hub"):
+    with pytest.raises(Failure, match="is not a model on the hub"):
         hub.models(repo)
     assert server.requests == []
 

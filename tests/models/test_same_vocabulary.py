@@ -73,7 +73,7 @@ MORE = [*WORDS, "more"]
     ],
 )
 def test_the_first_difference_is_named(target, tmp_path, changes, words):
-    with pytest.raises(Failure, match="has another vocabulary than") as caught:
+    with pytest.raises(Failure, match="has a different vocabulary from") as caught:
         check(target, write(tmp_path / "draft.gguf", **changes))
     assert words in str(caught.value)
     assert caught.value.code == "other_vocabulary"
@@ -93,7 +93,7 @@ def test_a_file_without_a_vocabulary_is_refused(target, tmp_path):
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    with pytest.raises(Failure, match="holds no vocabulary"):
+    with pytest.raises(Failure, match="contains no vocabulary"):
         check(target, tmp_path / "none.gguf")
 
 

@@ -120,7 +120,7 @@ def load_failure(path: Path, errors: deque[str], name: str) -> Failure:
     detail = "\n".join(errors)
     if "unknown model architecture" in detail:
         arch = detail.split("unknown model architecture: '", 1)[-1].split("'", 1)[0]
-        sentence = f"{path.name} has the architecture “{arch}”, which this version of {name} does not know yet."
+        sentence = f"{path.name} has the architecture “{arch}”, which this version of {name} does not support yet."
         return Failure("unknown_architecture", sentence, detail)
     if "not within the file bounds" in detail or "corrupted or incomplete" in detail:
         return Failure(

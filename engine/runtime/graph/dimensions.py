@@ -31,7 +31,7 @@ SCALINGS = ("none", "linear")
 def refusal(header: Header) -> str:
     """The sentence that says why not; empty if it can."""
     reason = _reason(header)
-    return f"Chickadee's own graph cannot compute this model: {reason}. llama.cpp can." if reason else ""
+    return f"The built-in engine cannot run this model: {reason}. llama.cpp can." if reason else ""
 
 
 def _reason(header: Header) -> str:
@@ -94,7 +94,7 @@ def dimensions_of(header: Header) -> Dimensions:
     heads, embedding = find.count("attention.head_count"), find.count("embedding_length")
     head = find.count("attention.key_length", embedding // heads)
     if {find.count("attention.value_length", head), find.count("rope.dimension_count", head)} != {head}:
-        raise Failure("bad_model", f"{header.path.name} has keys and values of sizes that do not go together.")
+        raise Failure("bad_model", f"{header.path.name} has keys and values of sizes that do not match.")
     factor = find.number("rope.scaling.factor", find.number("rope.scale_linear", 0.0))
     linear = header.metadata.get(f"{header.architecture}.rope.scaling.type", "linear") == "linear"
     embeddings = next(tensor for tensor in header.tensors if tensor.name == "token_embd.weight")
@@ -122,7 +122,7 @@ class _Finder:
     def _get(self, key: str, default: Scalar | None) -> Scalar:
         value = self.header.metadata.get(f"{self.header.architecture}.{key}", default)
         if value is None or isinstance(value, str):
-            raise Failure("bad_model", f"{self.header.path.name} does not say its {key}: it cannot be loaded.")
+            raise Failure("bad_model", f"{self.header.path.name} does not state its {key}, so it cannot be loaded.")
         return value
 
     def count(self, key: str, default: int | None = None) -> int:

@@ -77,7 +77,7 @@ def keep(ranking: Ranking) -> None:
     try:
         RANKINGS.put(ranking, ranking.model, ranking.mode)
     except OSError as error:
-        sentence = f"The ranking cannot be kept in {RANKINGS.folder}: {error.strerror}."
+        sentence = f"The head ranking cannot be saved to {RANKINGS.folder}: {error.strerror}."
         raise Failure("ranking_unwritable", sentence) from error
 
 
@@ -132,9 +132,9 @@ def lossy_note(model: CModel, mode: KVMode) -> str:
     price = found.price(mode.share) if found else None
     share, name = f"{mode.share:.0%}", mode.name
     if price is None:
-        return f"Lossy: {share} of the heads keep less than every token ({name}); what that costs is not measured."
+        return f"Lossy: {share} of the heads are compressed ({name}); the effect on quality was not measured."
     ratio = f"{price.ratio:.3f}"
-    return f"Lossy: {share} of the heads keep less than every token ({name}); perplexity × {ratio} as it was measured."
+    return f"Lossy: {share} of the heads are compressed ({name}); measured perplexity × {ratio}."
 
 
 def rotation_of(model: GraphModel) -> Rotation:
@@ -147,7 +147,7 @@ def rotation_of(model: GraphModel) -> Rotation:
 
 
 MARGIN = 1.25
-ALWAYS_FLASH = "Chickadee's own graph computes with flash attention only: leave it on, or choose llama.cpp."
+ALWAYS_FLASH = "The built-in engine needs flash attention: leave it on, or choose llama.cpp."
 VERSION = 3  # of what our graph computes and how fast; what was saved or timed with another is of no use
 
 

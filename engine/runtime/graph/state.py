@@ -74,7 +74,7 @@ def load_file(kv: Layout, path: Path) -> list[int]:
         with path.open("rb") as file:
             return _load(kv, file)
     except (OSError, ValueError, msgspec.MsgspecError) as error:
-        sentence = f"The saved context {path.name} does not fit this model and the way it keeps chats."
+        sentence = f"The cached context {path.name} does not match this model and its head compression."
         raise Failure("cache_unusable", sentence, str(error)) from error
 
 

@@ -40,14 +40,14 @@ ARCHITECTURES = frozenset((
 def refusal(header: Header) -> str:
     """The sentence that says why not; empty if it can."""
     if library_file() is None:
-        return "ik_llama.cpp is not installed: there is no wheel of it for this computer."
+        return "ik_llama.cpp is not installed: there is no build of it for this computer."
     missing = missing_features()
     if missing:
         return f"ik_llama.cpp needs a processor with {', '.join(missing).upper()}."
     if header.architecture not in ARCHITECTURES:
-        return f"ik_llama.cpp does not know the architecture “{header.architecture}” yet."
+        return f"ik_llama.cpp does not support the architecture “{header.architecture}” yet."
     if any(tensor.type not in SAME_TYPES for tensor in header.tensors):
-        return "ik_llama.cpp does not know how this file's weights are quantised."
+        return "ik_llama.cpp does not support the quantisation of this file."
     return ""
 
 

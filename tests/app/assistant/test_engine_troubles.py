@@ -51,7 +51,7 @@ def test_the_engines_death_keeps_the_text_and_the_next_message_starts_it_again(
     notice = chickadee.window.notice
     qtbot.waitUntil(lambda: done(chickadee) and notice.isVisible(), timeout=SECONDS)
     assert notice.text.text() == "The engine was stopped by the system, most likely because memory ran out."
-    assert notice.button.text() == "Start engine again"
+    assert notice.button.text() == "Restart engine"
     assert stored(folders)[-1] == ("assistant", "The partial answer", "engine")
     assert last_text(chickadee) == "The partial answer"
     ask(chickadee, "again")
@@ -79,7 +79,7 @@ def test_a_message_sent_while_the_model_loads_is_stored_and_answered(
     chickadee = open_window(model=tmp_path / "slowload.gguf")
     ask(chickadee, "early")
     assert stored(folders) == [("user", "early", "end")]
-    assert "your message is answered next" in chickadee.window.composer.progress.text()
+    assert "then answering your message" in chickadee.window.composer.progress.text()
     (tmp_path / "go").touch()
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     assert last_text(chickadee) == "echo: early"
@@ -120,7 +120,7 @@ def test_a_model_for_another_library_is_loaded_by_a_new_engine(
     assert last_text(chickadee) == "echo: hello"
     assert chickadee.client.pid != first
     assert phases <= {("loading", None), ("starting", None), ("ready", None)}
-    assert "Computed by ik_llama.cpp with 2 threads" in lines_of(chickadee.assistant.standing)
+    assert "Runs on ik_llama.cpp with 2 threads" in lines_of(chickadee.assistant.standing)
 
 
 def test_a_burst_of_events_is_told_whole_and_in_order_before_the_end(qtbot: QtBot) -> None:

@@ -131,10 +131,10 @@ def test_a_full_chat_has_no_room_for_files(chickadee: Chickadee, ask: Ask, qtbot
     qtbot.waitUntil(lambda: answered(chickadee), timeout=SECONDS)
     attach(chickadee, qtbot, file(tmp_path, "book.txt", BOOK), file(tmp_path))
     tray = chickadee.window.composer.tray
-    assert tray.question.text().startswith("This chat leaves no room for files.")
+    assert tray.question.text().startswith("This chat has no room for files.")
     (remove,) = tray.choices.widgets
     assert isinstance(remove, QPushButton)
-    assert remove.text() == "Remove the largest"
+    assert remove.text() == "Remove largest file"
     qtbot.mouseClick(remove, Qt.MouseButton.LeftButton)
     assert [chip.item.name for chip in chips(chickadee)] == ["birds.md"]
 
@@ -203,7 +203,7 @@ def test_what_does_not_fit_is_asked_and_the_best_parts_are_sent(
     assert chickadee.window.composer.text.toPlainText() == "What did bird 77 do?"
     assert chickadee.shelf.current.messages == []
     best, beginning, remove = (button for button in tray.choices.widgets if isinstance(button, QPushButton))
-    assert [b.text() for b in (beginning, remove)] == ["Send what fits from the beginning", "Remove"]
+    assert [b.text() for b in (beginning, remove)] == ["Send the beginning, as much as fits", "Remove"]
     qtbot.keyClick(best, Qt.Key.Key_Return)  # Return in the message has led the focus to the choice
     assert tray.question.text() == "The parts that match your question best will be sent."  # at once, as it was asked
     qtbot.waitUntil(lambda: answered(chickadee), timeout=SECONDS)

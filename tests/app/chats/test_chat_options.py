@@ -112,7 +112,7 @@ def test_values_are_changed_saved_and_reset_in_the_panel(
     qtbot.mouseClick(shown.save, Qt.MouseButton.LeftButton)
     shown.name.setText("Editor")
     qtbot.mouseClick(shown.accept_name, Qt.MouseButton.LeftButton)
-    assert shown.problem.text() == "“Editor” comes with Chickadee. Please choose another name."
+    assert shown.problem.text() == "“Editor” is built in. Choose another name."
     shown.name.setText("Cool")
     qtbot.keyClick(shown.name, Qt.Key.Key_Return)
     assert shown.personas.currentData() == "Cool"

@@ -13,7 +13,7 @@ def test_parts_and_pages_are_named() -> None:
     assert sources_line(sources_of([file])) == "From report.pdf: parts 1, 3–4 of 4 (pages 1–3)"
     one = Attachment("a.txt", "text", 1, "x" * 40, PARTS, sent=(1,))
     none = Attachment("b.txt", "text", 1, "x" * 40, PARTS, sent=())
-    assert sources_line(sources_of([one, none])) == "From a.txt: part 2 of 4\nNothing of b.txt was sent."
+    assert sources_line(sources_of([one, none])) == "From a.txt: part 2 of 4\nNothing from b.txt was sent."
 
 
 def test_whole_files_and_damaged_notes_have_none() -> None:

@@ -13,11 +13,11 @@ from engine.protocol import Limit
 @pytest.mark.parametrize(
     ("limits", "words"),
     [
-        (("files", "network"), "only models and its own files, and no network connection (Landlock, seccomp)"),
-        (("network",), "no network connection (seccomp), but any of your files"),
-        (("files",), "only models and its own files (Landlock), but any network connection"),
+        (("files", "network"), "only models and its own files, and no network connections (Landlock, seccomp)"),
+        (("network",), "network connections (seccomp), but does not restrict which files"),
+        (("files",), "only models and its own files (Landlock), but does not restrict network"),
         (("integrity",), "low integrity level"),
-        ((), "does not limit what the engine may do"),
+        ((), "does not restrict the engine"),
         (None, ""),
     ],
 )
@@ -35,5 +35,5 @@ def test_it_knows_what_the_running_engine_said(chickadee: Chickadee, qtbot: QtBo
     chickadee.window.commands.run("about")
     about = chickadee.sheets.about
     assert about
-    assert about.confined.text() == "This system does not limit what the engine may do."
+    assert about.confined.text() == "This system does not restrict the engine."
     about.close()

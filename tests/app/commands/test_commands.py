@@ -119,7 +119,7 @@ def test_the_help_sheet_lists_every_command(chickadee: Chickadee) -> None:
     lines = dict(sheet.lines)
     for name in BY_NAME:
         assert lines[title_of(name)] == ", ".join(keys_of(name))
-    assert (lines["Edit your message"], lines["The version before"]) == ("F2", "Alt+Left")
+    assert (lines["Edit message"], lines["Previous version"]) == ("F2", "Alt+Left")
     chickadee.window.commands.run("help")
     assert chickadee.sheets.help is sheet
     sheet.close()

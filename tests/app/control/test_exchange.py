@@ -33,12 +33,12 @@ def test_all_chats_go_out_and_come_back(filled: Chickadee, qtbot: QtBot, tmp_pat
     filled.shelf.library.delete_for_good("0")
     keep_up(folders.library)
     filled.librarian.exchange.import_file(str(file))
-    qtbot.waitUntil(lambda: told(filled) == "1 chat was imported. 1 chat has changed.")
+    qtbot.waitUntil(lambda: told(filled) == "1 chat was imported. 1 chat was updated.")
     assert len(filled.window.sidebar.titles()) == 6
     assert filled.window.sidebar.bin_button.isHidden()
     assert filled.window.sidebar.task.isHidden()
     filled.librarian.exchange.import_file(str(file))
-    qtbot.waitUntil(lambda: told(filled) == "All chats of this file were here already.")
+    qtbot.waitUntil(lambda: told(filled) == "All chats in this file are already here.")
 
 
 def test_an_open_chat_shows_what_was_imported(chickadee: Chickadee, ask: Ask, qtbot: QtBot, tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_an_open_chat_shows_what_was_imported(chickadee: Chickadee, ask: Ask, qt
     entry["messages"].append({"id": "late", "parent_id": chat.leaf_id, "role": "user", "content": "late words"})
     file.write_text(json.dumps(content))
     chickadee.librarian.exchange.import_file(str(file))
-    qtbot.waitUntil(lambda: told(chickadee).endswith("1 chat has changed."))
+    qtbot.waitUntil(lambda: told(chickadee).endswith("1 chat was updated."))
     assert chickadee.shelf.current.chat.title == "another title"
     assert chickadee.window.transcript.conversation is chickadee.shelf.current
     assert chickadee.shelf.current.messages[-1].content == "late words"
@@ -128,7 +128,7 @@ def test_a_name_without_its_ending_replaces_a_file_only_if_that_is_wanted(
     filled.open_chat("2")
     filled.window.commands.run(command)
     type_into_dialog(filled, qtbot, folder, name, kind)
-    assert told(filled) == f"There is a file {mine.name} already in {folder}."
+    assert told(filled) == f"{folder} already contains a file named {mine.name}."
     notice.dismiss()
     assert not filled.librarian.exchange._background.running
     assert [(path.name, path.read_text()) for path in folder.iterdir()] == [(mine.name, "my own")]
@@ -182,4 +182,4 @@ def test_a_name_with_its_ending_is_asked_about_by_the_dialog(
 def test_with_nothing_to_export_that_is_said(open_window: Opener, qtbot: QtBot) -> None:
     chickadee = open_window()
     chickadee.window.commands.run("export_all")
-    assert told(chickadee) == "There is no chat to export yet."
+    assert told(chickadee) == "There are no chats to export yet."

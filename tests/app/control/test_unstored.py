@@ -20,7 +20,7 @@ from tests.app.conftest import SECONDS, Opener
 from tests.app.small_disk import fill_up, small_disk
 from tests.app.test_window import Ask, done, stored
 
-FULL = "The disk is full, so this chat cannot be stored. Free some space."
+FULL = "The disk is full, so this chat cannot be saved. Free some space."
 SECOND = "second" + "x" * 7000  # more than the pages that are there have room for
 ROOT = Path(__file__).parents[3]
 # The program as it is, but for a user who types, fills the disk and closes the window before the first paint.
@@ -65,7 +65,7 @@ def test_the_program_ends_clean_and_says_what_is_lost(folders: Folders) -> None:
     command = [sys.executable, "-c", USER, str(folders.data)]
     environment = os.environ | {"QT_QPA_PLATFORM": "offscreen"}
     ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
-    assert ended.stderr == f"What you had begun to write could not be stored. {FULL}\n"
+    assert ended.stderr == f"Your draft could not be saved. {FULL}\n"
     assert (ended.returncode, ended.stdout) == (0, "")
 
 
@@ -86,7 +86,7 @@ def test_what_could_not_be_stored_is_when_there_is_room(chickadee: Chickadee, as
     assert all(sentence.endswith(FULL) for sentence in chickadee.unstored.sentences())
     filler.unlink()
     chickadee.unstored.try_again()
-    assert chickadee.window.notice.text.text() == "What could not be stored before is stored now."
+    assert chickadee.window.notice.text.text() == "Everything is saved now."
     chickadee.window.close()
     assert chickadee.lost == []
     assert [content for _, content, _ in stored(chickadee._folders)][:3:2] == ["first", SECOND]
@@ -110,7 +110,7 @@ def test_who_closes_the_window_hears_what_is_lost(chickadee: Chickadee, ask: Ask
     ask(chickadee, "slow question")
     qtbot.waitUntil(lambda: chickadee.shelf.current.phase == "answering", timeout=SECONDS)
     chickadee.window.close()
-    assert chickadee.lost == [f"What was written last in “slow question” could not be stored. {FULL}"]
+    assert chickadee.lost == [f"The latest messages in “slow question” could not be saved. {FULL}"]
 
 
 def test_who_types_without_a_pause_is_stored_too(

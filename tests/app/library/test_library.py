@@ -202,7 +202,7 @@ def test_a_newer_file_is_left_alone(path: Path) -> None:
     db = sqlite3.connect(path)
     db.execute("PRAGMA user_version = 999")
     db.close()
-    with pytest.raises(Failure, match="newer Chickadee"):
+    with pytest.raises(Failure, match="newer version of Chickadee"):
         Library(path)
 
 

@@ -203,7 +203,7 @@ def test_garbage_gives_a_new_library(tmp_path: Path, content: bytes) -> None:
     library, recovery = recovered(path)
     assert library.chats() == []
     assert recovery.damaged.read_bytes() == content
-    assert "no chat in it could be read" in str(recovery)
+    assert "none of its chats could be read" in str(recovery)
     library.save(Chat("new"))
     library.close()
 
@@ -244,7 +244,7 @@ def test_a_newer_file_is_not_set_aside(path: Path) -> None:
     db = sqlite3.connect(path)
     db.execute("PRAGMA user_version = 999")
     db.close()
-    with pytest.raises(Failure, match="newer Chickadee"):
+    with pytest.raises(Failure, match="newer version of Chickadee"):
         open_library(path)
     assert {file.name for file in path.parent.iterdir()} <= {
         "library.sqlite3",

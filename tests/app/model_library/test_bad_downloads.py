@@ -121,7 +121,7 @@ def test_no_room_is_told_before_anything_is_asked_for(
 ) -> None:
     monkeypatch.setattr(part_file, "SPARE", 1 << 60)
     download(open_models, qtbot)
-    ends_with(open_models, qtbot, "not enough room on the disk")
+    ends_with(open_models, qtbot, "not enough disk space")
     assert sent(server) == []
     monkeypatch.undo()
     monkeypatch.setenv("CHICKADEE_HUB", server.address)

@@ -97,12 +97,12 @@ def test_the_plan_follows_the_options(open_models: ModelsDialog, chickadee: Chic
     dialog = options_of(chickadee)
     pick(dialog, "backend", "llama")
     qtbot.waitUntil(lambda: "8,192 tokens" in dialog.plan.verdict.text(), timeout=SECONDS)
-    assert "keys and values 180 MiB" in dialog.plan.parts.text()
+    assert "KV cache 189 MB" in dialog.plan.parts.text()
     enter(dialog, qtbot, "context", "1024")
     qtbot.waitUntil(lambda: "1,024 tokens" in dialog.plan.verdict.text(), timeout=SECONDS)
-    assert "keys and values 22 MiB" in dialog.plan.parts.text()
+    assert "KV cache 24 MB" in dialog.plan.parts.text()
     pick(dialog, "kv_type", "q8_0")
-    qtbot.waitUntil(lambda: "keys and values 12 MiB" in dialog.plan.parts.text(), timeout=SECONDS)
+    qtbot.waitUntil(lambda: "KV cache 13 MB" in dialog.plan.parts.text(), timeout=SECONDS)
     row = open_models.rows[BUILT_IN]
     qtbot.waitUntil(lambda: "1,024 tokens" in row.verdict.text(), timeout=SECONDS)
 

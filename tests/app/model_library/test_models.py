@@ -35,8 +35,8 @@ def keys(dialog: ModelsDialog, kind: str) -> list[str]:
 
 def test_what_is_here_and_what_is_suggested_says_whether_it_fits(open_models: ModelsDialog, qtbot: QtBot) -> None:
     row = open_models.rows[BUILT_IN]
-    assert row.facts.text() == "135M · Q4_1 · 94 MiB · built in · apache-2.0"
-    qtbot.waitUntil(lambda: row.verdict.text().startswith("Fits: 387 MiB of memory with 8,192"), timeout=SECONDS)
+    assert row.facts.text() == "135M · Q4_1 · 98 MB · built in · apache-2.0"
+    qtbot.waitUntil(lambda: row.verdict.text().startswith("Fits: 406 MB of memory with 8,192"), timeout=SECONDS)
     assert row.verdict.property("tone") == "fits"
     suggested = open_models.rows["entry", "qwen3-4b"]
     qtbot.waitUntil(lambda: "about" in suggested.verdict.text(), timeout=SECONDS)
@@ -121,7 +121,7 @@ def test_nothing_connects_before_the_search_is_asked_for(
     qtbot.mouseClick(open_models.search_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: keys(open_models, "repo") == ["a/b", "c/d"], timeout=SECONDS)
     assert open_models.rows["repo", "c/d"].buttons == {}
-    assert "an account there" in open_models.rows["repo", "c/d"].problem.text()
+    assert "an account on huggingface.co" in open_models.rows["repo", "c/d"].problem.text()
 
 
 def test_search_download_load_remove_undo(
@@ -135,7 +135,7 @@ def test_search_download_load_remove_undo(
     press(qtbot, open_models, ("file", "a/b", "bird-Q4_K_M.gguf"), "download")
     path = own_folder() / "a/b/bird-Q4_K_M.gguf"
     qtbot.waitUntil(lambda: ("here", path) in open_models.rows, timeout=SECONDS)
-    assert "is here" in open_models.rows["file", "a/b", "bird-Q4_K_M.gguf"].facts.text()
+    assert "on this computer" in open_models.rows["file", "a/b", "bird-Q4_K_M.gguf"].facts.text()
     press(qtbot, open_models, ("job", 1), "load")
     qtbot.waitUntil(lambda: chickadee.assistant.standing.path == path)
     press(qtbot, open_models, ("job", 1), "hide")
@@ -175,7 +175,7 @@ def test_a_switch_forbids_and_says_so(
 ) -> None:
     monkeypatch.setenv("CHICKADEE_OFFLINE", "1")
     press(qtbot, open_models, ("entry", "qwen3-4b"), "download")
-    qtbot.waitUntil(lambda: "Connections are switched off" in open_models.note.text(), timeout=SECONDS)
+    qtbot.waitUntil(lambda: "Connections are turned off" in open_models.note.text(), timeout=SECONDS)
     open_models.line.setText("bird")
     open_models.search.emit("bird")
     qtbot.waitUntil(open_models.search_button.isEnabled, timeout=SECONDS)
@@ -202,7 +202,7 @@ def test_the_setting_forbids_too_and_pauses_what_is_under_way(
     go_on.set()
     server.requests.clear()
     open_models.search.emit("bird")
-    qtbot.waitUntil(lambda: "switched off in the settings" in open_models.note.text(), timeout=SECONDS)
+    qtbot.waitUntil(lambda: "turned off in the settings" in open_models.note.text(), timeout=SECONDS)
     assert server.requests == []
 
 

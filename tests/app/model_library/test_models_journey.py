@@ -135,11 +135,11 @@ def watch(chickadee: Chickadee, qtbot: QtBot) -> None:
 
     def cached() -> int:
         """Of the chat. Whether they are saved by now, and whether the chat was read on, is a matter of time."""
-        kinds = ("Fixed, saved on the disk", "Fixed, in memory only", "Pending: not kept yet")
+        kinds = ("Kept, saved to disk", "Kept, in memory only", "Pending")
         return sum(int(part.text) for part in panel.cache.parts if part.name in kinds)
 
     qtbot.waitUntil(lambda: 0 < cached() == chickadee.assistant.standing.context_tokens, timeout=SECONDS)
-    assert [part.name for part in panel.planned.parts] == ["Weights", "Keys and values", "Everything else"]
+    assert [part.name for part in panel.planned.parts] == ["Weights", "KV cache", "Other"]
     if os.environ[JOURNEY] == "measurements":  # they take many seconds of all cores
         qtbot.waitUntil(lambda: panel.costs is not None, timeout=SECONDS)
 

@@ -27,8 +27,8 @@ def test_open_it_shows_what_the_engine_tells(chickadee: Chickadee, qtbot: QtBot)
     qtbot.waitUntil(lambda: panel.steps is not None)
     assert [part.text for part in panel.now.parts] == ["42 MB", "458 MB", "500 MB"]
     assert [part.text for part in panel.cache.parts] == ["256", "44", "4", "208", "3,584"]
-    assert "2.00 tokens a step" in panel.speed.text()
-    assert panel.drafts.text() == "history: 20 of 30 drafted tokens accepted"
+    assert "2.00 tokens per step" in panel.speed.text()
+    assert panel.drafts.text() == "Prompt lookup: 20 of 30 drafted tokens accepted"
     assert panel.now.accessibleDescription().startswith("Engine 42 MB")
 
 
@@ -70,10 +70,10 @@ def test_what_is_left_out_is_told_in_tokens(chickadee: Chickadee, qtbot: QtBot, 
     chickadee.window.commands.run("engine")
     panel = chickadee.watching.panel
     # A token has four characters there: "hello", and "echo: hello".
-    qtbot.waitUntil(lambda: "Dropped: left out" in [part.name for part in panel.cache.parts])
+    qtbot.waitUntil(lambda: "Left out" in [part.name for part in panel.cache.parts])
     assert panel.cache.parts[0].text == str(len("hello\n\necho: hello") // 4)
     chickadee.shelf.current.forget_oldest(-1)
-    qtbot.waitUntil(lambda: "Dropped: left out" not in [part.name for part in panel.cache.parts])
+    qtbot.waitUntil(lambda: "Left out" not in [part.name for part in panel.cache.parts])
 
 
 def test_groups_of_heads_are_told_where_there_are_such(chickadee: Chickadee, qtbot: QtBot) -> None:
@@ -89,4 +89,4 @@ def test_groups_of_heads_are_told_where_there_are_such(chickadee: Chickadee, qtb
         "67 heads, 300 of 512 entries, 3 MB",
         "23 heads, 81 of 512 entries, 1 MB",
     ]
-    assert panel.groups.parts[1].name == "Merged by token (lossy)"
+    assert panel.groups.parts[1].name == "Merged tokens (lossy)"

@@ -78,7 +78,7 @@ def test_without_a_file_everything_is_as_suggested(path: Path) -> None:
     assert settings.problems == ()
     assert not any(map(settings.differs, settings.values))
     assert not path.exists()
-    assert options_of(settings.values) == Options(Load(0, "", saved_chats_bytes=2 * GIB))
+    assert options_of(settings.values) == Options(Load(0, "", saved_chats_bytes=2 * 10**9))
 
 
 def test_every_setting_has_a_section_a_name_and_a_sentence() -> None:
@@ -174,8 +174,8 @@ def test_all_ways_to_write_a_section_are_read_and_changed(path: Path, text: str)
             "engine.draft is “on”; it must be auto, off, history, history-published, phrases, model, model-published, "
             "midlayer or midlayer-published",
         ),
-        ('memory = "4 sheep"', "engine.memory is “4 sheep”; it must be auto or a size like 4GiB, from 128MiB to 1TiB"),
-        ("memory = 1", "engine.memory is 1; it must be auto or a size like 4GiB, from 128MiB to 1TiB"),
+        ('memory = "4 sheep"', "engine.memory is “4 sheep”; it must be auto or a size like 4GB, from 128MB to 1TB"),
+        ("memory = 1", "engine.memory is 1; it must be auto or a size like 4GB, from 128MB to 1TB"),
         ("[answer]\ntemperature = nan", "answer.temperature is nan; it must be a number from 0 to 10"),
         ("[answer]\ntop_p = 0", "answer.top_p is 0; it must be a number from 0.01 to 1"),
         ("[answer]\nsystem_prompt = 5", "answer.system_prompt is 5; it must be a text of at most 20,000 characters"),
@@ -228,13 +228,13 @@ def test_a_file_that_is_no_toml_is_set_aside_and_never_lost(path: Path, raw: byt
     path.write_bytes(raw)
     settings = Settings(path)
     (problem,) = said(settings)
-    assert problem.startswith("settings.toml is not TOML: ")
+    assert problem.startswith("settings.toml is not valid TOML: ")
     assert problem.endswith("The defaults are used.")
     assert where in problem
     assert path.read_bytes() == raw
     aside = path.with_name(f"settings-{date.today().isoformat()}.toml")
     sentence = settings.change({"engine.threads": 2})
-    assert words.said(sentence) == f"The old settings.toml was not TOML; it is kept as {aside.name}."
+    assert words.said(sentence) == f"The old settings.toml was not valid TOML and was kept as {aside.name}."
     assert aside.read_bytes() == raw
     assert (settings.values["engine.threads"], settings.problems) == (2, ())
     path.write_bytes(raw)
@@ -298,7 +298,7 @@ def test_a_file_that_cannot_be_read_is_told_and_left_alone(path: Path) -> None:
     path.mkdir()
     settings = Settings(path)
     assert said(settings)[0].startswith("settings.toml cannot be read: ")
-    with pytest.raises(Failure, match="cannot be stored"):
+    with pytest.raises(Failure, match="cannot be saved"):
         settings.change({"engine.threads": 1})
 
 

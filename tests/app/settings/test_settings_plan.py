@@ -35,16 +35,16 @@ def test_the_settings_say_what_they_come_to(chickadee: Chickadee, qtbot: QtBot) 
     assert chickadee.models.planner._process is None  # nothing is worked out before somebody looks
     dialog = open_dialog(chickadee, qtbot)
     pick(dialog, qtbot, "engine.backend", "llama")
-    says(dialog, qtbot, "fake: Fits: 387 MiB of memory with 8,192 tokens")
-    effect(dialog, qtbot, "engine.context", "22 MiB for each 1,000 tokens")
-    effect(dialog, qtbot, "engine.kv_type", "16 bits (f16) 387 MiB · 8 bits (q8_0) 302 MiB · 4 bits (q4_0) 257 MiB")
-    effect(dialog, qtbot, "engine.flash_attention", "On 387 MiB · Off 532 MiB")
+    says(dialog, qtbot, "fake: Fits: 406 MB of memory with 8,192 tokens")
+    effect(dialog, qtbot, "engine.context", "23 MB for each 1,000 tokens")
+    effect(dialog, qtbot, "engine.kv_type", "16 bits (f16) 406 MB · 8 bits (q8_0) 316 MB · 4 bits (q4_0) 269 MB")
+    effect(dialog, qtbot, "engine.flash_attention", "On 406 MB · Off 558 MB")
     enter(dialog, qtbot, "engine.context", "1024")
     says(dialog, qtbot, "with 1,024 tokens")
     pick(dialog, qtbot, "engine.kv_type", "q8_0")
-    says(dialog, qtbot, "keys and values 12 MiB")
+    says(dialog, qtbot, "KV cache 13 MB")
     pick(dialog, qtbot, "engine.flash_attention", "off")
-    says(dialog, qtbot, "Keys and values stored as q8_0 need flash attention")
+    says(dialog, qtbot, "A KV cache stored as q8_0 needs flash attention")
 
 
 def test_closed_nobody_is_asked_any_more(chickadee: Chickadee, qtbot: QtBot) -> None:

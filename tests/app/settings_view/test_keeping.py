@@ -103,7 +103,7 @@ def test_it_is_a_page_of_the_settings_which_a_search_finds_too(
     assert dialog.headings["kept"].isVisible()
     assert dialog.headings["kept"].visibleRegion().boundingRect().height() > 0  # scrolled to
     assert dialog.ways["kept"].hasFocus()
-    qtbot.keyClicks(dialog.search, "learned of models")
+    qtbot.keyClicks(dialog.search, "speed results")
     assert [name for name, row in page.rows.items() if row.isVisible()] == ["measurements"]
     assert not any(row.isVisible() for row in dialog.rows.values())
     folders: list[str] = []
@@ -140,12 +140,12 @@ def test_deleting_asks_first(cache: Path, chickadee: Chickadee, qtbot: QtBot) ->
     row = opened(chickadee, qtbot).rows["saved"]
     assert row.total.text() == "1 file, 3 MB"
     row.delete_button.click()
-    assert row.help.text() == "Delete all of it? Chats will be read anew."
+    assert row.help.text() == "Delete the cached context? Models will read your chats again."
     row.keep_button.click()
     assert (cache / "chats" / "a.kv").exists()
     row.delete_button.click()
     row.delete_button.click()
-    qtbot.waitUntil(lambda: row.total.text() == "Nothing")
+    qtbot.waitUntil(lambda: row.total.text() == "Empty")
     assert not (cache / "chats" / "a.kv").exists()
 
 

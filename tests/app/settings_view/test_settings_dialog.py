@@ -220,15 +220,28 @@ def test_everything_is_reset_and_the_reset_undone(dialog: SettingsDialog, qtbot:
 def test_the_search_filters_rows_and_sections(dialog: SettingsDialog, qtbot: QtBot) -> None:
     assert dialog.search.hasFocus()
     assert len(shown(dialog)) == len(dialog.rows)
-    qtbot.keyClicks(dialog.search, "disk SAVED")
+    qtbot.keyClicks(dialog.search, "disk CACHED")
     assert shown(dialog) == ["cache.saved_chats"]
     headings = [heading.text() for heading in dialog.headings.values() if heading.isVisible()]
-    assert headings == ["Saved chats"]
+    assert headings == ["Cached context"]
     dialog.search.setText("no such thing")
     assert shown(dialog) == []
     assert dialog.nothing.isVisible()
     dialog.search.clear()
     assert len(shown(dialog)) == len(dialog.rows)
+
+
+def test_what_few_people_change_stands_at_the_end(dialog: SettingsDialog, qtbot: QtBot) -> None:
+    advanced = [name for name, row in dialog.rows.items() if row.setting.advanced]
+    assert {"engine.draft", "engine.kv_mode", "engine.lookup_m", "engine.threads"} <= set(advanced)
+    assert dialog.headings["advanced"].y() > max(
+        row.y() for row in dialog.rows.values() if not row.setting.advanced
+    )  # fmt: skip
+    assert dialog.headings["advanced"].y() < min(dialog.rows[name].y() for name in advanced)
+    qtbot.keyClicks(dialog.search, "advanced")
+    assert shown(dialog) == advanced
+    dialog.search.setText("engine prompt lookup")
+    assert set(shown(dialog)) == {name for name in advanced if name.startswith("engine.lookup")}
 
 
 def test_automatic_says_what_it_comes_to(dialog: SettingsDialog) -> None:
@@ -301,13 +314,13 @@ def test_the_file_is_opened(
     qtbot.mouseClick(dialog.open_file, Qt.MouseButton.LeftButton)
     assert opened == [str(folders.settings)]
     assert stored(folders) == {}
-    assert "any text editor will do" in chickadee.window.notice.text.text()
+    assert "Open it in a text editor" in chickadee.window.notice.text.text()
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[engine]\nthreads = = 3\n", "settings.toml is not TOML: Invalid value (at line 2, column 11)"),
+        ("[engine]\nthreads = = 3\n", "settings.toml is not valid TOML: Invalid value (at line 2, column 11)"),
         ('[engine]\nthreads = "many"\n', "engine.threads is “many”; it must be auto or a whole number from 1 to 512"),
     ],
 )
@@ -330,7 +343,7 @@ def test_a_wrong_file_is_told_and_the_window_works(
     enter(dialog, qtbot, "engine.threads", "3")
     assert dialog.problem.isHidden()
     assert stored(folders) == {"engine": {"threads": 3}}
-    assert ("is kept as settings-" in dialog.note.text()) == ("TOML" in words)
+    assert ("was kept as settings-" in dialog.note.text()) == ("TOML" in words)
 
 
 def test_what_was_changed_by_hand_is_taken_over_on_return(
@@ -352,7 +365,7 @@ def test_what_was_changed_by_hand_is_taken_over_on_return(
 def test_a_file_that_cannot_be_written_is_told(dialog: SettingsDialog, qtbot: QtBot, folders: Folders) -> None:
     folders.settings.symlink_to("/proc/self/settings.toml")
     enter(dialog, qtbot, "answer.top_k", "5")
-    assert "cannot be stored" in dialog.note.text()
+    assert "cannot be saved" in dialog.note.text()
     assert line(dialog, "answer.top_k").text() == "40"
 
 

@@ -170,7 +170,7 @@ def test_folders_by_menu_drag_and_keyboard(filled: Chickadee, qtbot: QtBot) -> N
     qtbot.keyClick(sidebar.list, Qt.Key.Key_Left)
     assert "chat 1" not in listed(filled)
     spoken = model.data(index(filled, folder.id), Qt.ItemDataRole.AccessibleTextRole)
-    assert spoken == "Folder Trips & <i>more</i>, 2 chats, closed"
+    assert spoken == "Folder Trips & <i>more</i>, 2 chats, collapsed"
     click(filled, qtbot, folder.id)
     assert "chat 1" in listed(filled)
     sidebar.list.clearSelection()
@@ -226,7 +226,7 @@ def test_deleted_chats_come_back_or_go_for_good(filled: Chickadee, qtbot: QtBot,
     assert dialog.list.count() == 2
     assert len(sidebar.titles()) == 4
     qtbot.mouseClick(dialog.delete_all, Qt.MouseButton.LeftButton)
-    assert dialog.question.text() == "These 2 chats cannot be brought back."
+    assert dialog.question.text() == "These 2 chats will be deleted permanently."
     qtbot.mouseClick(dialog.keep, Qt.MouseButton.LeftButton)
     assert dialog.list.count() == 2
     qtbot.mouseClick(dialog.delete_all, Qt.MouseButton.LeftButton)
@@ -253,7 +253,7 @@ def test_the_menus_offer_what_fits(filled: Chickadee, qtbot: QtBot) -> None:
     assert menus == [["Pin", "Move to folder", "Export…", "Delete 2 chats"], []]
     sidebar.asked.emit("new_folder", ["2"], None)
     choose(filled, "1", "2")
-    assert menus_at(filled)[0] == ["Pin", "Move to folder", "Take out of folder", "Export…", "Delete 2 chats"]
+    assert menus_at(filled)[0] == ["Pin", "Move to folder", "Remove from folder", "Export…", "Delete 2 chats"]
 
 
 def menus_at(filled: Chickadee) -> list[list[str]]:

@@ -75,13 +75,13 @@ def test_a_chat_that_is_too_long_forgets_turns_and_remembers_it(
     view = chickadee.window.transcript.views[-1]
     assert view.said("problem") == "This chat needs 5,000 tokens, the context holds 4,096."
     assert [button.text() for button in view.choices.buttons] == [
-        "Forget the oldest 2 turns",
+        "Leave out the oldest 2 turns",
         "Use a context of 8,192 tokens",
         "Use a context of 16,384 tokens, stored in less memory",
     ]
     assert all(button.isVisible() for button in view.choices.buttons)
     assert "Try again" in [button.text() for button in view.findChildren(QPushButton) if button.isVisible()]
-    choose(chickadee, qtbot, "Forget the oldest 2 turns")
+    choose(chickadee, qtbot, "Leave out the oldest 2 turns")
     qtbot.waitUntil(lambda: done(chickadee) and last_text(chickadee) == "echo: long", timeout=SECONDS)
     assert not chickadee.window.transcript.views[-1].choices.buttons
     qtbot.waitUntil(lambda: ["three", "echo: three", "long", "echo: long"] in prepared(requests), timeout=SECONDS)
@@ -125,8 +125,8 @@ def test_a_full_context_is_told_and_the_next_message_forgets(
     view = chickadee.window.transcript.views[-1]
     assert view.text == "Half an answer"
     assert view.said("aside").startswith("The context is full, so the answer ends here")
-    choose(chickadee, qtbot, "Forget the oldest turn")
-    assert chickadee.window.notice.text.text() == "The oldest turn is left out from your next message on."
+    choose(chickadee, qtbot, "Leave out the oldest turn")
+    assert chickadee.window.notice.text.text() == "The oldest turn is left out starting with your next message."
     assert not view.choices.buttons
     qtbot.waitUntil(lambda: prepared(requests)[-1:] == [["full", "Half an answer"]], timeout=SECONDS)
     ask_and_wait(chickadee, ask, qtbot, "next")
@@ -142,7 +142,7 @@ def test_an_engine_that_ignores_stop_is_ended(chickadee: Chickadee, ask: Ask, qt
     qtbot.keyClick(chickadee.window, Qt.Key.Key_Escape)
     notice = chickadee.window.notice
     qtbot.waitUntil(lambda: done(chickadee) and notice.isVisible(), timeout=SECONDS)
-    assert notice.text.text() == "The engine did not react to Stop, so it was ended; your next message starts it again."
+    assert notice.text.text() == "The engine did not respond to Stop, so it was closed; your next message restarts it."
     assert chickadee.shelf.current.messages[-1].content == "The partial answer"
     ask_and_wait(chickadee, ask, qtbot, "again")
     assert last_text(chickadee) == "echo: again"

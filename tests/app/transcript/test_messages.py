@@ -200,7 +200,7 @@ def test_a_chat_whose_messages_were_deleted_says_so_when_it_is_opened(
     chickadee.window.close()
     again = open_window()
     again.open_chat(chickadee.shelf.current.chat.id)
-    assert again.window.notice.text.text() == "The messages of this chat were deleted."
+    assert again.window.notice.text.text() == "The messages in this chat were deleted."
     qtbot.mouseClick(again.window.notice.button, Qt.MouseButton.LeftButton)
     assert shown(again) == ["one", "echo: one"]
 
@@ -235,7 +235,7 @@ def test_the_menu_has_every_action_and_the_numbers(chickadee: Chickadee, ask: As
     QApplication.sendEvent(view.texts()[0], event)  # on the text: it leaves the menu to the message
     menu = menu_of(chickadee)
     found = entries(menu)
-    assert list(found)[:4] == ["Copy message", "Copy code", "Try again", "Delete message"]
+    assert list(found)[:4] == ["Copy message", "Copy code", "Regenerate", "Delete message"]
     assert "10 tokens in 0.5 s, 20 tok/s" in found
     assert not found["10 tokens in 0.5 s, 20 tok/s"].isEnabled()
     found["Copy code"].trigger()

@@ -64,7 +64,7 @@ def test_one_planner_survives_all_that_would_abort_it(tmp_path, good):
         # llama.cpp gives -1 for a byte that is missing, which the first look finds
         (rwkv_values(), "has no token for some of the characters"),
         # nothing is left of the question
-        ({"tokenizer.ggml.tokens": Value([f"x{i}" for i in range(320)], STRING)}, "makes nothing of this chat"),
+        ({"tokenizer.ggml.tokens": Value([f"x{i}" for i in range(320)], STRING)}, "produces nothing for this chat"),
     ],
     ids=["rwkv", "no letters"],
 )
@@ -112,7 +112,7 @@ def test_what_comes_with_chickadee_is_trusted():
     assert look_of(model_headers(default_model()), "llama") is None
 
 
-@pytest.mark.parametrize(("limit", "words"), [("MOST_BYTES", "memory"), ("MOST_SECONDS", "end of its header")])
+@pytest.mark.parametrize(("limit", "words"), [("MOST_BYTES", "memory"), ("MOST_SECONDS", "header to the end")])
 def test_a_look_that_takes_too_much_is_ended(good, monkeypatch, limit, words):
     monkeypatch.setattr(first_look, limit, 0)
     with pytest.raises(Failure, match=words):

@@ -127,7 +127,7 @@ def test_a_tokenizer_of_that_name_is_no_architecture(header, wish, architecture)
     """The library splits such a model's text into words, but cannot compute it: nobody tries, not even in idle time."""
     other = dataclasses.replace(header, metadata=header.metadata | {"general.architecture": architecture})
     choice = choose(wish, other, 2, "f16")
-    sentence = f"ik_llama.cpp does not know the architecture “{architecture}” yet."
+    sentence = f"ik_llama.cpp does not support the architecture “{architecture}” yet."
     assert (choice.name, choice.note, choice.trial) == ("llama", sentence, None)
 
 

@@ -159,12 +159,12 @@ def test_a_refused_f16_cache_hints_at_q8_0():
     memory = make_plan("m.gguf", SIZES, usable(0), Wish(2, n_ctx=32768, kv_type="q8_0")).total_bytes
     plan = make_plan("m.gguf", SIZES, usable(memory), wish)
     assert plan.verdict == "no"
-    assert plan.reasons[-1] == "It would fit with keys and values stored as q8_0."
+    assert plan.reasons[-1] == "It would fit with the KV cache stored as q8_0."
 
 
 def test_q4_0_only_if_asked_for():
     assert make_plan("m.gguf", SIZES, usable(2 * GIB), Wish(2, kv_type="q4_0")).kv_type == "q4_0"
-    with pytest.raises(Failure, match="cannot store its keys and values as q4_0"):
+    with pytest.raises(Failure, match="cannot store its KV cache as q4_0"):
         make_plan("m.gguf", FakeSizes(quantises=False), usable(0), Wish(2, kv_type="q4_0"))
 
 
@@ -200,8 +200,8 @@ def test_a_draft_model_that_does_not_fit_beside_the_model_is_left_out_with_a_sen
         else:
             assert plan.parts == alone.parts
             assert plan.reasons[-1] == plan.notes[-1]
-            assert "draft model d.gguf is left out" in plan.notes[-1]
-            needed = parse_bytes(plan.notes[-1].split("with it ")[1].split(" would")[0])
+            assert "draft model d.gguf was not loaded" in plan.notes[-1]
+            needed = parse_bytes(plan.notes[-1].split("with it, ")[1].split(" would")[0])
             assert size < 1.005 * needed
             assert make_plan("m.gguf", SIZES, usable(int(1.005 * needed)), WISH, draft).draft_kv_type
 
@@ -216,7 +216,7 @@ def test_a_draft_model_stores_keys_and_values_as_the_model_does_where_it_can():
 def test_a_draft_model_that_is_no_smaller_is_loaded_with_a_warning():
     plan = make_plan("d.gguf", SMALL, usable(8 * GIB), WISH, DraftFile("m.gguf", SIZES))
     assert plan.draft_kv_type
-    assert "can hardly pay" in plan.notes[-1]
+    assert "unlikely to make answers faster" in plan.notes[-1]
 
 
 def test_budget_leaves_a_reserve():
@@ -293,7 +293,7 @@ def test_sliding_windows_have_two_caches():
 
 def test_the_engine_refuses_what_cannot_fit_and_keeps_the_loaded_model(engine: Engine):
     before = engine.status(0).model
-    with pytest.raises(Failure, match=r"needs \d+ MiB .* too much.*would fit") as caught:
+    with pytest.raises(Failure, match=r"needs \d+ MB .* too much.*would fit") as caught:
         engine.load(Load(0, str(default_model()), n_ctx=8192, memory_bytes=230 * MIB))
     assert caught.value.code == "out_of_memory"
     assert engine.status(0).model == before

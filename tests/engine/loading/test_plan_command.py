@@ -35,13 +35,13 @@ def test_command_prints_a_table_also_when_nothing_fits(capsys):
     code, out, _ = run(capsys, str(default_model()), "--memory", "20M")
     assert code == 0
     assert "does not fit" in out
-    assert "keys and values" in out
+    assert "KV cache" in out
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--memory", "lots"], "is no size of memory"),
+        (["--memory", "lots"], "is not a memory size"),
         (["--ctx", "3"], "64 tokens or more"),
         (["--threads", "0"], "Threads must be 1 or more"),
         (["no such file.gguf"], "There is no file"),
@@ -62,10 +62,10 @@ def test_flash_attention_is_planned_and_what_needs_it_is_refused(capsys):
     assert without["parts"]["compute"] - with_it["parts"]["compute"] > 100 * MIB
     code, _, said = run(capsys, "--flash-attention", "off", "--kv-type", "q8_0")
     assert code
-    assert "Keys and values stored as q8_0 need flash attention" in said
+    assert "A KV cache stored as q8_0 needs flash attention" in said
     code, _, said = run(capsys, "--flash-attention", "off", "--backend", "graph")
     assert code
-    assert "own graph computes with flash attention only" in said
+    assert "built-in engine needs flash attention" in said
 
 
 def test_command_refuses_other_files(capsys, tmp_path):

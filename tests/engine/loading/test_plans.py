@@ -44,7 +44,7 @@ def test_heads_that_keep_less_and_flash_attention_are_planned():
     kept = sum(merged.parts[name] for name in ("kv", "kv_compressed"))
     assert merged.backend == "graph"
     assert kept < 0.8 * exact.parts["kv"]
-    assert ask(path=path, kv_mode="merged", backend="llama").problem.startswith("Only Chickadee's own graph can keep")
+    assert ask(path=path, kv_mode="merged", backend="llama").problem.startswith("Only the built-in engine supports")
     assert "There is no way “less” to keep" in ask(path=path, kv_mode="less").problem
     assert "need flash attention" in ask(path=path, flash_attention="off", kv_type="q8_0").problem
 

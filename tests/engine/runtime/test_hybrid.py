@@ -265,7 +265,7 @@ def test_a_file_that_the_library_takes_only_in_part(engine, monkeypatch, tmp_pat
     del raw[12:16]
     (tmp_path / "kv").write_bytes(raw)
     engine.forget()
-    with pytest.raises(Failure, match="does not fit"):
+    with pytest.raises(Failure, match="does not match"):
         chat.target.load(tmp_path / "kv")
     assert chat.target.size == chat.target.context.held == 0
     assert answer(engine, QUESTION) == expected

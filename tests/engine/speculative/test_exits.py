@@ -89,7 +89,7 @@ def test_a_layer_that_loses_does_not_pay():
 
 def test_a_folder_that_cannot_be_written(folder):
     exits.EXITS.folder.write_text("a file")
-    with pytest.raises(Failure, match="cannot be kept"):
+    with pytest.raises(Failure, match="cannot be saved"):
         exits.keep(Exits(KEY, 100, (found(10, 0.7),)))
 
 

@@ -102,7 +102,7 @@ def test_models_that_are_not_there_draft_nothing(engine):
 
 @pytest.mark.parametrize("mode", LAYERS)
 def test_layers_draft_on_our_own_graph_only(engine, mode):
-    with pytest.raises(Failure, match="Choose our own graph") as caught:
+    with pytest.raises(Failure, match="Choose the built-in engine") as caught:
         list(engine.generate(Generate(1, (QUESTION,), **LAYERS[mode])))
     assert caught.value.code == "no_early_exit"
 

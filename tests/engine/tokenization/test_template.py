@@ -94,7 +94,7 @@ def test_what_cannot_be_compiled_falls_back_to_chatml(engine, name):
 @pytest.mark.parametrize("source", ["{% if false %}x{% endif %}", "{# nothing #}"])
 def test_an_empty_prompt_is_a_sentence(engine, source):
     template = ChatTemplate(source, engine._loaded().model.vocabulary)
-    with pytest.raises(Failure, match="makes nothing of this chat"):
+    with pytest.raises(Failure, match="produces nothing for this chat"):
         template.tokens([Message("user", "hi")])
     template.close()
 

@@ -109,7 +109,7 @@ def test_chats_of_a_file_are_answered_instead_of_our_questions(measured, tmp_pat
 def test_chats_of_a_file_that_leave_no_room_are_refused(tmp_path):
     path = tmp_path / "chats.jsonl"
     path.write_text(f"{line('word ' * 3000)}\n")
-    with pytest.raises(Failure, match="No chat of these leaves room"):
+    with pytest.raises(Failure, match="None of these chats leaves room"):
         calibrate_midlayer.measure(plan(), TIMINGS, calibrate_midlayer.asked_in(path), 64, StopFlag())
 
 

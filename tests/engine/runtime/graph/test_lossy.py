@@ -118,7 +118,7 @@ def test_a_saved_cache_of_another_mode_is_refused(has_read, cache, tmp_path):
     chat.target.save(tmp_path / "kv", chat.session.tokens)
     with closing(load("exact", None)) as other:
         target = other._loaded().target
-        with pytest.raises(Failure, match="does not fit this model and the way it keeps chats"):
+        with pytest.raises(Failure, match="does not match this model and its head compression"):
             target.load(tmp_path / "kv")
         assert target.size == 0
 

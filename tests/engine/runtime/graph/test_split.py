@@ -131,9 +131,9 @@ def test_saved_set_aside_grown(small, mode, tmp_path):
         put_back()
         assert target.size == 500
         assert (target.forward([5]).row() == expected).all()
-        with closing(opened(small, "exact", [])) as plain, pytest.raises(Failure, match="does not fit"):
+        with closing(opened(small, "exact", [])) as plain, pytest.raises(Failure, match="does not match"):
             plain.load(tmp_path / "kv")
-        with closing(opened(small, mode, ALL)) as other, pytest.raises(Failure, match="does not fit"):
+        with closing(opened(small, mode, ALL)) as other, pytest.raises(Failure, match="does not match"):
             other.load(tmp_path / "kv")
 
 

@@ -71,7 +71,7 @@ def test_a_saved_chats_size_is_known(target, prompt, tmp_path):
 def test_a_file_that_does_not_fit(target, prompt, tmp_path, damage):
     target.save(tmp_path / "kv", prompt)
     (tmp_path / "kv").write_bytes(damage((tmp_path / "kv").read_bytes()))
-    with pytest.raises(Failure, match="does not fit") as caught:
+    with pytest.raises(Failure, match="does not match") as caught:
         target.load(tmp_path / "kv")
     assert caught.value.code == "cache_unusable"
     assert target.size == 0
