@@ -304,6 +304,7 @@ class Window(QMainWindow):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         self.keep_state()
+        self.commands.actions["quit"].setEnabled(False)  # it ends already
         self.hide()  # at once, however long the engine takes to end
         self.closing.emit()
         super().closeEvent(event)
