@@ -112,7 +112,7 @@ def test_without_a_process_there_is_a_sentence(
     chickadee.window.composer.files.emit([file(tmp_path)])
     notice = chickadee.window.notice
     qtbot.waitUntil(notice.isVisible, timeout=SECONDS)
-    assert notice.text.text().startswith("“birds.md” could not be read: the reader stopped.")
+    assert notice.text.text().startswith("“birds.md” could not be read: the file reader stopped.")
 
 
 def test_who_is_in_a_hurry_is_waited_for(chickadee: Chickadee, ask: Ask, qtbot: QtBot, tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_what_does_not_fit_is_asked_and_the_best_parts_are_sent(
 ) -> None:
     attach(chickadee, qtbot, file(tmp_path, "book.txt", BOOK))
     tray = chickadee.window.composer.tray
-    assert tray.question.text().startswith(f"The file has {len(BOOK) // 4:,} tokens, ")
+    assert tray.question.text().startswith(f"The file has {len(BOOK) // 4:,} tokens; ")
     ask(chickadee, "What did bird 77 do?")
     assert chickadee.window.composer.text.toPlainText() == "What did bird 77 do?"
     assert chickadee.shelf.current.messages == []
