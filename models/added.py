@@ -34,7 +34,9 @@ class Added:
         """Raises Failure when there is no such file or folder, or the list cannot be stored."""
         path = path.absolute()
         if not os.path.exists(path):  # noqa: PTH110 - Path's own raises for a folder without rights, a name too long
-            raise Failure("no_such_file", f"There is no file or folder {shown(str(path))}. Was it moved or renamed?")
+            raise Failure(
+                "no_such_file", f"There is no file or folder {shown(str(path))}. It may have been moved or renamed."
+            )
         if not is_folder(path) and (path.suffix.lower() != ".gguf" or not is_file(path)):
             raise Failure("not_a_model", f"{shown(path)} is not a GGUF model file. Choose a file that ends in .gguf.")
         listed = self.read()

@@ -114,7 +114,9 @@ def unopened(path: Path, error: OSError) -> Failure:
     if isinstance(error, NotAFile):
         return Failure("not_a_model", f"{whole} is not a file. Choose a model file; its name ends in .gguf.")
     if isinstance(error, FileNotFoundError | NotADirectoryError):
-        return Failure("no_such_file", f"There is no file {whole}. Was it moved or renamed?", str(error.strerror))
+        return Failure(
+            "no_such_file", f"There is no file {whole}. It may have been moved or renamed.", str(error.strerror)
+        )
     return Failure("unreadable", f"{name} cannot be read: {error.strerror}.")
 
 

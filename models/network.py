@@ -127,12 +127,14 @@ def failures(url: str) -> Iterator[None]:
     try:
         yield
     except requests.exceptions.SSLError as error:
-        sentence = f"The connection to {host} is not safe: its certificate cannot be trusted. Is the clock right?"
+        sentence = (
+            f"The connection to {host} is not safe: its certificate cannot be trusted. Check this computer's clock."
+        )
         raise Failure("refused", sentence, str(error)) from error
     except (requests.Timeout, urllib3.exceptions.TimeoutError) as error:
         raise Failure("no_connection", f"{host} does not respond. Try again later.", str(error)) from error
     except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
-        sentence = f"There is no connection to {host}. Is this computer online?"
+        sentence = f"There is no connection to {host}. Check that this computer is online."
         raise Failure("no_connection", sentence, str(error)) from error
 
 
@@ -142,7 +144,9 @@ def status_failure(url: str, status: int) -> Failure:
         sentence = f"{host} requires an account and a licence for this file (error {status})."
         return Failure("refused", sentence, url)
     if status in (404, 410):
-        return Failure("not_found", f"{host} has no such model or file (error {status}). Was it renamed?", url)
+        return Failure(
+            "not_found", f"{host} has no such model or file (error {status}). It may have been renamed.", url
+        )
     if status == 429:
         return Failure(
             "no_connection", f"{host} received too many requests (error 429). Try again in a few minutes.", url

@@ -13,7 +13,6 @@ from models.places import NAMES, Place
 ASIDE = ".removed-"  # begins the name of a file that waits to be deleted; hidden, so no scan finds it
 OTHERS = {
     "lm-studio": "It belongs to LM Studio. Delete it there.",
-    "ollama": "It belongs to Ollama. Delete it there: ollama rm {name}",
     "hub": "It is in the Hugging Face cache, which other programs use. Delete it there.",
     "llama.cpp": "It is in llama.cpp's cache. Delete it there.",
     "built-in": "It is part of Chickadee and cannot be deleted.",
@@ -52,8 +51,8 @@ def remove(model: LocalModel, added: Added | None = None) -> Removal:
     if model.place.kind == "added":
         return _take_off(model, added)
     if not model.place.is_ours:
-        reason = OTHERS[model.place.kind].replace("{name}", model.name)
-        raise Failure("not_ours", f"{model.name} cannot be removed here. {reason}")
+        sentence = f"{model.name} cannot be removed here."
+        raise Failure("not_ours", f"{sentence} {_reason(model)}")
     aside: dict[Path, Path] = {}
     try:
         for path in model.files:
@@ -64,6 +63,12 @@ def remove(model: LocalModel, added: Added | None = None) -> Removal:
             _rename(moved, original)
         raise
     return Removal(aside, None, added)
+
+
+def _reason(model: LocalModel) -> str:
+    if model.place.kind == "ollama":
+        return f"It belongs to Ollama. Delete it there with `ollama rm {model.name}`."
+    return OTHERS[model.place.kind]
 
 
 def _take_off(model: LocalModel, added: Added) -> Removal:

@@ -119,7 +119,7 @@ def _sentences(name: str, tree: ast.Module) -> Iterator[str]:
         text = _template(node)
         if node in no_sentences or text is None or "%s" in text or " " not in text.strip():
             continue
-        if function in pieced or (text.rstrip()[-1] in ".…" and not text.startswith(" ")):
+        if function in pieced or (text.rstrip()[-1] in ".…?" and not text.startswith(" ")):
             yield text
 
 

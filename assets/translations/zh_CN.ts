@@ -3839,6 +3839,11 @@
   </message>
   <message>
     <location filename="../../engine/runtime/graph/modes.py"/>
+    <source>The attention heads of {1} have not been ranked yet. Rank them with `python -m engine rank-heads --kv {2} --model {3}`.</source>
+    <translation>{1} 的注意力头尚未排名。请用 `python -m engine rank-heads --kv {2} --model {3}` 进行排名。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/graph/modes.py"/>
     <source>The built-in engine needs flash attention: leave it on, or choose llama.cpp.</source>
     <translation>内置引擎需要 Flash Attention：请保持开启，或选择 llama.cpp。</translation>
   </message>
@@ -3876,6 +3881,11 @@
     <location filename="../../engine/runtime/llama/library.py"/>
     <source>This llama.cpp has no kernels of its own for {1}: {2} is for the packaged one.</source>
     <translation>此 llama.cpp 没有专用于 {1} 的计算内核：{2} 只适用于安装包中的版本。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/runtime/llama/runtime.py"/>
+    <source>llama.cpp could not quantise {1}. Check that there is enough disk space.</source>
+    <translation>llama.cpp 无法量化 {1}。请检查磁盘空间是否足够。</translation>
   </message>
   <message>
     <location filename="../../engine/serve.py"/>
@@ -4034,6 +4044,11 @@
   </message>
   <message>
     <location filename="../../models/added.py"/>
+    <source>There is no file or folder {1}. It may have been moved or renamed.</source>
+    <translation>没有文件或文件夹 {1}。它可能已被移动或重命名。</translation>
+  </message>
+  <message>
+    <location filename="../../models/added.py"/>
     <source>{1} folders and files are already in the list. Remove some first.</source>
     <translation>列表中已有 {1} 个文件夹和文件。请先移除一些。</translation>
   </message>
@@ -4137,6 +4152,11 @@
   </message>
   <message>
     <location filename="../../models/header.py"/>
+    <source>There is no file {1}. It may have been moved or renamed.</source>
+    <translation>没有文件 {1}。它可能已被移动或重命名。</translation>
+  </message>
+  <message>
+    <location filename="../../models/header.py"/>
     <location filename="../../models/split.py"/>
     <source>{1} cannot be used: its header is larger than any model's. Download it again.</source>
     <translation>{1} 无法使用：它的文件头比任何模型的都大。请重新下载。</translation>
@@ -4208,6 +4228,16 @@
   </message>
   <message>
     <location filename="../../models/network.py"/>
+    <source>The connection to {1} is not safe: its certificate cannot be trusted. Check this computer's clock.</source>
+    <translation>与 {1} 的连接不安全：其证书不可信。请检查本机时钟。</translation>
+  </message>
+  <message>
+    <location filename="../../models/network.py"/>
+    <source>There is no connection to {1}. Check that this computer is online.</source>
+    <translation>无法连接到 {1}。请检查本机是否已联网。</translation>
+  </message>
+  <message>
+    <location filename="../../models/network.py"/>
     <source>There is no safe connection to {1}: its address must begin with https://.</source>
     <translation>无法安全连接到 {1}：地址必须以 https:// 开头。</translation>
   </message>
@@ -4225,6 +4255,11 @@
     <location filename="../../models/network.py"/>
     <source>{1} has a problem (error {2}). Try again later.</source>
     <translation>{1} 出现问题（错误 {2}）。请稍后再试。</translation>
+  </message>
+  <message>
+    <location filename="../../models/network.py"/>
+    <source>{1} has no such model or file (error {2}). It may have been renamed.</source>
+    <translation>{1} 没有此模型或文件（错误 {2}）。它可能已被重命名。</translation>
   </message>
   <message>
     <location filename="../../models/network.py"/>
@@ -4278,6 +4313,11 @@
   </message>
   <message>
     <location filename="../../models/removal.py"/>
+    <source>It belongs to Ollama. Delete it there with `ollama rm {1}`.</source>
+    <translation>它属于 Ollama。请在那里用 `ollama rm {1}` 删除。</translation>
+  </message>
+  <message>
+    <location filename="../../models/removal.py"/>
     <source>It is in llama.cpp's cache. Delete it there.</source>
     <translation>它位于 llama.cpp 的缓存中。请在那里删除。</translation>
   </message>
@@ -4290,6 +4330,11 @@
     <location filename="../../models/removal.py"/>
     <source>It is part of Chickadee and cannot be deleted.</source>
     <translation>它是 Chickadee 自带的，不能删除。</translation>
+  </message>
+  <message>
+    <location filename="../../models/removal.py"/>
+    <source>{1} cannot be removed here.</source>
+    <translation>无法在此移除 {1}。</translation>
   </message>
   <message>
     <location filename="../../models/removal.py"/>

@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     found = describe(model.files[0][1])
     if options.json:
         return shown.print_json(shown.local(found))
-    print(f"{found.name} was downloaded: {printable(str(found.path))}")
+    print(f"{found.name} is ready: {printable(str(found.path))}")
     if found.problem:
         print(found.problem)
     return 0

@@ -173,7 +173,7 @@ def read_until(screen: int, words: bytes) -> None:
         (["--prompt-file", "missing.txt"], "cannot be read"),
         (["--messages", __file__], "not a JSON list"),
         (["--json"], "--json needs"),
-        (["--greedy", "--temp", "1", "--prompt", "x"], "contradict"),
+        (["--greedy", "--temp", "1", "--prompt", "x"], "cannot be combined"),
         (["--temp", "-3", "--prompt", "x"], "temperature"),
         (["--ctx", "3", "--prompt", "x"], "64 tokens"),
         (["--threads", "0", "--prompt", "x"], "threads"),

@@ -151,7 +151,7 @@ def _settings(folder: Path, kind: str, what: Any) -> str:
     except Failure as failure:
         return str(failure)
     kept = b"".join(file.read_bytes() for file in folder.iterdir() if file.is_file())
-    if any("not TOML" in each for each in said) and before not in kept:
+    if any("not valid TOML" in each for each in said) and before not in kept:
         raise Broken("a settings file that was no TOML is gone", repr(before[:200]))
     return " ".join(said)
 

@@ -74,13 +74,13 @@ def test_pull_list_info_remove(server, own_data, tmp_path):
     assert pulled["usable"]
     again = run("pull", "a/b", "bird.gguf", **address)
     assert again.returncode == 0
-    assert again.stdout.startswith("bird.gguf was downloaded")
+    assert again.stdout.startswith("bird.gguf is ready")
     assert [model["name"] for model in json_of("list", "--no-plan")][1:] == ["bird.gguf"]
     shown = run("info", "bird", "--no-plan").stdout
     assert "licence           apache-2.0" in shown
     kept = run("remove", "bird")
     assert kept.returncode == 2
-    assert kept.stderr == "chickadee: bird.gguf was kept. To delete it without being asked: --yes.\n"
+    assert kept.stderr == "chickadee: bird.gguf was not deleted. Use --yes to delete without being asked.\n"
     assert json_of("remove", "bird", "--yes")["deleted"]
     assert list((own_folder() / "a/b").iterdir()) == []
 

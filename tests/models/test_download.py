@@ -192,7 +192,7 @@ def test_a_line_that_always_drops_ends_with_a_sentence_and_keeps_what_arrived(do
         return True
 
     server.fault = drop
-    with pytest.raises(Failure, match=r"There is no connection to 127\.0\.0\.1.*What has arrived is kept"):
+    with pytest.raises(Failure, match=r"There is no connection to 127\.0\.0\.1.*The part already downloaded is kept"):
         run(download)
     assert PartFile(download.target).path.stat().st_size == there
     server.fault = lambda handler: False

@@ -142,7 +142,7 @@ def test_redirects_to_elsewhere_are_refused(server, hub):
 
 def test_no_server_is_a_sentence(server, hub):
     server.close()
-    with pytest.raises(Failure, match="Is this computer online") as caught:
+    with pytest.raises(Failure, match="Check that this computer is online") as caught:
         hub.search("x")
     assert caught.value.code == "no_connection"
 

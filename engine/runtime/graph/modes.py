@@ -92,8 +92,8 @@ def heads_for(model: GraphModel, mode: KVMode) -> tuple[Head, ...]:
     if found is None or not fits(found, model.dimensions):
         raise Failure(
             "no_ranking",
-            f"Which heads of {model.path.name} can be kept shorter is not known yet for --kv {mode.name}. Run: "
-            f"python -m engine rank-heads --kv {mode.name} --model {model.path}",
+            f"The attention heads of {model.path.name} have not been ranked yet. Rank them with "
+            f"`python -m engine rank-heads --kv {mode.name} --model {model.path}`.",
         )
     return found.chosen(mode.share)
 

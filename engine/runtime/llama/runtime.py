@@ -71,7 +71,7 @@ def quantise(source: Path, path: Path, file_type: int, threads: int) -> None:
     with log.errors() as errors:
         result = opened().llama_model_quantize(str(source).encode(), str(path).encode(), ctypes.byref(params))
     if result:
-        sentence = f"llama.cpp could not quantise {source.name}. Is there room on the disk for it?"
+        sentence = f"llama.cpp could not quantise {source.name}. Check that there is enough disk space."
         raise Failure("not_quantised", sentence, "\n".join(errors))
 
 

@@ -105,7 +105,7 @@ def test_the_header_overwritten(path: Path) -> None:
     assert recovery.damaged.read_bytes() == data
     assert recovery.damaged.name.startswith("library-damaged-20")
     assert str(recovery.damaged) in str(recovery)
-    assert "40 chats with 240 messages came back" in str(recovery)
+    assert "Recovered: 40 chats with 240 messages" in str(recovery)
     library.close()
     search = Search(path)
     assert len(search.search('"7/2 答案"')) == 1
@@ -143,7 +143,7 @@ def test_the_first_page_of_a_table_overwritten(path: Path) -> None:
     data[(root - 1) * size : root * size] = b"\xff" * size
     path.write_bytes(data)
     library, _ = open_library(path)
-    with pytest.raises(Failure, match="start it again"):
+    with pytest.raises(Failure, match="Restart Chickadee"):
         library.messages(Chat(id="chat1"))
     library.close()
     library, _ = recovered(path)
@@ -219,7 +219,7 @@ def test_a_folder_in_its_place(tmp_path: Path) -> None:
 
 def test_a_file_that_may_only_be_read_is_not_set_aside(path: Path) -> None:
     path.chmod(0o400)
-    with permissions_hold(), pytest.raises(Failure, match=r"may only be read|cannot be stored") as caught:
+    with permissions_hold(), pytest.raises(Failure, match=r"is read-only|cannot be saved") as caught:
         open_library(path)
     assert str(path) in str(caught.value)
     assert [file.name for file in path.parent.glob("*damaged*")] == []
@@ -331,7 +331,7 @@ def test_the_user_is_told(open_window: Opener, folders: Folders) -> None:
     folders.library.write_bytes(data)
     chickadee = open_window()
     assert chickadee.window.notice.isVisible()
-    assert "40 chats with 240 messages came back" in chickadee.window.notice.text.text()
+    assert "Recovered: 40 chats with 240 messages" in chickadee.window.notice.text.text()
     assert len(chickadee.window.sidebar.titles()) == CHATS
     (damaged,) = folders.data.glob("library-damaged-*.sqlite3")
     if os.name == "posix":

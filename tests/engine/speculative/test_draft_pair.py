@@ -107,7 +107,11 @@ def test_the_flag_stops_the_draft_model_too_and_it_goes_on_rightly(pair):
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("target.gguf", "pointless"), ("none.gguf", "There is no file"), ("other.gguf", "could not be loaded")],
+    [
+        ("target.gguf", "cannot draft for itself"),
+        ("none.gguf", "There is no file"),
+        ("other.gguf", "could not be loaded"),
+    ],
 )
 def test_a_draft_model_that_cannot_draft_is_refused_and_nothing_is_unloaded(pair, tmp_path, name, words):
     os.symlink(default_model(), tmp_path / "target.gguf")

@@ -17,7 +17,7 @@ from engine.stop import Stopped
 from models.default import default_model
 from tests.engine.asking import ask, assert_same_but_for_near_ties
 
-COUNTING = "chickadee: Counting usual phrases in this model's tokens first"
+COUNTING = "chickadee: Counting common phrases in this model's tokens first"
 QUESTION = Message("user", "Tell me in a few sentences why birds sing in the morning.")
 
 

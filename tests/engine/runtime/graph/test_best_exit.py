@@ -144,7 +144,7 @@ def test_options_that_do_not_go_together(options, message):
 def test_chats_are_for_layers_alone():
     parser = argparse.ArgumentParser()
     calibrate.add(parser.add_subparsers())
-    with pytest.raises(ValueError, match="goes with --midlayer"):
+    with pytest.raises(ValueError, match="needs --midlayer"):
         calibrate.run(parser.parse_args(["calibrate", "--chats", "asked.jsonl"]))
 
 
