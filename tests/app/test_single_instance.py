@@ -22,7 +22,7 @@ from models.default import default_model
 from tests.app.conftest import SECONDS
 from tests.app.test_start import CHECKOUT, loaded
 
-ALREADY = b"Chickadee is already open; its window is in front now.\n"
+ALREADY = b"Chickadee is already open. Its window is now in front.\n"
 Starter = Callable[..., "subprocess.Popen[bytes]"]
 
 
