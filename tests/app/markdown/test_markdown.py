@@ -197,7 +197,7 @@ def test_a_web_link_opens_only_after_it_was_shown(
     chickadee.window.transcript.link.emit("https://bank.org@exämple.org/a?b=<c>")
     assert opened == []
     assert (
-        "opens <b>xn--exmple-cua.org</b>: https://bank.org@xn--exmple-cua.org/a?b=%3Cc%3E"
+        "opens <b>xn--exmple-cua.org</b> in your browser: https://bank.org@xn--exmple-cua.org/a?b=%3Cc%3E"
         in chickadee.window.notice.text.text()
     )
     chickadee.window.notice.button.click()

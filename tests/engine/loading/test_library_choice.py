@@ -117,7 +117,7 @@ def test_what_cannot_be_is_said(header, monkeypatch, wish):
     other = dataclasses.replace(header, metadata=header.metadata | {"general.architecture": "dodo"})
     assert "architecture “dodo”" in note(other)
     tensor = dataclasses.replace(header.tensors[0], type=40)
-    assert "quantised" in note(dataclasses.replace(header, tensors=(tensor,)))
+    assert "quantisation" in note(dataclasses.replace(header, tensors=(tensor,)))
 
 
 @installed

@@ -54,7 +54,7 @@ def test_what_is_out_of_range_is_refused_before_a_file_is_read(wishes, words):
 def test_what_does_not_go_together_is_refused_before_a_file_is_read():
     with pytest.raises(Failure, match="Only the built-in engine supports --kv merged, not ik"):
         LoadOptions(NOWHERE, backend="ik", kv_mode=KVMode("merged", 0.25))
-    with pytest.raises(Failure, match="need flash attention"):
+    with pytest.raises(Failure, match="needs flash attention"):
         LoadOptions(NOWHERE, kv_type="q8_0", flash_attention="off")
 
 

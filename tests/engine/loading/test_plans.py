@@ -46,7 +46,7 @@ def test_heads_that_keep_less_and_flash_attention_are_planned():
     assert kept < 0.8 * exact.parts["kv"]
     assert ask(path=path, kv_mode="merged", backend="llama").problem.startswith("Only the built-in engine supports")
     assert "There is no way “less” to keep" in ask(path=path, kv_mode="less").problem
-    assert "need flash attention" in ask(path=path, flash_attention="off", kv_type="q8_0").problem
+    assert "needs flash attention" in ask(path=path, flash_attention="off", kv_type="q8_0").problem
 
 
 def test_the_speed_is_told_where_it_was_timed(tmp_path, monkeypatch):
@@ -104,7 +104,7 @@ def test_a_model_of_the_catalogue_that_is_too_large():
     largest = catalogue()[-1].estimate
     small = ask(estimate=largest, memory_bytes=4 * GIB)
     assert (small.verdict, small.exact) == ("no", False)
-    assert "does not fit: about" in small.sentence
+    assert "does not fit: needs about" in small.sentence
     fitting = {entry.id: ask(estimate=entry.estimate, memory_bytes=3 * GIB).verdict for entry in catalogue()}
     assert fitting["smollm2-360m"] == "fits"
     assert fitting["qwen3-8b"] == "no"

@@ -69,7 +69,7 @@ def test_a_template_cannot_reach_python(engine):
 @pytest.mark.parametrize("name", REFUSING)
 def test_what_a_template_raises_is_a_sentence(engine, name):
     template = ChatTemplate(REFUSING[name], engine._loaded().model.vocabulary)
-    with pytest.raises(Failure, match=r"chat template refuses this chat: .*another model") as caught:
+    with pytest.raises(Failure, match=r"chat template does not accept this chat: .*another model") as caught:
         template.tokens([Message("user", "hi")])
     assert caught.value.code == "template"
     template.close()
