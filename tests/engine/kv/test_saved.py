@@ -168,7 +168,7 @@ def test_a_chat_larger_than_the_quota_is_refused_and_others_stay(tmp_path):
     save(tmp_path)
     target = FakeRuntime()
     list(prefill(target, PROMPT))
-    with pytest.raises(Failure, match="quota"):
+    with pytest.raises(Failure, match="exceeds the space"):
         SavedChats(tmp_path, quota=10).save("b", GUARD, target, PROMPT, 1.0)
     assert SavedChats(tmp_path).find("a", GUARD)
 
@@ -296,7 +296,7 @@ def test_a_file_that_is_as_large_as_the_quota_is_not_forced_in(tmp_path):
     (tmp_path / f"{'1' * 32}.{os.getpid()}.part").write_bytes(b"x" * 5000)
     chat.saved.quota = 5100
     read(chat, "b", PROMPT)
-    with pytest.raises(Failure, match="quota"):
+    with pytest.raises(Failure, match="exceeds the space"):
         chat.save(FAST)
     assert [path.suffix for path in tmp_path.iterdir()] == [".part"]
 

@@ -128,7 +128,7 @@ def test_stopped():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--backend", "llama"], "not llama"),
+        (["--backend", "llama"], "not with llama"),
         (["--tokens", "10"], "fewer than 64"),
         (["--kv-type", "q8_0"], "f16"),
         (["--spare"], "--spare"),

@@ -289,7 +289,7 @@ def test_a_ranking_that_is_not_this_models_is_none(small, tmp_path, monkeypatch)
     modes.keep(own)
     assert modes.heads_for(small, mode) == (ALL[0],)
     modes.keep(msgspec.structs.replace(own, heads=((7, 0), *ALL[1:])))
-    with pytest.raises(Failure, match="not known yet"):
+    with pytest.raises(Failure, match="not been ranked yet"):
         modes.heads_for(small, mode)
 
 
