@@ -125,7 +125,7 @@ def test_without_memory_for_both_the_model_is_loaded_alone(tmp_path):
     copy = shutil.copy(default_model(), tmp_path / "copy.gguf")
     engine = Engine()
     info = engine.load(Load(0, str(default_model()), memory_bytes=300 << 20, draft_model=str(copy))).model
-    assert "The draft model copy.gguf is left out" in info.notes[-1]
+    assert "The draft model copy.gguf was not loaded" in info.notes[-1]
     assert engine._loaded().draft is None
     engine._loaded().measured.cost_model = Dear()
     _, finished = ask(engine, QUESTION, max_tokens=8, draft="model")
