@@ -116,7 +116,7 @@ def test_where_memory_is_short_eight_bit_keys_and_values_are_offered(monkeypatch
             ask(engine, Message("user", "word " * 5500))
         (remedy,) = caught.value.remedies
         assert (remedy.kind, remedy.kv_type) == ("smaller_kv", "q8_0")
-        assert "8 bits" in str(caught.value)
+        assert "8-bit KV cache" in str(caught.value)
         wish = Load(0, str(default_model()), remedy.n_ctx, 2, 371 << 20, remedy.kv_type, backend=library())
         loaded = engine.load(wish)
         assert loaded.model.n_ctx == remedy.n_ctx > 5500
