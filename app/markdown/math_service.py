@@ -7,6 +7,7 @@ import sys
 from collections import OrderedDict, deque
 
 import msgspec
+import psutil
 from PySide6.QtCore import QCoreApplication, QObject, QProcess, QTimer, Signal
 
 from app.line_buffer import LineBuffer
@@ -15,7 +16,8 @@ from app.processes import end_process, new_process
 
 log = logging.getLogger(__name__)
 REMEMBERED_BYTES = 8 << 20
-PATIENCE_MS = 2_000  # an ordinary formula takes 2 to 40 ms
+PATIENCE_MS = 2_000  # of processor time; an ordinary formula takes 2 to 40 ms
+BUSY = 10  # times as much may pass by the clock: what other programs take is not the formula's fault
 START_MS = 15_000  # the first one waits for Python and the fonts: 0.3 s, on a busy or slow machine more
 IDLE_MS = 60_000
 BATCH_MS = 50
@@ -45,6 +47,8 @@ class MathService(QObject):
         self._process: QProcess | None = None
         self._warm = False
         self._failures = 0
+        self._computed = 0.0  # seconds of the process, when it began with the oldest task
+        self._looks = 0  # of the watch, since then
         self._watch = self._timer(self._too_slow)
         self._idle = self._timer(self.close)
         self._tell = self._timer(self.ready.emit)
@@ -101,7 +105,7 @@ class MathService(QObject):
         if self._process is not None:
             self._process.write(msgspec.json.encode(task) + b"\n")
             if not self._watch.isActive():
-                self._watch.start(self._patience if self._warm else START_MS)
+                self._begin(self._patience if self._warm else START_MS)
 
     def _read(self) -> None:
         if self._process is None:
@@ -116,9 +120,22 @@ class MathService(QObject):
             self._warm, self._failures = True, 0  # the first line only says that all is loaded
         self._watch.stop()
         if self._waiting:
-            self._watch.start(self._patience)
+            self._begin(self._patience)
         else:
             self._idle.start(IDLE_MS)
+
+    def _begin(self, patience: int) -> None:
+        """The process is at the oldest task from now on."""
+        self._computed, self._looks = self._processor_seconds(), 0
+        self._watch.start(patience)
+
+    def _processor_seconds(self) -> float:
+        """What the process has computed so far; 0 where that cannot be told."""
+        try:
+            times = psutil.Process(self._process.processId()).cpu_times() if self._process else None
+        except (psutil.Error, ValueError):  # it has ended, or has not begun
+            return 0.0
+        return times.user + times.system if times else 0.0
 
     def _remember(self, drawing: Drawing) -> None:
         """The oldest task that waits has this drawing."""
@@ -135,7 +152,13 @@ class MathService(QObject):
 
     def _too_slow(self) -> None:
         """Whatever the process is at, it is the oldest task; without that one it starts anew."""
-        if self._process is not None and self._waiting:
+        if self._process is None or not self._waiting:
+            return
+        self._looks += 1
+        computed = self._processor_seconds() - self._computed
+        if self._warm and computed < 0.9 * self._patience / 1000 and self._looks < BUSY:
+            self._watch.start(self._patience)
+        else:
             self._give_up("too slow")
 
     def _ended(self) -> None:

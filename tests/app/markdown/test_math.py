@@ -7,9 +7,11 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PySide6.QtCore import QTimer
 from PySide6.QtGui import QAccessible, QGuiApplication
 from pytestqt.qtbot import QtBot
 
@@ -197,6 +199,17 @@ def test_a_formula_stands_on_the_line(qtbot: QtBot) -> None:
     line = view.document().begin().layout().lineAt(0)
     assert 0 < line.descent() < SIZES.body
     assert line.ascent() > line.descent()
+
+
+def test_what_other_programs_take_is_not_the_formulas_time(service: Callable[..., MathService], qtbot: QtBot) -> None:
+    """A process that waits for its turn, as on a busy computer, is waited for."""
+    own = service(patience_ms=300)
+    assert wait_for(qtbot, own, Task("x", False)).svg
+    assert own._process
+    process = psutil.Process(own._process.processId())
+    process.suspend()
+    QTimer.singleShot(1000, process.resume)
+    assert wait_for(qtbot, own, Task("y", False)).svg
 
 
 def test_a_wide_formula_fits_the_column(qtbot: QtBot) -> None:
