@@ -272,9 +272,10 @@ class Chickadee(QObject):
 
     def _look_after_answer(self) -> None:
         """From time to time, while there is one: a window that waits wakes the processor for nothing."""
-        answering = self.assistant.active is not None
-        if answering != self._tick.isActive():
-            self._tick.start() if answering else self._tick.stop()
+        if self.assistant.active is None:
+            self._tick.stop()
+        elif not self._tick.isActive():
+            self._tick.start()
 
     def _stands(self, standing: Standing) -> None:
         self._look_after_answer()

@@ -120,10 +120,9 @@ class ReasoningParser:
         return self._taken()
 
     @property
-    def so_far(self) -> Sections:
-        """As if nothing more came of what is held back. Only to be asked for once, when nothing more is fed."""
-        self.sections.add(Piece("thought" if self._closings else "text", self._held))
-        return self.sections
+    def held(self) -> Piece:
+        """What is held back, as what it is if nothing more comes."""
+        return Piece("thought" if self._closings else "text", self._held)
 
     def _taken(self) -> list[Piece]:
         pieces, self._pieces = self._pieces, []
@@ -232,7 +231,8 @@ def open_sections(text: str) -> Sections:
     """Those of a text that goes on."""
     parser = ReasoningParser()
     parser.feed(text)
-    return parser.so_far
+    parser.sections.add(parser.held)
+    return parser.sections
 
 
 def without_thoughts(text: str) -> str:
