@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.languages import Languages
 from app.look import theme
+from app.look.live import tell_language, tell_look
 from app.look.theme import SIZES
 from app.settings.settings import Settings
 from common.failures import Failure
@@ -74,6 +75,7 @@ class Appearance(QObject):
         if self._languages.use(choice):
             for part in tuple(self.shown):
                 part.retranslate()
+            tell_language()
 
     def _paint(self, chosen: theme.Theme, percent: int) -> None:
         if (chosen, percent) == self._painted:
@@ -83,3 +85,4 @@ class Appearance(QObject):
         theme.apply(self._application, chosen)
         for part in tuple(self.shown):
             part.restyle()
+        tell_look()

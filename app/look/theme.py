@@ -132,6 +132,7 @@ def named(name: str) -> Theme:
 
 
 _current = LIGHT
+_look = 0
 
 
 def theme() -> Theme:
@@ -139,10 +140,16 @@ def theme() -> Theme:
     return _current
 
 
+def look() -> int:
+    """A number that is another one after each change of theme or text size."""
+    return _look
+
+
 def apply(application: QApplication, chosen: Theme) -> None:
     """Paint the whole application in the theme."""
-    global _current
+    global _current, _look
     _current = chosen
+    _look += 1
     application.setPalette(palette(chosen))
     application.setStyleSheet(stylesheet(chosen))
 
