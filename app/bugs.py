@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import TypeVarTuple
 
-from app.words import mark
+from common.sentences import Sentence
 
 log = logging.getLogger(__name__)
-BUG = mark("Something went wrong inside Chickadee; the log has the details.")
+BUG = Sentence.of("internal.window")
 Values = TypeVarTuple("Values")
 
 

@@ -14,7 +14,8 @@ from app.assistant.standing import Standing
 from app.folders import open_folders
 from app.open_chats.conversation import Change, Conversation
 from app.wiring import Chickadee
-from common.failures import Failure
+from common.failures import CommandFailure
+from common.sentences import restored
 
 QUESTION = "Say hello in one short sentence."
 PATIENCE_MS = 28_000
@@ -40,12 +41,12 @@ def _ask(chickadee: Chickadee) -> None:
 
     def stands(standing: Standing) -> None:
         if standing.problem:
-            problems[:] = [standing.problem.sentence]
+            problems[:] = [str(standing.problem.sentence)]
             loop.quit()
 
     def changed(_conversation: Conversation, change: Change) -> None:
         if change.kind == "ended" and change.message:
-            problems[:] = [change.message.problem] if change.message.problem else []
+            problems[:] = [str(restored(change.message.problem))] if change.message.problem else []
             loop.quit()
 
     chickadee.assistant.listeners.append(stands)
@@ -56,7 +57,7 @@ def _ask(chickadee: Chickadee) -> None:
     QTimer.singleShot(PATIENCE_MS, loop, loop.quit)
     loop.exec()
     if problems:
-        raise Failure("self_test", problems[0])
+        raise CommandFailure("self_test", problems[0])
 
 
 def _stored(path: Path) -> str:
@@ -64,5 +65,5 @@ def _stored(path: Path) -> str:
         rows = db.execute("SELECT role, content, stop_reason FROM messages ORDER BY number").fetchall()
     db.close()
     if len(rows) != 2 or rows[0][:2] != ("user", QUESTION) or rows[1][0] != "assistant" or not rows[1][1].strip():
-        raise Failure("self_test", f"The question and its answer were not stored as they should be: {rows!r}")
+        raise CommandFailure("self_test", f"The question and its answer were not stored as they should be: {rows!r}")
     return f"self-test passed: asked and answered ({len(rows[1][1])} characters, {rows[1][2]}), both are stored"

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping
 
 from app.catalogue import read_catalogue
+from common.sentences import Sentence
 from models.assets import asset
 
 ENGLISH = "en"
@@ -37,7 +38,11 @@ def system_languages(environment: Mapping[str, str] = os.environ) -> list[str]:
     return [*filter(None, environment.get("LANGUAGE", "").split(":")), name]
 
 
-def in_system_language(sentence: str) -> str:
-    """A sentence of ours, translated if the system speaks one of our languages."""
+def in_system_language(sentence: Sentence) -> str:
+    """Translated if the system speaks one of our languages."""
     language = best_of(system_languages())
-    return sentence if language == ENGLISH else read_catalogue(asset(f"translations/{language}.ts")).sentence(sentence)
+    return (
+        str(sentence)
+        if language == ENGLISH
+        else sentence.worded(read_catalogue(asset(f"translations/{language}.ts")).translate)
+    )

@@ -17,6 +17,7 @@ from app.line_buffer import LineBuffer
 from app.processes import end_process, new_process
 from app.slices import slices
 from common.planning import engine_command
+from common.sentences import Sentence
 from engine import protocol
 from models.reach import reach
 
@@ -25,10 +26,6 @@ stderr_log = logging.getLogger("engine.stderr")
 GRACE_MS = 1500
 REMEMBERED_LINES = 20
 SLICE_SECONDS = 0.003
-NOT_UNDERSTOOD = (
-    "The engine sent a message that this window does not understand; their versions may differ. The log has the "
-    "details."
-)
 ENDS = {protocol.type_name(end) for end in protocol.ENDS}
 
 
@@ -111,7 +108,7 @@ class EngineClient(QObject):
         except protocol.ProtocolError as error:
             log.warning("a line from the engine was ignored: %s: %r", error, line[:200])
             if error.id and _ends_a_request(line):
-                self.received.emit(protocol.Failed(error.id, "protocol", NOT_UNDERSTOOD, str(error)))
+                self.received.emit(protocol.Failed(error.id, Sentence.of("protocol.unknown"), str(error)))
         else:
             self.received.emit(event)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from common.sentences import Sentence
 from engine.protocol import Limit, ModelInfo, Statistics
 
 
@@ -13,7 +14,7 @@ from engine.protocol import Limit, ModelInfo, Statistics
 class Problem:
     """Something the user should know: one sentence, the next sensible step, and details for the curious."""
 
-    sentence: str
+    sentence: Sentence
     step: Literal["restart", "choose", "none"]
     detail: str = ""
 

@@ -8,7 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.look.theme import SIZES
-from app.words import mark, tr, tr_n
+from app.words import tr, tr_n
 from engine.protocol import Remedy
 
 KINDS = ("forget_turns", "larger_context", "smaller_kv")  # a newer engine may know more
@@ -75,5 +75,8 @@ def words_of(remedy: Remedy) -> str:
 
 
 def forgotten_line(turns: int) -> str:
-    one = mark("The oldest turn is left out starting with your next message.")
-    return tr_n(one, mark("The oldest {n} turns are left out starting with your next message."), turns)
+    return tr_n(
+        "The oldest turn is left out starting with your next message.",
+        "The oldest {n} turns are left out starting with your next message.",
+        turns,
+    )

@@ -13,7 +13,7 @@ from app.byte_words import in_bytes
 from app.composer.gauge import Gauge
 from app.look.theme import SIZES
 from app.settings.schema import choice_words
-from app.words import mark, told, tr
+from app.words import mark, tr, worded
 from common.paths import path_text
 from engine.protocol import Statistics
 from models.titles import title_of
@@ -135,7 +135,7 @@ def lines_of(standing: Standing) -> list[str]:
         lines.append(tr(ABOUT_MODEL, model=model.name, millions=size, size=in_bytes(model.file_bytes)))
         lines.append(tr(COMPUTED, library=choice_words("backend", model.backend), n=model.threads))
         lines.append(tr(CONTEXT, used=standing.context_tokens, n_ctx=model.n_ctx))
-        lines.extend(map(told, model.notes))
+        lines.extend(map(worded, model.notes))
     if numbers is not None:
         read = numbers.prompt_tokens - numbers.reused_tokens
         lines.append(tr(QUESTION, read=read, known=numbers.reused_tokens))

@@ -15,7 +15,7 @@ from app.folders import Folders
 from app.library.kept_files import delete_files, delete_paths, kinds, measured
 from app.settings_view.kept_page import KeptPage
 from app.settings_view.settings_dialog import SettingsDialog
-from app.words import mark, told, tr
+from app.words import mark, tr, worded
 from common.failures import Failure
 
 PAGE = "kept"
@@ -90,7 +90,7 @@ class Keeping(QObject):
     def _tidied(self, failure: Failure | None) -> None:
         """What was deleted is out of the file, or waits there."""
         if failure is not None and self.page is not None:
-            self.page.tell(lambda: f"{tr(STILL_THERE)} {failure}")
+            self.page.tell(lambda: f"{tr(STILL_THERE)} {worded(failure.sentence)}")
         self._measure()
 
     def _deleted(self, left: list[str]) -> None:
@@ -101,7 +101,7 @@ class Keeping(QObject):
 
     def _complain(self, failure: Failure) -> None:
         if self.page is not None:
-            self.page.tell(lambda: told(str(failure)))
+            self.page.tell(failure.sentence)
 
     def _closed(self) -> None:
         self.page = None

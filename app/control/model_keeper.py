@@ -21,7 +21,7 @@ from app.model_library.model_settings import ModelSettings
 from app.model_library.models_dialog import ModelsDialog
 from app.settings.options import Options
 from app.settings_view.one_dialog import OneDialog
-from app.words import Saying, told, tr
+from app.words import Saying, tr
 from common.failures import Failure
 from common.paths import path_of, path_text
 from common.planning import Ask, Verdict
@@ -252,7 +252,7 @@ class ModelKeeper(QObject):
         log.warning("%s (%s)", failure, failure.detail)
         if self.dialog is not None:
             self.dialog.show_searching(False)
-            self.dialog.tell(lambda: told(str(failure)))
+            self.dialog.tell(failure.sentence)
 
     def _show_page(self) -> None:
         if self.dialog is not None:

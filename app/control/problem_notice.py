@@ -8,7 +8,7 @@ from typing import Literal
 
 from app.assistant.standing import Problem
 from app.notice import Notice, Told
-from app.words import Saying, mark, told, tr
+from app.words import Saying, mark, tr
 from common.failures import Failure
 
 log = logging.getLogger(__name__)
@@ -36,8 +36,8 @@ class ProblemNotice:
         work = self._choose if problem.step == "choose" else self._restart
         kind: Literal["problem", "note"] = "note" if problem.step == "none" else "problem"
         step: Saying = (lambda: tr(STEPS[problem.step])) if problem.step in STEPS else ""
-        self._told = self._notice.tell(lambda: told(problem.sentence), step, work, kind, detail=problem.detail)
+        self._told = self._notice.tell(problem.sentence, step, work, kind, detail=problem.detail)
 
     def complain(self, failure: Failure) -> None:
         log.warning("%s (%s)", failure, failure.detail)
-        self._notice.tell(lambda: told(str(failure)), kind="problem", detail=failure.detail)
+        self._notice.tell(failure.sentence, kind="problem", detail=failure.detail)

@@ -82,7 +82,7 @@ class UnsentKeeper:
 
     def _hear(self, failure: Failure | None) -> None:
         if failure is not None:
-            self._notice.tell(failure.__str__, kind="problem", detail=failure.detail)
+            self._notice.tell(failure.sentence, kind="problem", detail=failure.detail)
 
 
 def _key(conversation: Conversation) -> str:

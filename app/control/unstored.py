@@ -9,7 +9,7 @@ from app.control.message_acts import MessageActs
 from app.notice import UNDO_MS
 from app.open_chats.shelf import Shelf
 from app.window import Window
-from app.words import tr
+from app.words import tr, worded
 
 
 class Unstored(QObject):
@@ -46,4 +46,4 @@ class Unstored(QObject):
         unsent = self._attaching.unstored()
         if unsent is not None:
             lost.append((tr("Your draft could not be saved."), unsent))
-        return [f"{sentence} {failure}" for sentence, failure in lost]
+        return [f"{sentence} {worded(failure.sentence)}" for sentence, failure in lost]

@@ -8,7 +8,8 @@ from datetime import datetime
 
 from app.chats.chat import Chat, ChatMessage
 from app.chats.tree import Tree, chosen_from
-from app.words import tr
+from app.words import tr, worded
+from common.sentences import restored
 
 _UNSAFE = re.compile(r'[\x00-\x1f<>:"/\\|?*\x7f]+')
 _DEVICE = re.compile(r"CON|PRN|AUX|NUL|COM\d|LPT\d", re.IGNORECASE)  # Windows writes to these
@@ -34,7 +35,7 @@ def _turn(message: ChatMessage) -> str:
     pieces = [f"## {_line(who)} · {moment}"]
     pieces += [tr("*Attached: {name}*", name=_line(file.name)) for file in message.attachments]
     pieces += [message.content] if message.content else []
-    pieces += [f"*{_line(message.problem)}*"] if message.problem else []
+    pieces += [f"*{_line(worded(restored(message.problem)))}*"] if message.problem else []
     return "\n\n".join(pieces)
 
 

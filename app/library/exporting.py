@@ -19,7 +19,6 @@ from app.library.chat_json import FORMAT, VERSION, encode_chat, encode_folder
 from app.library.chat_markdown import file_name, markdown_of
 from app.library.library import Library
 from app.library.progress import Progress
-from app.words import tr
 from common.failures import Failure
 from common.files import TEMPORARY, replacing
 
@@ -131,4 +130,4 @@ def _failures(target: Path) -> Iterator[None]:
 
 def _failure(path: Path, error: OSError) -> Failure:
     reason = error.strerror or str(error)
-    return Failure("export", lambda: tr("{path} could not be written: {reason}.", path=path, reason=reason), str(error))
+    return Failure("export.unwritable", str(error), path=path, reason=reason)

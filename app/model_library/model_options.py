@@ -15,7 +15,7 @@ from app.settings.setting import ADVANCED, Setting, Value
 from app.settings_view.page import Page, Sheet, button, fit, heading, inset, label
 from app.settings_view.plan_line import PlanLine
 from app.settings_view.setting_row import SettingRow
-from app.words import told, tr
+from app.words import tr, worded
 from common.failures import Failure
 from common.planning import Verdict
 from models.collection import LocalModel
@@ -111,7 +111,7 @@ class ModelOptions(Sheet):
             work()
             self.problem.setText("")
         except Failure as failure:
-            self.problem.setText(told(str(failure)))
+            self.problem.setText(worded(failure.sentence))
         self.problem.setVisible(bool(self.problem.text()))
         self.show_values()
         self.changed.emit()

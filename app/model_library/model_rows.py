@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.plan_words import Tone, tone_of, verdict_words
-from app.words import mark, told, tr, tr_n
+from app.words import mark, tr, tr_n, worded
 from common.byte_sizes import show_bytes
 from common.planning import Verdict
 from models.catalogue import Entry
@@ -84,7 +84,7 @@ def local_row(model: LocalModel, verdict: Verdict | None, loaded: bool) -> Model
         actions += [] if loaded else ["remove"]
     elif model.place.kind == "added":
         actions += ["forget"]
-    note = told(model.problem)
+    note = worded(model.problem)
     if model.usable:  # that it has no template is worth knowing, but no problem
         said.append(note)
     return ModelRow(
@@ -155,7 +155,7 @@ def job_row(job: Job) -> ModelRow:
         key=("job", job.id),
         title=job.name,
         facts=" · ".join(said),
-        problem=told(job.problem),
+        problem=worded(job.problem),
         actions=actions.get(job.state, ()),
         fraction=progress.fraction,
     )

@@ -22,9 +22,10 @@ from app.library.library import Library
 from app.open_chats.storing import Storing
 from app.open_chats.thought_timer import ThoughtTimer
 from app.open_chats.unsent import Unsent
-from app.words import Saying, mark, tr
+from app.words import Saying, mark, tr, worded
 from common.failures import Failure
 from common.reasoning import Kind
+from common.sentences import Sentence, stored
 from engine.protocol import Message, Remedy, Statistics
 
 # A second is promised: to it come the quarter until somebody looks again (app.wiring), and a busy computer's delays.
@@ -289,12 +290,14 @@ class Conversation:
         self._end(answer)
 
     def fail(
-        self, sentence: str, detail: str = "", reason: Ending = "failed", remedies: tuple[Remedy, ...] = ()
+        self, sentence: Sentence | None, detail: str = "", reason: Ending = "failed", remedies: tuple[Remedy, ...] = ()
     ) -> None:
         """The answer cannot go on; what was written of it is kept."""
         if self.phase in ("reading", "answering"):
             self.remedies = remedies
-            self._end(replace(self._answer(), stop_reason=reason, problem=sentence, detail=detail))
+            self._end(
+                replace(self._answer(), stop_reason=reason, problem=stored(sentence) if sentence else "", detail=detail)
+            )
 
     def checkpoint(self, at_once: bool = False) -> None:
         """Store the answer written so far if the last time is CHECKPOINT_SECONDS ago, or in any case."""
@@ -388,7 +391,7 @@ class Conversation:
         self._storing.save(self.chat, messages)
 
     def _cannot_store(self, failure: Failure) -> None:
-        self._notify(Change("storage", words=lambda: f"{failure} {tr(GOES_ON)}"))
+        self._notify(Change("storage", words=lambda: f"{worded(failure.sentence)} {tr(GOES_ON)}"))
 
     def _notify(self, change: Change) -> None:
         tell_all(self.listeners, change)

@@ -15,7 +15,7 @@ from app.settings.settings import Settings
 from app.settings_view.page import Page, Section, Sheet, button, fit, heading, inset, label
 from app.settings_view.plan_line import PlanLine
 from app.settings_view.setting_row import SettingRow
-from app.words import Saying, as_written, mark, said, told, tr
+from app.words import Saying, as_written, mark, said, tr
 from common.failures import Failure
 
 RESET_ALL = mark("Restore defaults")
@@ -145,7 +145,7 @@ class SettingsDialog(Sheet):
             self._note = work()
         except Failure as failure:
             self._before_reset = kept
-            self._note = lambda failure=failure: told(str(failure))
+            self._note = failure.sentence
         self.show_values()
 
     def _filter(self, words: str) -> None:
