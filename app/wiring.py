@@ -139,7 +139,7 @@ class Chickadee(QObject):
         self.models.close()
         conversation = self.assistant.active
         if conversation is not None:
-            conversation.fail("", reason="cancelled")
+            conversation.fail(None, reason="cancelled")
         self.client.close()
         self.library.writer.close()  # from here on what is written is done at once
         self.lost = self.unstored.close()

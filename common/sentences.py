@@ -7,6 +7,7 @@ included, with `worded`.
 from __future__ import annotations
 
 import contextlib
+import math
 import operator
 from collections.abc import Mapping
 from string import Formatter
@@ -17,6 +18,8 @@ import msgspec
 from common.byte_sizes import show_bytes
 from common.messages import MESSAGES
 from common.paths import printable
+
+MOST = 1 << 63  # the first whole number that the wire does not take
 
 
 class Translate(Protocol):
@@ -67,13 +70,17 @@ class Sentence(msgspec.Struct, frozen=True):
     def worded(self, translate: Translate) -> str:
         """In the language of `translate`; in English where that has no translation. Never fails: what is stored or sent
         may be of another version."""
-        message = MESSAGES.get(self.id, "")
-        one, many = message if isinstance(message, tuple) else (message, message)
-        n = self.values.get("n") if isinstance(message, tuple) else None
-        for text in filter(None, counted(one, many, n if isinstance(n, int) else None, translate)):
+        for text in filter(None, self._texts(translate)):
             with contextlib.suppress(LookupError, ValueError, TypeError, AttributeError):
                 return _Filler(translate).vformat(text, (), self.values)
         return f"{self.id} {', '.join(map(str, self.values.values()))}".strip()
+
+    def _texts(self, translate: Translate) -> tuple[str | None, ...]:
+        """The translation, if there is one, and the English; none of what another version says."""
+        message, n = MESSAGES.get(self.id), self.values.get("n")
+        if isinstance(message, tuple):
+            return counted(*message, n if isinstance(n, int) else None, translate)
+        return (translate(message), message) if message else ()
 
 
 def together(first: Sentence, *others: Sentence) -> Sentence:
@@ -110,9 +117,12 @@ class _Filler(Formatter):
 
 
 def _value(value: object) -> str | int | float | Sentence:
-    if isinstance(value, float | Sentence):
+    if isinstance(value, Sentence):
         return value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else str(value)
     try:
-        return operator.index(value)  # type: ignore[arg-type]  # also NumPy's
+        number = operator.index(value)  # type: ignore[arg-type]  # also NumPy's
     except TypeError:
         return printable(str(value))
+    return number if abs(number) < MOST else str(number)

@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 from app.bugs import log_bugs, tell_all
 from app.open_chats.conversation import Change, Conversation
 from app.wiring import Chickadee
+from common.sentences import restored
 
 Ask = Callable[[Chickadee, str], None]
 
@@ -55,7 +56,7 @@ def test_a_chat_that_cannot_go_on_ends_with_a_sentence(
     last = chickadee.shelf.current.messages[-1]
     if step != "begin":  # without an answer there is nothing to say it at
         assert (last.role, last.stop_reason) == ("assistant", "failed")
-        assert "inside Chickadee" in last.problem
+        assert "inside Chickadee" in str(restored(last.problem))
     ask(chickadee, "And now?")
     qtbot.waitUntil(
         lambda: chickadee.shelf.current.messages[-1].stop_reason == "end" and not chickadee.shelf.current.busy

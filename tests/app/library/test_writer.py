@@ -128,7 +128,7 @@ def test_an_answer_that_begins_meanwhile_is_stored_too(library: Library, window:
     (chat,) = library.chats()
     assert [each.role for each in library.messages(chat)] == ["user", "assistant"]
     assert chat.options == "{}"
-    conversation.fail("", reason="cancelled")
+    conversation.fail(None, reason="cancelled")
 
 
 def test_files_of_the_composer_are_stored_apart_from_its_text(library: Library, window: Window) -> None:

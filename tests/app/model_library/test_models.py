@@ -68,7 +68,7 @@ def test_a_name_that_is_not_utf8_is_listed_planned_loaded_and_remembered(
     row = open_models.rows["here", path]
     assert row.title.text() == "caf\N{REPLACEMENT CHARACTER}"
     qtbot.waitUntil(lambda: ("here", path) in chickadee.models.page.verdicts, timeout=SECONDS)
-    assert "There is no file" not in chickadee.models.page.verdicts["here", path].problem
+    assert "There is no file" not in str(chickadee.models.page.verdicts["here", path].problem)
     context = next(setting for setting in settings_for() if setting.key == "context")
     chickadee.models.settings.change(path, context, 640)
     press(qtbot, open_models, ("here", path), "load")
