@@ -11,6 +11,7 @@ import msgspec
 
 from app.chats.chat import Chat, ChatMessage, Folder
 from app.library.chatgpt import clean, line, moment
+from common.sentences import restored
 
 FORMAT, VERSION = "chickadee-chats", 1
 LONGEST_ID = 200
@@ -59,13 +60,16 @@ def _entry(message: ChatMessage) -> dict[str, Any]:
     entry: dict[str, Any] = msgspec.to_builtins(message)
     for name in ("chat_id", "deleted_at"):
         entry.pop(name)
+    entry["problem"] = str(restored(message.problem))
+    if entry["problem"] != message.problem:
+        entry["problem_code"] = message.problem
     return entry
 
 
 def _message(raw: object, chat: Chat) -> ChatMessage:
-    message = msgspec.convert(
-        {"created_at": chat.created_at} | _identified(raw) | {"chat_id": chat.id, "deleted_at": None}, ChatMessage
-    )
+    entry = {"created_at": chat.created_at} | _identified(raw) | {"chat_id": chat.id, "deleted_at": None}
+    entry["problem"] = entry.get("problem_code") or entry.get("problem", "")
+    message = msgspec.convert(entry, ChatMessage)
     for file in message.attachments:
         if any(not 0 <= part < len(file.parts) for part in file.sent or ()):
             raise ValueError("an attachment has no such part")

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from string import Formatter
@@ -334,6 +335,19 @@ def test_errors_that_are_shown_follow_the_language(chickadee: Chickadee) -> None
     assert "另一个程序" in notice.text.text()
     assert str(path) in notice.text.text()
     assert not re.search(r"[A-Za-z]{4,}", notice.text.text().replace(str(path), "").replace("Chickadee", ""))
+
+
+def test_why_an_answer_failed_follows_the_language(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    settings, transcript = chickadee.preferences.settings, chickadee.window.transcript
+    ask(chickadee, "long")
+    qtbot.waitUntil(lambda: not chickadee.shelf.current.busy)
+    assert transcript.views[-1].said("problem").startswith("This chat needs 5,000 tokens, the context holds 4,096.")
+    answer = chickadee.shelf.current.messages[-1]
+    assert answer.problem.startswith('{"id":"prompt_too_long.chat"')  # no language is stored
+    settings.change({"window.language": "zh_CN"})
+    assert transcript.views[-1].said("problem").startswith("此对话需要 5,000 个词元，上下文只能容纳 4,096 个。")
+    transcript.views[-1].finish(replace(answer, problem="An earlier version said this."))
+    assert transcript.views[-1].said("problem") == "An earlier version said this."
 
 
 def test_what_is_wrong_with_the_settings_file_follows_the_language(chickadee: Chickadee) -> None:

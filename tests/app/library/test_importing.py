@@ -16,6 +16,7 @@ from app.library.importing import import_chats
 from app.library.library import Library
 from app.library.progress import Progress, Stopped
 from app.library.upkeep import keep_up
+from common.sentences import Sentence, stored
 from tests.app.library.moved_chats import counts, everything, exported, fill, load
 
 
@@ -131,3 +132,22 @@ def test_sqlite_is_never_left_locked(library: Library, tmp_path: Path) -> None:
     load(file, library)
     db.execute("BEGIN IMMEDIATE")
     db.close()
+
+
+def test_why_an_answer_failed_can_be_read_and_comes_back_as_it_was(
+    library: Library, other: Library, tmp_path: Path
+) -> None:
+    fill(library, chats=1)
+    (chat,) = library.chats()
+    said = Sentence.of("no_such_file.model", path="m.gguf")
+    for id, problem in (("a0", stored(said)), ("b0", "It was said in English by an earlier version.")):
+        answer = next(message for message in library.messages(chat) if message.id == id)
+        library.save(chat, [replace(answer, stop_reason="failed", problem=problem)])
+    file = exported(library, tmp_path / "chats.json")
+    entries = {entry["id"]: entry for entry in json.loads(file.read_bytes())["chats"][0]["messages"]}
+    assert entries["a0"]["problem"] == "There is no file m.gguf. It may have been moved or renamed."
+    assert entries["b0"]["problem"] == "It was said in English by an earlier version."
+    assert "problem_code" not in entries["b0"]
+    assert "problem_code" not in entries["q0"]
+    load(file, other)
+    assert everything(other) == everything(library)
