@@ -291,7 +291,8 @@ def test_a_chat_that_cannot_be_stored_goes_on_and_is_stored_later(
         conversation.grow("answer")
         conversation.finish(NUMBERS)
     assert [said(change.words) for change in heard if change.kind == "storage"] == [
-        "The disk is full. You can go on chatting, but what is not saved is lost when you close the window."
+        "The disk is full, so this chat cannot be saved. Free some space. You can go on chatting, but what is not "
+        "saved is lost when you close the window."
     ]
     assert conversation.library.chats() == []
     conversation.send("second")
