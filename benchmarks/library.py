@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from app.attachments.attachment import Attachment
-from app.chats.chat import Chat, ChatMessage
+from app.library.chat import Chat, ChatMessage
 from app.library.library import Library
 from app.library.migrations import index_messages
 from app.library.search import Search

@@ -11,7 +11,7 @@ from PySide6.QtCore import QPoint, QPointF, Qt, QTimer
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QApplication
 
-from app.chats.chat import Chat, ChatMessage
+from app.library.chat import Chat, ChatMessage
 from app.library.library import Library
 from app.wiring import Chickadee
 from benchmarks.culprits import Culprits
@@ -66,7 +66,7 @@ class LongChat:
 
 def measure_long_chat(chickadee: Chickadee, chat: Chat, count: int, culprits: Culprits | None = None) -> LongChat:
     """The chat was stored with `store_long_chat` before the window was made."""
-    empty = chickadee.shelf.current.chat.id
+    empty = chickadee.open_chats.current.chat.id
     process = psutil.Process()
     before = process.memory_info().rss
     started_own = time.thread_time()
@@ -144,7 +144,7 @@ def scroll(chickadee: Chickadee, delta: int, culprits: Culprits | None) -> tuple
 
 def stream(chickadee: Chickadee, culprits: Culprits | None) -> Gaps:
     """An answer of every kind of block, a token of four characters each hundredth of a second."""
-    conversation = chickadee.shelf.current
+    conversation = chickadee.open_chats.current
     conversation.send("And now?")
     conversation.begin("m")
     text = (PROSE + LIST + CODE + TABLE) * 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from app.chats.chat import Chat, ChatMessage, Speaker
+from app.library.chat import Chat, ChatMessage, Speaker
 from app.library.library import Library
 
 DAY = 86_400.0

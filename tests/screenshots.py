@@ -81,7 +81,7 @@ def ask(words: str, done: bool = True) -> Arrange:
         chickadee.window.composer.text.setPlainText(words)
         chickadee.window.composer.submit()
         if done:
-            until(lambda: not chickadee.shelf.current.busy)
+            until(lambda: not chickadee.open_chats.current.busy)
         else:
             settle()
 
@@ -90,16 +90,16 @@ def ask(words: str, done: bool = True) -> Arrange:
 
 def branch(chickadee: Chickadee, ids: dict[str, str]) -> None:
     ask("hello")(chickadee, ids)
-    chickadee.acts.answer_again()
-    until(lambda: not chickadee.shelf.current.busy)
-    chickadee.window.transcript.focus_message(chickadee.shelf.current.messages[-1].id)
+    chickadee.messages.answer_again()
+    until(lambda: not chickadee.open_chats.current.busy)
+    chickadee.window.transcript.focus_message(chickadee.open_chats.current.messages[-1].id)
 
 
 def attachment(chickadee: Chickadee, ids: dict[str, str]) -> None:
     chickadee.open_chat(ids["trip"])
     notes = Path(chickadee.library.path).with_name("packing list.md")
     notes.write_text("- boots\n- map\n" * 60, encoding="utf-8")
-    chickadee.attaching.attach([notes])
+    chickadee.drafts.attach([notes])
     settle()
     chickadee.window.composer.text.setPlainText("What is missing in this list?")
 
@@ -132,31 +132,31 @@ def settings(chickadee: Chickadee, ids: dict[str, str]) -> QWidget | None:
 
 
 def help_sheet(chickadee: Chickadee, _ids: dict[str, str]) -> QWidget | None:
-    chickadee.sheets.open_help()
-    return chickadee.sheets.help
+    chickadee.palette.open_help()
+    return chickadee.palette.help
 
 
 def about(chickadee: Chickadee, _ids: dict[str, str]) -> QWidget | None:
-    chickadee.sheets.open_about()
-    return chickadee.sheets.about
+    chickadee.palette.open_about()
+    return chickadee.palette.about
 
 
 def palette(query: str) -> Arrange:
     def arrange(chickadee: Chickadee, ids: dict[str, str]) -> None:
         chickadee.open_chat(ids["trip"])
-        chickadee.sheets.palette.open()
-        chickadee.sheets.palette.line.setText(query)
+        chickadee.palette.palette.open()
+        chickadee.palette.palette.line.setText(query)
 
     return arrange
 
 
 def folders(chickadee: Chickadee, ids: dict[str, str]) -> None:
     """One open, one folded, a pinned chat."""
-    shelf = chickadee.shelf
+    open_chats = chickadee.open_chats
     for name, inside in (("Garden and house", ["long"]), ("Work", ["table", "code"])):
-        shelf.move([ids[one] for one in inside], shelf.add_folder(name).id)
-    shelf.fold(shelf.folders()[1].id, folded=True)
-    shelf.pin([ids["trip"]])
+        open_chats.move([ids[one] for one in inside], open_chats.add_folder(name).id)
+    open_chats.fold(open_chats.folders()[1].id, folded=True)
+    open_chats.pin([ids["trip"]])
     chickadee.open_chat(ids["trip"])
 
 
@@ -170,7 +170,7 @@ def found(words: str) -> Arrange:
 
 
 def recently_deleted(chickadee: Chickadee, ids: dict[str, str]) -> QWidget | None:
-    chickadee.librarian.delete([ids["long"], ids["table"], ids["code"]])
+    chickadee.chat_list.delete([ids["long"], ids["table"], ids["code"]])
     return run("bin")(chickadee, ids)
 
 
@@ -179,7 +179,7 @@ def edit(chickadee: Chickadee, ids: dict[str, str]) -> None:
     settle()
     chickadee.window.commands.run("to_start")
     settle()
-    chickadee.acts.edit(chickadee.shelf.current.messages[0].id)
+    chickadee.messages.edit(chickadee.open_chats.current.messages[0].id)
 
 
 def sidebar(chickadee: Chickadee, ids: dict[str, str]) -> None:
@@ -208,8 +208,8 @@ def attach(name: str) -> Arrange:
             files.append(chickadee.library.path.with_name("Guide to the islands.txt"))
             files[1].write_text("\n\n".join(f"Island {n} has a harbour. " + "It is quiet. " * 40 for n in range(200)))
         chickadee.window.composer.files.emit(files)
-        unsent = chickadee.shelf.current.unsent
-        until(lambda: unsent is not None and unsent.fit != "unknown" and not unsent.reading)
+        draft = chickadee.open_chats.current.draft
+        until(lambda: draft is not None and draft.fit != "unknown" and not draft.reading)
 
     return arrange
 
@@ -343,7 +343,7 @@ def take(shot: Shot, folder: Path) -> None:
         chickadee.window.resize(*shot.size)
         chickadee.window.show()
         chickadee.start()
-        until(lambda: chickadee.assistant.standing.phase in ("ready", "failed"))
+        until(lambda: chickadee.engine.state.phase in ("ready", "failed"))
         seen = shot.arrange(chickadee, ids) or chickadee.window
         settle()
         until(lambda: not math_service().busy)

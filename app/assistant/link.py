@@ -1,4 +1,4 @@
-"""What the assistant needs of the engine's process, whoever runs it."""
+"""What the engine needs of the engine's process, whoever runs it."""
 
 from __future__ import annotations
 
@@ -21,4 +21,4 @@ class Link(Protocol):
     def send(self, request: protocol.Request) -> None: ...
 
     def kill(self) -> None:
-        """End an engine that no longer answers; `Assistant.engine_ended` follows."""
+        """End an engine that no longer answers; `EngineQueue.engine_ended` follows."""

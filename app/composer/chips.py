@@ -13,7 +13,7 @@ from app.commands.place_keys import meant
 from app.composer.attachment_text import show_attachment
 from app.look.icons import icon
 from app.look.theme import SIZES, theme
-from app.open_chats.unsent import Item
+from app.state.draft import DraftFile
 from app.words import as_written, tr, tr_n
 
 
@@ -22,7 +22,7 @@ class Chip(QFrame):
 
     removed = Signal()
 
-    def __init__(self, item: Item, removable: bool, parent: QWidget) -> None:
+    def __init__(self, item: DraftFile, removable: bool, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("chip")
         self.item = item
@@ -83,7 +83,7 @@ class _Face(QPushButton):
             super().keyPressEvent(event)
 
 
-def size_of(item: Item) -> str:
+def size_of(item: DraftFile) -> str:
     """Tokens, or characters as long as no model has counted."""
     if item.attachment is None:
         return tr("reading…")
@@ -172,7 +172,7 @@ class SentFiles(Flow):
 
     def __init__(self, attachments: Iterable[Attachment], parent: QWidget) -> None:
         super().__init__(parent, right=True)
-        self.chips = [Chip(Item(attachment.name, attachment), False, self) for attachment in attachments]
+        self.chips = [Chip(DraftFile(attachment.name, attachment), False, self) for attachment in attachments]
         self.put(self.chips)
 
     def restyle(self) -> None:

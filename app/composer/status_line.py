@@ -1,4 +1,4 @@
-"""The line below the composer: model, context, speed, memory. Knows only the assistant's standing."""
+"""The line below the composer: model, context, speed, memory. Knows only the engine's state."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QWidget
 
-from app.assistant.standing import Standing
 from app.byte_words import in_bytes
 from app.composer.gauge import Gauge
 from app.look.theme import SIZES
 from app.settings.schema import choice_words
+from app.state.engine_state import EngineState
 from app.words import mark, told, tr
 from common.paths import path_text
 from engine.protocol import Statistics
@@ -45,7 +45,7 @@ class StatusLine(QWidget):
         row.addStretch(1)
         for part in (self.context, self.speed, self.memory):
             row.addWidget(part)
-        self._standing = Standing()
+        self._engine = EngineState()
         self._models: list[Path] = []
         self.model.clicked.connect(self._model_menu)
         for part in (self.speed, self.memory):
@@ -57,31 +57,31 @@ class StatusLine(QWidget):
         for part, name in zip((self.model, self.context, self.speed, self.memory), names, strict=True):
             part.setAccessibleName(name)
             part.setToolTip(name)
-        self.show_standing(self._standing)
+        self.show_engine(self._engine)
 
     def show_chat(self, chat_id: str) -> None:
         """The chat whose use of the context is shown from now on."""
         self._chat = chat_id
-        self.show_standing(self._standing)
+        self.show_engine(self._engine)
 
     def used(self, chat_id: str) -> int:
         """The chat's tokens in the engine's cache; 0 while another chat's are there."""
-        return self._standing.context_tokens if self._standing.context_chat == chat_id else 0
+        return self._engine.context_tokens if self._engine.context_chat == chat_id else 0
 
     def show_models(self, models: list[Path]) -> None:
         self._models = models
 
-    def show_standing(self, standing: Standing) -> None:
-        self._standing = standing
-        loaded, numbers = standing.model, standing.statistics
+    def show_engine(self, engine: EngineState) -> None:
+        self._engine = engine
+        loaded, numbers = engine.model, engine.statistics
         self.context.setVisible(loaded is not None)
         if loaded is not None:
             self.context.show_use(self.used(self._chat), loaded.n_ctx)
-        speed = standing.live_speed or _speed(numbers)
+        speed = engine.live_speed or _speed(numbers)
         self.speed.setVisible(speed > 0)
         self.speed.setText(tr("{n:,.0f} tok/s", n=speed))
-        self.memory.setVisible(standing.rss_bytes > 0)
-        self.memory.setText(in_bytes(standing.rss_bytes))
+        self.memory.setVisible(engine.rss_bytes > 0)
+        self.memory.setText(in_bytes(engine.rss_bytes))
         self._fit()
 
     def resizeEvent(self, event: object) -> None:
@@ -96,7 +96,7 @@ class StatusLine(QWidget):
         mark = "  ▾"
         metrics = self.model.fontMetrics()
         name = metrics.elidedText(
-            model_name(self._standing), Qt.TextElideMode.ElideMiddle, room - metrics.horizontalAdvance(mark)
+            model_name(self._engine), Qt.TextElideMode.ElideMiddle, room - metrics.horizontalAdvance(mark)
         )
         self.model.setText(name + mark)
         self.model.setMinimumWidth(1)
@@ -113,7 +113,7 @@ class StatusLine(QWidget):
 
     def _numbers(self, part: QPushButton) -> None:
         menu = QMenu(self)
-        for line in lines_of(self._standing):
+        for line in lines_of(self._engine):
             menu.addAction(line.replace("&", "&&")).setEnabled(False)
         self._pop(menu, part)
 
@@ -122,26 +122,26 @@ class StatusLine(QWidget):
         menu.popup(above.mapToGlobal(QPoint(0, -menu.sizeHint().height())))
 
 
-def model_name(standing: Standing) -> str:
-    return title_of(standing.path) if standing.path else tr("No model")
+def model_name(engine: EngineState) -> str:
+    return title_of(engine.path) if engine.path else tr("No model")
 
 
-def lines_of(standing: Standing) -> list[str]:
+def lines_of(engine: EngineState) -> list[str]:
     """The numbers behind the status line in words."""
     lines = []
-    model, numbers = standing.model, standing.statistics
+    model, numbers = engine.model, engine.statistics
     if model is not None:
         size = f"{model.parameters / 1e6:,.0f}"
         lines.append(tr(ABOUT_MODEL, model=model.name, millions=size, size=in_bytes(model.file_bytes)))
         lines.append(tr(COMPUTED, library=choice_words("backend", model.backend), n=model.threads))
-        lines.append(tr(CONTEXT, used=standing.context_tokens, n_ctx=model.n_ctx))
+        lines.append(tr(CONTEXT, used=engine.context_tokens, n_ctx=model.n_ctx))
         lines.extend(map(told, model.notes))
     if numbers is not None:
         read = numbers.prompt_tokens - numbers.reused_tokens
         lines.append(tr(QUESTION, read=read, known=numbers.reused_tokens))
         lines.append(tr(ANSWER, n=numbers.decode_tokens, seconds=numbers.decode_seconds))
-    if standing.rss_bytes:
-        lines.append(tr("Engine memory: {size}", size=in_bytes(standing.rss_bytes)))
+    if engine.rss_bytes:
+        lines.append(tr("Engine memory: {size}", size=in_bytes(engine.rss_bytes)))
     return lines or [tr("No model is loaded")]
 
 

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.composer.chips import Chip, Flow
 from app.look.theme import SIZES
-from app.open_chats.unsent import Item, Unsent
+from app.state.draft import DraftFile, MessageDraft
 from app.words import Saying, mark, said, tr
 
 CHOICES = {
@@ -21,7 +21,7 @@ AGAIN = {"ask": mark("Change")}
 
 
 class Tray(QWidget):
-    """`removed` carries the Item that is to go, `chosen` a key of CHOICES, or `ask`. Hidden while there is nothing."""
+    """`removed` carries the DraftFile that is to go, `chosen` a key of CHOICES, or `ask`. Hidden while empty."""
 
     removed = Signal(object)
     chosen = Signal(str)
@@ -33,7 +33,7 @@ class Tray(QWidget):
         self.question.setObjectName("trayQuestion")
         self.question.setWordWrap(True)
         self.choices = Flow(self)
-        self._unsent = Unsent()
+        self._draft = MessageDraft()
         self._question: Saying = ""
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -44,14 +44,14 @@ class Tray(QWidget):
 
     @property
     def empty(self) -> bool:
-        return not self._unsent.items
+        return not self._draft.items
 
-    def show_unsent(self, unsent: Unsent, question: Saying) -> None:
+    def show_draft(self, draft: MessageDraft, question: Saying) -> None:
         """The files and, where it is not empty, the sentence about them with what can be chosen."""
-        self._unsent, self._question = unsent, question
+        self._draft, self._question = draft, question
         self._show_chips()
         self._ask()
-        self.setVisible(bool(unsent.items))
+        self.setVisible(bool(draft.items))
 
     def ask_now(self) -> None:
         """The user wants to send: the choice comes first."""
@@ -71,11 +71,11 @@ class Tray(QWidget):
         self._ask()
 
     def _ask(self) -> None:
-        unsent, question = self._unsent, said(self._question)
+        draft, question = self._draft, said(self._question)
         self.question.setText(question)
         self.question.setVisible(bool(question))
-        offered = ONLY_REMOVE if unsent.no_room else CHOICES if unsent.fit == "too_much" else AGAIN
-        if len(unsent.items) > 1 and "remove" in offered:
+        offered = ONLY_REMOVE if draft.no_room else CHOICES if draft.fit == "too_much" else AGAIN
+        if len(draft.items) > 1 and "remove" in offered:
             offered = offered | {"remove": REMOVE_OF_MANY}
         self.choices.put([self._button(key, words) for key, words in offered.items()] if question else [])
         self.choices.setVisible(bool(question))
@@ -84,14 +84,14 @@ class Tray(QWidget):
         """Chips that are there stay, so that the focus does."""
         old = {id(chip.item): chip for chip in self.chips.widgets if isinstance(chip, Chip)}
         focused = next((at for at, chip in enumerate(old.values()) if chip.isAncestorOf(self.focusWidget())), None)
-        chips = [old.get(id(item)) or self._chip(item) for item in self._unsent.items]
+        chips = [old.get(id(item)) or self._chip(item) for item in self._draft.items]
         for chip in chips:
             chip.retranslate()
         self.chips.put(chips)
         if focused is not None and chips:
             chips[min(focused, len(chips) - 1)].face.setFocus()
 
-    def _chip(self, item: Item) -> Chip:
+    def _chip(self, item: DraftFile) -> Chip:
         chip = Chip(item, True, self.chips)
         chip.removed.connect(lambda: self.removed.emit(item))
         return chip

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.assistant.standing import Standing
-from app.open_chats.conversation import Conversation
+from app.state.conversation import Conversation
+from app.state.engine_state import EngineState
 from app.words import mark, tr
 from models.titles import title_of
 
@@ -12,7 +12,7 @@ LOADING = mark("Loading {model}")
 LOADING_FIRST = mark("Loading {model}, then answering your message")
 
 
-def waiting_line(standing: Standing, conversation: Conversation) -> tuple[str, float | None]:
+def waiting_line(engine: EngineState, conversation: Conversation) -> tuple[str, float | None]:
     """The sentence, and how full the bar is (0 to 1; None: no bar)."""
     reading = conversation.reading
     if (
@@ -25,17 +25,17 @@ def waiting_line(standing: Standing, conversation: Conversation) -> tuple[str, f
         if reading.seconds_left is not None:
             line = tr("{line} · {time} left", line=line, time=duration(reading.seconds_left))
         return line, reading.done / reading.total
-    if standing.phase in ("starting", "loading"):
-        name = title_of(standing.path) if standing.path else tr("the model")
+    if engine.phase in ("starting", "loading"):
+        name = title_of(engine.path) if engine.path else tr("the model")
         said = LOADING_FIRST if conversation.phase == "waiting" else LOADING
-        return tr(said, model=name), standing.fraction
-    ahead = standing.ahead
+        return tr(said, model=name), engine.fraction
+    ahead = engine.ahead
     if ahead and ahead.chat == conversation.chat.id and not conversation.busy:
         if ahead.total - ahead.reused > SHORT_PROMPT:
             return tr("Reading this chat again…"), ahead.done / ahead.total
         return "", None
     if conversation.phase == "waiting":
-        if standing.phase == "ready":
+        if engine.phase == "ready":
             return tr("Waiting: another chat is being answered first"), None
         return tr("Your message will be answered as soon as a model is loaded"), None
     return "", None

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject
 
 from app.chats.chat_options import ChatOptions, unpacked
-from app.open_chats.conversation import Change, Conversation
-from app.open_chats.persona import Personas
-from app.open_chats.shelf import Shelf
 from app.settings.settings import Settings
 from app.settings_view.chat_panel import ChatPanel
+from app.state.conversation import Change, Conversation
+from app.state.open_chats import OpenChats
+from app.state.persona import Personas
 from app.window import Window
 from app.words import Saying, tr
 from common.failures import Failure
@@ -21,15 +21,20 @@ class ChatOptionsControl(QObject):
     """`certain` is called when the next message will be answered in another way."""
 
     def __init__(
-        self, window: Window, shelf: Shelf, settings: Settings, personas: Personas, certain: Callable[[], object]
+        self,
+        window: Window,
+        open_chats: OpenChats,
+        settings: Settings,
+        personas: Personas,
+        certain: Callable[[], object],
     ) -> None:
         super().__init__(window)
         self.panel: ChatPanel | None = None
-        self._window, self._shelf, self._settings = window, shelf, settings
+        self._window, self._open_chats, self._settings = window, open_chats, settings
         self._personas, self._certain = personas, certain
         window.commands.bind("chat_options", self.open)
         window.header.options.clicked.connect(lambda: window.commands.run("chat_options"))
-        shelf.listeners.append(self._changed)
+        open_chats.listeners.append(self._changed)
         settings.listeners.append(self.show)
 
     def open(self) -> None:
@@ -68,14 +73,14 @@ class ChatOptionsControl(QObject):
 
     @property
     def _options(self) -> ChatOptions:
-        return unpacked(self._shelf.current.chat.options)
+        return unpacked(self._open_chats.current.chat.options)
 
     def _changed(self, conversation: Conversation, change: Change) -> None:
-        if change.kind == "chat" and conversation is self._shelf.current and self.panel is not None:
+        if change.kind == "chat" and conversation is self._open_chats.current and self.panel is not None:
             self.show()
 
     def _use(self, options: ChatOptions) -> None:
-        self._shelf.current.use_options(options.packed())
+        self._open_chats.current.use_options(options.packed())
         self.show()
         self._certain()
 

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, QUrl
 from PySide6.QtGui import QDesktopServices
 
 from app.background import Background
-from app.control.librarian import Librarian
+from app.control.chat_list_controller import ChatListController
 from app.control.preferences import Preferences
 from app.folders import Folders
 from app.library.kept_files import delete_files, delete_paths, kinds, measured
@@ -26,7 +26,7 @@ STILL_THERE = mark("The deleted data is still in the file and will be removed la
 class Keeping(QObject):
     """`cache`: the folder for what can be worked out again."""
 
-    def __init__(self, preferences: Preferences, librarian: Librarian, folders: Folders, cache: Path) -> None:
+    def __init__(self, preferences: Preferences, librarian: ChatListController, folders: Folders, cache: Path) -> None:
         super().__init__(preferences)
         self._preferences, self._librarian = preferences, librarian
         self._kinds = {kind.name: kind for kind in kinds(folders, cache)}

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable
 from typing import Literal
 
-from app.assistant.standing import Problem
 from app.notice import Notice, Told
+from app.state.engine_state import Problem
 from app.words import Saying, mark, told, tr
 from common.failures import Failure
 

@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 CLOSING_SECONDS = 2.0  # nobody sees a window that is closed wait so long
 
 
-class Tidying(QObject):
+class Upkeep(QObject):
     """`soon` asks for it, `now` for what is to be out of the file at once. What `close` cuts off goes on next time.
 
     `ended` carries the Failure that it waits for, or None."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from app.chats.chat import Chat, ChatMessage, Folder
+from app.library.chat import Chat, ChatMessage, Folder
 from app.library.chatgpt import clean, line, moment
 
 FORMAT, VERSION = "chickadee-chats", 1

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from datetime import datetime
 
-from app.chats.chat import Chat, ChatMessage
-from app.chats.tree import Tree, chosen_from
+from app.library.chat import Chat, ChatMessage
+from app.library.tree import Tree, chosen_from
 from app.words import tr
 
 _UNSAFE = re.compile(r'[\x00-\x1f<>:"/\\|?*\x7f]+')
@@ -29,7 +29,7 @@ def file_name(title: str) -> str:
 
 
 def _turn(message: ChatMessage) -> str:
-    who = tr("You") if message.role == "user" else message.model or tr("Assistant")
+    who = tr("You") if message.role == "user" else message.model or tr("EngineQueue")
     moment = datetime.fromtimestamp(message.created_at).strftime("%Y-%m-%d %H:%M")
     pieces = [f"## {_line(who)} · {moment}"]
     pieces += [tr("*Attached: {name}*", name=_line(file.name)) for file in message.attachments]

@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Iterator
 from typing import Any, Literal, cast
 
-from app.chats.chat import UNTITLED, Chat, ChatMessage, Ending, title_of
+from app.library.chat import UNTITLED, Chat, ChatMessage, Ending, title_of
 
 SPACE = uuid.UUID("4d9b3f0e-2f53-4c7e-9d0c-6d3f1e8a7b21")  # ids made from theirs: importing twice makes no doubles
 LATEST = 253_370_764_800.0  # the year 9999 as Unix time

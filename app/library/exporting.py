@@ -13,8 +13,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from app.chats.chat import Chat
 from app.folders import users_umask
+from app.library.chat import Chat
 from app.library.chat_json import FORMAT, VERSION, encode_chat, encode_folder
 from app.library.chat_markdown import file_name, markdown_of
 from app.library.library import Library

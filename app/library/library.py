@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from app.attachments import rows as attachment_rows
-from app.chats.chat import Chat, ChatMessage, Folder
+from app.library.chat import Chat, ChatMessage, Folder
 from app.library.database import Place, failures, open_database, transaction
 from app.library.migrations import migrate
 from app.library.writer import Done, Writer

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from app.chats.chat import Chat, ChatMessage, Folder
+from app.library.chat import Chat, ChatMessage, Folder
 from app.library.chatgpt import SPACE
 from app.library.database import transaction
 from app.library.library import Library, write_chat, write_folder

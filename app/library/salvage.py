@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.chats.chat import UNTITLED, title_of
+from app.library.chat import UNTITLED, title_of
 from app.library.database import transaction
 from app.library.pages import Pages, Row, Value
 

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )  # fmt: skip
 
-from app.chats.chat import Chat
+from app.library.chat import Chat
 from app.library.library import KEEP_DELETED_SECONDS
 from app.look.theme import SIZES
 from app.words import tr, tr_n

@@ -7,9 +7,9 @@ from typing import TypeVar
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QToolButton, QWidget
 
-from app.chats.message_actions import Action, Place
 from app.look.icons import icon
 from app.look.theme import SIZES, theme
+from app.state.message_actions import Action, Place
 from app.words import mark, tr
 
 MORE = Action("more", "more", mark("More"), while_busy=True)
@@ -18,7 +18,7 @@ B = TypeVar("B", QPushButton, QToolButton)
 
 
 class ActionRow(QWidget):
-    """`asked` carries an action's name: those of app.chats.message_actions, `previous`, `next`, `more`.
+    """`asked` carries an action's name: those of app.state.message_actions, `previous`, `next`, `more`.
 
     What is always there stands at the message's own side, so that nothing moves when the rest appears beside it."""
 

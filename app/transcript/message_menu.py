@@ -6,13 +6,13 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QAction, QCursor, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QMenu, QWidget
 
-from app.chats.message_actions import actions_of
-from app.chats.message_facts import facts_of
 from app.look.icons import icon
 from app.look.theme import theme
 from app.markdown.blocks import code_of
 from app.markdown.prose_view import ProseView
 from app.markdown.selection import scope_of
+from app.state.answer_facts import facts_of
+from app.state.message_actions import actions_of
 from app.transcript.message_view import MessageView
 from app.words import tr
 

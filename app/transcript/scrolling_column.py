@@ -8,7 +8,7 @@ import time
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QPushButton, QScrollArea, QWidget
 
-from app.chats.chat import ChatMessage
+from app.library.chat import ChatMessage
 from app.look.icons import icon
 from app.look.theme import SIZES, theme
 from app.slices import slices

@@ -5,9 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
-from app.chats.examples import SMALL
 from app.look.icons import bird
 from app.look.theme import SIZES
+from app.state.examples import SMALL
 from app.words import mark, tr
 
 LINE = mark("Private. Offline. On this laptop.")

@@ -33,7 +33,7 @@ def test_the_first_page_is_three_sentences_and_seen_once(open_window: Opener, qt
 
 def test_who_writes_at_once_has_read_enough(chickadee: Chickadee, qtbot: QtBot, ask: Ask) -> None:
     ask(chickadee, "Hello")
-    qtbot.waitUntil(lambda: not chickadee.shelf.current.busy)
+    qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
     chickadee.window.commands.run("new_chat")
     assert chickadee.window.welcome.examples[0].isVisible()
     assert chickadee.window.state.introduced
@@ -44,14 +44,14 @@ def test_the_next_start_shows_what_was_open(open_window: Opener, qtbot: QtBot, a
     for text in ("older", "newer"):
         first.window.commands.run("new_chat")
         ask(first, text)
-        qtbot.waitUntil(lambda: not first.shelf.current.busy)
+        qtbot.waitUntil(lambda: not first.open_chats.current.busy)
     first.window.commands.run("next_chat")
     first.window.commands.run("sidebar")
     first.window.commands.run("larger")
     first.window.resize(905, 655)
     first.window.close()
     second = open_window()
-    assert second.shelf.current.chat.title == "older"
+    assert second.open_chats.current.chat.title == "older"
     assert second.window.sidebar.isHidden()
     assert second.preferences.settings.values["window.text_size"] == 110
 
@@ -59,7 +59,7 @@ def test_the_next_start_shows_what_was_open(open_window: Opener, qtbot: QtBot, a
 def test_a_chat_that_is_gone_is_no_reason_to_stumble(open_window: Opener, folders: Folders) -> None:
     folders.geometry.write_text("[General]\nchat=nosuchchat\nsidebar=perhaps\ngeometry=17\n")
     chickadee = open_window()
-    assert not chickadee.shelf.current.messages
+    assert not chickadee.open_chats.current.messages
     assert chickadee.window.sidebar.isVisible()
 
 
@@ -67,10 +67,10 @@ def test_the_next_start_shows_the_place_in_the_chat(open_window: Opener, qtbot: 
     first = open_window()
     for text in ("one", "many", "two", "many more"):
         ask(first, text)
-        qtbot.waitUntil(lambda: not first.shelf.current.busy)
+        qtbot.waitUntil(lambda: not first.open_chats.current.busy)
     first.window.transcript.scroll_to(2)
     place = first.window.transcript.place
-    assert place == first.shelf.current.messages[2].id
+    assert place == first.open_chats.current.messages[2].id
     first.window.close()
     second = open_window()
     qtbot.waitUntil(lambda: second.window.transcript.place == place)
@@ -86,11 +86,11 @@ def test_what_was_open_is_there_after_an_end_without_a_closing(
     for text in ("older", "newer"):
         killed.window.commands.run("new_chat")
         ask(killed, text)
-        qtbot.waitUntil(lambda: not killed.shelf.current.busy)
+        qtbot.waitUntil(lambda: not killed.open_chats.current.busy)
     killed.window.commands.run("next_chat")
     killed.window.commands.run("sidebar")
     killed.window.resize(790, 655)
-    chat = killed.shelf.current.chat.id
+    chat = killed.open_chats.current.chat.id
 
     def kept() -> bool:
         state = WindowState(folders.geometry)
@@ -102,17 +102,17 @@ def test_what_was_open_is_there_after_an_end_without_a_closing(
     restarted = Chickadee(open_folders(left), tmp_path / "fake.gguf", FAKE)
     with qtbot.waitExposed(restarted.window):
         restarted.window.show()
-    assert restarted.shelf.current.chat.title == "older"
+    assert restarted.open_chats.current.chat.title == "older"
     assert (restarted.window.width(), restarted.window.height()) == (790, 655)
     assert restarted.window.sidebar.isHidden()
     restarted.window.close()
 
 
 def test_nothing_is_written_where_nothing_changes(chickadee: Chickadee, qtbot: QtBot, folders: Folders) -> None:
-    chickadee.places._keep()
+    chickadee.window_state._keep()
     qtbot.waitUntil(lambda: WindowState(folders.geometry).geometry == chickadee.window.saveGeometry())
-    qtbot.waitUntil(lambda: not chickadee.places._background.running)
+    qtbot.waitUntil(lambda: not chickadee.window_state._background.running)
     before = folders.geometry.stat().st_mtime_ns
-    chickadee.places._keep()
-    assert not chickadee.places._background.running
+    chickadee.window_state._keep()
+    assert not chickadee.window_state._background.running
     assert folders.geometry.stat().st_mtime_ns == before

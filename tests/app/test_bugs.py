@@ -11,7 +11,7 @@ from pytestqt.exceptions import capture_exceptions
 from pytestqt.qtbot import QtBot
 
 from app.bugs import log_bugs, tell_all
-from app.open_chats.conversation import Change, Conversation
+from app.state.conversation import Change, Conversation
 from app.wiring import Chickadee
 
 Ask = Callable[[Chickadee, str], None]
@@ -35,11 +35,13 @@ def test_a_chat_is_answered_whatever_its_listeners_do(chickadee: Chickadee, qtbo
         if change.kind == kind:
             stumble()
 
-    chickadee.shelf.listeners.insert(0, listener)
+    chickadee.open_chats.listeners.insert(0, listener)
     with capture_exceptions() as caught:
         ask(chickadee, "Hello")
-        qtbot.waitUntil(lambda: len(chickadee.shelf.current.messages) == 2 and not chickadee.shelf.current.busy)
-    answer = chickadee.shelf.current.messages[-1]
+        qtbot.waitUntil(
+            lambda: len(chickadee.open_chats.current.messages) == 2 and not chickadee.open_chats.current.busy
+        )
+    answer = chickadee.open_chats.current.messages[-1]
     assert (answer.stop_reason, bool(answer.content)) == ("end", True)
     assert {error for error, _, _ in caught} == {ZeroDivisionError}
 
@@ -51,14 +53,14 @@ def test_a_chat_that_cannot_go_on_ends_with_a_sentence(
     with monkeypatch.context() as broken, capture_exceptions() as caught:
         broken.setattr(Conversation, step, stumble)
         ask(chickadee, "Hello")
-        qtbot.waitUntil(lambda: bool(caught) and not chickadee.shelf.current.busy)
-    last = chickadee.shelf.current.messages[-1]
+        qtbot.waitUntil(lambda: bool(caught) and not chickadee.open_chats.current.busy)
+    last = chickadee.open_chats.current.messages[-1]
     if step != "begin":  # without an answer there is nothing to say it at
         assert (last.role, last.stop_reason) == ("assistant", "failed")
         assert "inside Chickadee" in last.problem
     ask(chickadee, "And now?")
     qtbot.waitUntil(
-        lambda: chickadee.shelf.current.messages[-1].stop_reason == "end" and not chickadee.shelf.current.busy
+        lambda: chickadee.open_chats.current.messages[-1].stop_reason == "end" and not chickadee.open_chats.current.busy
     )
 
 

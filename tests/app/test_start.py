@@ -137,7 +137,7 @@ def test_the_journey(
     """Send, stream, stop, kill the engine, send again, restart: with the real engine and the default model."""
     chickadee = open_window(command=None)
     ask(chickadee, "Count from one to five hundred in words.")
-    conversation = chickadee.shelf.current
+    conversation = chickadee.open_chats.current
     # The model is free to be brief: then there is nothing left to stop.
     qtbot.waitUntil(lambda: len(conversation.answer_text) > 40 or not conversation.busy, timeout=SECONDS)
     if conversation.busy:

@@ -236,7 +236,7 @@ def _bases(home: Path) -> Path:
 def _fill(path: Path, word: str, left: Path) -> None:
     """A library at `path`, closed at the end, and a copy in `left` from before that."""
     from app.attachments.attachment import Attachment
-    from app.chats.chat import Chat, ChatMessage, Folder
+    from app.library.chat import Chat, ChatMessage, Folder
     from app.library.recovery import open_library
 
     library, _ = open_library(path)

@@ -36,17 +36,17 @@ def chips(chickadee: Chickadee) -> list[Chip]:
 def attach(chickadee: Chickadee, qtbot: QtBot, *paths: Path) -> None:
     """Attach and wait until the files are read and counted."""
     chickadee.window.composer.files.emit(list(paths))
-    qtbot.waitUntil(lambda: bool(unsent(chickadee).items) and unsent(chickadee).fit != "unknown", timeout=SECONDS)
+    qtbot.waitUntil(lambda: bool(draft(chickadee).items) and draft(chickadee).fit != "unknown", timeout=SECONDS)
 
 
-def unsent(chickadee: Chickadee):
-    found = chickadee.shelf.current.unsent
+def draft(chickadee: Chickadee):
+    found = chickadee.open_chats.current.draft
     assert found
     return found
 
 
 def answered(chickadee: Chickadee, count: int = 2) -> bool:
-    conversation = chickadee.shelf.current
+    conversation = chickadee.open_chats.current
     return len(conversation.messages) >= count and not conversation.busy
 
 
@@ -80,8 +80,8 @@ def test_a_file_alone_is_a_message(chickadee: Chickadee, qtbot: QtBot, tmp_path:
     attach(chickadee, qtbot, file(tmp_path))
     qtbot.keyClick(chickadee.window.composer.text, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: answered(chickadee), timeout=SECONDS)
-    assert chickadee.shelf.current.chat.title == "birds.md"
-    assert chickadee.shelf.current.messages[0].content == ""
+    assert chickadee.open_chats.current.chat.title == "birds.md"
+    assert chickadee.open_chats.current.messages[0].content == ""
     files = chickadee.window.transcript.views[0].files
     assert files
     (chip,) = files.chips
@@ -118,10 +118,10 @@ def test_without_a_process_there_is_a_sentence(
 def test_who_is_in_a_hurry_is_waited_for(chickadee: Chickadee, ask: Ask, qtbot: QtBot, tmp_path: Path) -> None:
     chickadee.window.composer.files.emit([file(tmp_path)])
     ask(chickadee, "What?")
-    assert chickadee.shelf.current.messages == []
+    assert chickadee.open_chats.current.messages == []
     assert chickadee.window.composer.text.toPlainText() == "What?"
     qtbot.waitUntil(lambda: answered(chickadee), timeout=SECONDS)
-    assert [a.name for a in chickadee.shelf.current.messages[0].attachments] == ["birds.md"]
+    assert [a.name for a in chickadee.open_chats.current.messages[0].attachments] == ["birds.md"]
     assert chickadee.window.composer.text.toPlainText() == ""
 
 
@@ -201,7 +201,7 @@ def test_what_does_not_fit_is_asked_and_the_best_parts_are_sent(
     assert tray.question.text().startswith(f"The file has {len(BOOK) // 4:,} tokens; ")
     ask(chickadee, "What did bird 77 do?")
     assert chickadee.window.composer.text.toPlainText() == "What did bird 77 do?"
-    assert chickadee.shelf.current.messages == []
+    assert chickadee.open_chats.current.messages == []
     best, beginning, remove = (button for button in tray.choices.widgets if isinstance(button, QPushButton))
     assert [b.text() for b in (beginning, remove)] == ["Send the beginning, as much as fits", "Remove"]
     qtbot.keyClick(best, Qt.Key.Key_Return)  # Return in the message has led the focus to the choice
@@ -211,7 +211,7 @@ def test_what_does_not_fit_is_asked_and_the_best_parts_are_sent(
     assert "The bird number 77 sang" in sent.messages[-1].content
     assert len(sent.messages[-1].content) < 4 * 4096
     assert sent.messages[-1].content.endswith("What did bird 77 do?")
-    question, answer = chickadee.shelf.current.messages
+    question, answer = chickadee.open_chats.current.messages
     (attachment,) = question.attachments
     assert attachment.sent
     footer = chickadee.window.transcript.views[-1].said("sources")
@@ -227,7 +227,7 @@ def test_the_choice_can_be_another_one(chickadee: Chickadee, ask: Ask, qtbot: Qt
     tray = chickadee.window.composer.tray
     chickadee.window.composer.text.setPlainText("Not yet")
     tray.chosen.emit("beginning")  # nobody has asked for it to be sent
-    assert chickadee.shelf.current.messages == []
+    assert chickadee.open_chats.current.messages == []
     chickadee.window.composer.text.clear()
     (change,) = tray.choices.widgets
     assert isinstance(change, QPushButton)
@@ -236,7 +236,7 @@ def test_the_choice_can_be_another_one(chickadee: Chickadee, ask: Ask, qtbot: Qt
     tray.chosen.emit("beginning")
     ask(chickadee, "Begin")
     qtbot.waitUntil(lambda: answered(chickadee), timeout=SECONDS)
-    (attachment,) = chickadee.shelf.current.messages[0].attachments
+    (attachment,) = chickadee.open_chats.current.messages[0].attachments
     assert attachment.sent == tuple(range(len(attachment.sent or ())))
 
 
@@ -245,7 +245,7 @@ def test_what_is_not_sent_stays_with_its_chat_and_over_a_restart(
 ) -> None:
     ask(chickadee, "first")
     qtbot.waitUntil(lambda: answered(chickadee), timeout=SECONDS)
-    first = chickadee.shelf.current.chat.id
+    first = chickadee.open_chats.current.chat.id
     attach(chickadee, qtbot, file(tmp_path))
     qtbot.keyClicks(chickadee.window.composer.text, "half a thought")
     chickadee.new_chat()
@@ -292,7 +292,7 @@ def test_pasting(chickadee: Chickadee, qtbot: QtBot, tmp_path: Path) -> None:
     clipboard.setText("long " * 2000)
     composer.text.paste()
     assert composer.text.toPlainText() == "short"
-    qtbot.waitUntil(lambda: len(chips(chickadee)) == 2 and not unsent(chickadee).reading, timeout=SECONDS)
+    qtbot.waitUntil(lambda: len(chips(chickadee)) == 2 and not draft(chickadee).reading, timeout=SECONDS)
     qtbot.mouseClick(chickadee.window.notice.button, Qt.MouseButton.LeftButton)
     assert composer.text.toPlainText() == "short" + "long " * 2000
     assert len(chips(chickadee)) == 1
@@ -311,7 +311,7 @@ def test_what_is_begun_in_a_new_chat_outlives_a_message_in_another(
 ) -> None:
     ask(chickadee, "first")
     qtbot.waitUntil(lambda: answered(chickadee), timeout=SECONDS)
-    old = chickadee.shelf.current.chat.id
+    old = chickadee.open_chats.current.chat.id
     chickadee.new_chat()
     attach(chickadee, qtbot, file(tmp_path))
     chickadee.window.composer.text.setPlainText("half a thought")
@@ -329,19 +329,19 @@ def test_the_real_engine_does_not_read_a_file_twice(
     open_window: Opener, ask: Ask, qtbot: QtBot, tmp_path: Path
 ) -> None:
     chickadee = open_window(command=None, max_tokens=4)
-    qtbot.waitUntil(lambda: chickadee.assistant.standing.phase == "ready", timeout=SECONDS)
+    qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready", timeout=SECONDS)
     attach(chickadee, qtbot, file(tmp_path, text=TEXT * 3))
-    tokens = unsent(chickadee).tokens
+    tokens = draft(chickadee).tokens
     assert tokens
-    qtbot.waitUntil(lambda: chickadee.assistant.standing.context_tokens > tokens, timeout=SECONDS)
+    qtbot.waitUntil(lambda: chickadee.engine.state.context_tokens > tokens, timeout=SECONDS)
     ask(chickadee, "What do chickadees store?")
     qtbot.waitUntil(lambda: answered(chickadee), timeout=SECONDS)
-    first = chickadee.assistant.standing.statistics
+    first = chickadee.engine.state.statistics
     assert first
     assert first.reused_tokens > tokens
     assert first.prompt_tokens - first.reused_tokens < 40  # the question and the template's end
     ask(chickadee, "When?")
     qtbot.waitUntil(lambda: answered(chickadee, 4), timeout=SECONDS)
-    second = chickadee.assistant.standing.statistics
+    second = chickadee.engine.state.statistics
     assert second
     assert second.reused_tokens >= first.prompt_tokens

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from app.attachments.attachment import MOST_NAME, Attachment, clean_name
 from app.attachments.block import block_of, runs, with_attachments
-from app.chats.chat import Chat, ChatMessage
-from app.chats.prompt import prompt_of
+from app.library.chat import Chat, ChatMessage
+from app.state.prompt import prompt_of
 
 
 @given(st.text(alphabet="`a\n", max_size=60))

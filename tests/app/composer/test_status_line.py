@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pytestqt.qtbot import QtBot
 
-from app.assistant.standing import Standing
 from app.composer.status_line import StatusLine
+from app.state.engine_state import EngineState
 from models.titles import title_of
 
 
@@ -17,7 +17,7 @@ def test_a_long_model_name_leaves_room_for_the_numbers(qtbot: QtBot) -> None:
     path = Path("/models") / f"{'very-' * 20}long-model-Q4_K_M.gguf"
     line.resize(480, 40)
     line.show()
-    line.show_standing(Standing("ready", path, rss_bytes=1_300_000_000, live_speed=31.0))
+    line.show_engine(EngineState("ready", path, rss_bytes=1_300_000_000, live_speed=31.0))
     assert "…" in line.model.text()
     assert line.model.text().endswith("Q4_K_M  ▾")
     assert line.memory.geometry().right() <= line.width()

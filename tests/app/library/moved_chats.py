@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from app.attachments.attachment import Attachment
-from app.chats.chat import Chat, ChatMessage, Folder
+from app.library.chat import Chat, ChatMessage, Folder
 from app.library.exporting import export_json
 from app.library.importing import import_chats
 from app.library.library import Library

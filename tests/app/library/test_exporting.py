@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from app.chats.chat import Chat, ChatMessage
 from app.folders import be_private, users_umask
+from app.library.chat import Chat, ChatMessage
 from app.library.chat_markdown import file_name
 from app.library.exporting import export_json, export_markdown
 from app.library.library import Library

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from app.chats.chat import Chat, ChatMessage
 from app.folders import users_umask
+from app.library.chat import Chat, ChatMessage
 from app.library.exporting import export_json
 from app.library.importing import import_chats
 from app.library.library import Library

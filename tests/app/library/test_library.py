@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from app.attachments.attachment import Attachment
-from app.chats.chat import Chat, ChatMessage
+from app.library.chat import Chat, ChatMessage
 from app.library.database import failure_of
 from app.library.library import Library
 from app.library.migrations import MIGRATIONS, migrate
 from app.library.upkeep import keep_up
-from app.open_chats.unsent import UnsentStore
+from app.state.draft import DraftStore
 from common.failures import Failure
 
 
@@ -193,8 +193,8 @@ def test_files_that_were_not_sent_come_along(path: Path) -> None:
     db.execute("INSERT INTO unsent VALUES ('', 'a question', ?)", (file,))
     db.close()
     library = Library(path)
-    unsent = UnsentStore(library).load("")
-    assert (unsent.text, [each.text for each in unsent.attachments]) == ("a question", ["words"])
+    draft = DraftStore(library).load("")
+    assert (draft.text, [each.text for each in draft.attachments]) == ("a question", ["words"])
     library.close()
 
 

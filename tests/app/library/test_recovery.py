@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from app.chats.chat import Chat, ChatMessage, Folder
 from app.folders import Folders
+from app.library.chat import Chat, ChatMessage, Folder
 from app.library.database import damage_mark
 from app.library.library import Library
 from app.library.migrations import MIGRATIONS
@@ -181,7 +181,7 @@ def test_messages_without_their_chat_come_back_as_one(path: Path) -> None:
 
 def test_what_stands_only_in_the_log_comes_back(path: Path) -> None:
     script = (
-        "import os, sys; from pathlib import Path; from app.chats.chat import *; from app.library.library import *;"
+        "import os, sys; from pathlib import Path; from app.library.chat import *; from app.library.library import *;"
         "library = Library(Path(sys.argv[1])); chat = Chat('late', id='late');"
         "library.save(chat, [ChatMessage(chat.id, None, 'user', 'late words', id='late1')]); os._exit(9)"
     )

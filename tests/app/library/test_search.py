@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.chats.chat import Chat, ChatMessage
+from app.library.chat import Chat, ChatMessage
 from app.library.library import Library
 from app.library.migrations import MIGRATIONS
 from app.library.search import Hit, Search, snippet_of

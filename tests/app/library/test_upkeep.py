@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from app.attachments.attachment import Attachment
-from app.chats.chat import Chat, ChatMessage, Folder
 from app.library import upkeep
+from app.library.chat import Chat, ChatMessage, Folder
 from app.library.database import beside
 from app.library.library import Library
 from app.library.search import Search
 from app.library.upkeep import MOST_INDEXED, PIECE, keep_up
-from app.open_chats.shelf import Shelf
+from app.state.open_chats import OpenChats
 from common.failures import Failure
 from tests.app.small_disk import fill_up, small_disk
 
@@ -248,14 +248,14 @@ def test_a_library_with_much_in_it_is_not_written_anew(path: Path) -> None:
 def test_chats_that_cannot_be_deleted_stay_as_they_are(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk") as disk:
         library = Library(disk / "library.sqlite3")
-        shelf = Shelf(library)
-        shelf.current.send("first")
-        shelf.current.withdraw()
+        open_chats = OpenChats(library)
+        open_chats.current.send("first")
+        open_chats.current.withdraw()
         filler = fill_up(disk)
         with pytest.raises(Failure, match="The disk is full"):
-            shelf.delete_all()
-        assert len(shelf.chats()) == 1
+            open_chats.delete_all()
+        assert len(open_chats.chats()) == 1
         filler.unlink()
-        shelf.current.send("second")
-        assert [message.content for message in library.messages(shelf.current.chat)] == ["first", "second"]
+        open_chats.current.send("second")
+        assert [message.content for message in library.messages(open_chats.current.chat)] == ["first", "second"]
         library.close()

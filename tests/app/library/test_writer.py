@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from app.attachments.attachment import Attachment
-from app.chats.chat import Chat, ChatMessage, Folder
+from app.library.chat import Chat, ChatMessage, Folder
 from app.library.library import LONG, Library
 from app.library.upkeep import keep_up
-from app.open_chats.conversation import Conversation
-from app.open_chats.unsent import Item, Unsent, UnsentStore
+from app.state.conversation import Conversation
+from app.state.draft import DraftFile, DraftStore, MessageDraft
 from common.failures import Failure
 
 Call = Callable[[], object]
@@ -132,22 +132,22 @@ def test_an_answer_that_begins_meanwhile_is_stored_too(library: Library, window:
 
 
 def test_files_of_the_composer_are_stored_apart_from_its_text(library: Library, window: Window) -> None:
-    store, ended = UnsentStore(library), list[Failure | None]()
+    store, ended = DraftStore(library), list[Failure | None]()
     file = note("a.txt", "word " * LONG)
-    unsent = Unsent("a question", [Item(file.name, file)])
+    draft = MessageDraft("a question", [DraftFile(file.name, file)])
     assert store.load("c").items == []
-    store.save("c", unsent, ended.append)
+    store.save("c", draft, ended.append)
     assert ended == []
     window.hear()
-    unsent.text = "a longer question"
-    store.save("c", unsent, ended.append, files=False)
+    draft.text = "a longer question"
+    store.save("c", draft, ended.append, files=False)
     assert ended == [None, None]
-    again = UnsentStore(library).load("c")
+    again = DraftStore(library).load("c")
     assert (again.text, again.attachments) == ("a longer question", (file,))
-    unsent.sent(unsent.text)
-    store.save("c", unsent, ended.append)
+    draft.sent(draft.text)
+    store.save("c", draft, ended.append)
     window.hear()
-    assert not UnsentStore(library).load("c").begun
+    assert not DraftStore(library).load("c").begun
 
 
 def test_upkeep_moves_the_log_into_the_file(library: Library) -> None:

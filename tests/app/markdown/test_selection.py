@@ -8,8 +8,8 @@ from PySide6.QtGui import QCursor, QGuiApplication, QMouseEvent
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.chats.chat import Chat, ChatMessage
 from app.folders import Folders
+from app.library.chat import Chat, ChatMessage
 from app.library.library import Library
 from app.markdown.selection import Text
 from app.transcript.message_menu import MessageMenu

@@ -13,9 +13,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.chats.message_facts import facts_of
 from app.model_library.model_settings import settings_for
 from app.model_library.models_dialog import ModelsDialog
+from app.state.answer_facts import facts_of
 from app.wiring import Chickadee
 from common.paths import path_of, path_text
 from engine.protocol import Load
@@ -84,21 +84,21 @@ def test_a_model_has_one_name_everywhere(
 ) -> None:
     title = "Qwen2.5 0.5B Instruct"
     chickadee = open_window(make_gguf(tmp_path / "qwen2.5-0.5b-instruct-q4_k_m.gguf"))
-    qtbot.waitUntil(lambda: chickadee.assistant.standing.phase == "ready")
+    qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready")
     assert chickadee.window.status.model.text() == f"{title}  ▾"
     ask(chickadee, "Hello")
-    qtbot.waitUntil(lambda: chickadee.shelf.current.messages[-1].stop_reason == "end")
-    assert title in facts_of(chickadee.shelf.current.messages[-1])
+    qtbot.waitUntil(lambda: chickadee.open_chats.current.messages[-1].stop_reason == "end")
+    assert title in facts_of(chickadee.open_chats.current.messages[-1])
     chickadee.window.commands.run("settings")
     settings = chickadee.preferences.dialog
     assert settings
     assert settings.plan.verdict.text().startswith(f"{title}: ")
-    chickadee.models.add(str(chickadee.assistant.standing.path))
+    chickadee.models.add(str(chickadee.engine.state.path))
     chickadee.window.commands.run("models")
     dialog = chickadee.models.dialog
     assert dialog
-    qtbot.waitUntil(lambda: ("here", chickadee.assistant.standing.path) in dialog.rows, timeout=SECONDS)
-    assert dialog.rows["here", chickadee.assistant.standing.path].title.text() == title
+    qtbot.waitUntil(lambda: ("here", chickadee.engine.state.path) in dialog.rows, timeout=SECONDS)
+    assert dialog.rows["here", chickadee.engine.state.path].title.text() == title
     dialog.line.setText("qwen2.5-0.5b-instruct")
     assert len(keys(dialog, "here")) == 1
 
@@ -137,7 +137,7 @@ def test_search_download_load_remove_undo(
     qtbot.waitUntil(lambda: ("here", path) in open_models.rows, timeout=SECONDS)
     assert "on this computer" in open_models.rows["file", "a/b", "bird-Q4_K_M.gguf"].facts.text()
     press(qtbot, open_models, ("job", 1), "load")
-    qtbot.waitUntil(lambda: chickadee.assistant.standing.path == path)
+    qtbot.waitUntil(lambda: chickadee.engine.state.path == path)
     press(qtbot, open_models, ("job", 1), "hide")
     assert ("job", 1) not in open_models.rows
     chickadee.use_model(str(tmp_path / "other.gguf"))

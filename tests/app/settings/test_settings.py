@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app import words
-from app.assistant.loading import Loading
-from app.chats.prompt import with_system
 from app.settings import settings_file
 from app.settings.options import Options, options_of
 from app.settings.schema import SECTIONS, SETTINGS
 from app.settings.setting import AUTO, Setting, Value
 from app.settings.settings import BY_NAME, Settings
+from app.state.engine_requests import Loading
+from app.state.prompt import with_system
 from common.failures import Failure
 from engine.protocol import Generate, Load, Lookup, Message, Sampling
 

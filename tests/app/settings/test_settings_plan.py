@@ -19,7 +19,7 @@ def chickadee(open_window: Opener, qtbot: QtBot, tmp_path: Path) -> Chickadee:
     """The scripted engine says that it has loaded the default model."""
     (tmp_path / "fake.gguf").symlink_to(default_model())
     chickadee = open_window()
-    qtbot.waitUntil(lambda: chickadee.assistant.standing.phase == "ready")
+    qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready")
     return chickadee
 
 

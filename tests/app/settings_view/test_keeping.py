@@ -153,17 +153,17 @@ def test_all_chats_go_for_good_also_one_that_is_being_answered(
     cache: Path, chickadee: Chickadee, qtbot: QtBot, ask: Ask, folders: Folders
 ) -> None:
     ask(chickadee, "a secret plan")
-    qtbot.waitUntil(lambda: not chickadee.shelf.current.busy)
+    qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
     chickadee.new_chat()
     ask(chickadee, "slow secret")
-    qtbot.waitUntil(lambda: chickadee.shelf.current.phase == "answering")
-    answered = chickadee.shelf.current
+    qtbot.waitUntil(lambda: chickadee.open_chats.current.phase == "answering")
+    answered = chickadee.open_chats.current
     row = opened(chickadee, qtbot).rows["chats"]
     row.delete_button.click()
     row.delete_button.click()
     qtbot.waitUntil(lambda: not answered.busy)
-    assert chickadee.shelf.chats() == []
-    assert chickadee.shelf.current.messages == []
+    assert chickadee.open_chats.chats() == []
+    assert chickadee.open_chats.current.messages == []
     qtbot.waitUntil(lambda: not any(b"secret" in path.read_bytes() for path in folders.data.glob("library*")))
     with sqlite3.connect(folders.library) as db:
         assert db.execute("SELECT count(*) FROM chats").fetchone() == (0,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtWidgets import QApplication, QPushButton, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.chats.message_actions import Action, Place
+from app.state.message_actions import Action, Place
 from app.transcript.action_row import ActionRow
 
 GO_ON = Action("continue", "continue", "Continue", main=True)

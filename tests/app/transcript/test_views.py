@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
 from app import slices
-from app.chats.chat import Chat, ChatMessage
+from app.library.chat import Chat, ChatMessage
 from app.markdown.prose_view import ProseView
 from app.transcript import scrolling_column
 from app.transcript.answer_view import AnswerView
@@ -152,9 +152,9 @@ def test_an_opened_thought_stays_open_out_of_sight_and_in_another_chat(
     chickadee: Chickadee, ask: Ask, qtbot: QtBot
 ) -> None:
     ask_and_wait(chickadee, ask, qtbot, "elsewhere")
-    other = chickadee.shelf.current.chat.id
+    other = chickadee.open_chats.current.chat.id
     chat = long_chat(chickadee, 200, {3: "<think>first</think>\n\nThe answer."})
-    chickadee.shelf.reload()
+    chickadee.open_chats.reload()
     chickadee.open_chat(chat.id)
     transcript = chickadee.window.transcript
     transcript.to_start()
@@ -189,7 +189,7 @@ def test_views_with_something_of_the_users_stay(open_window: Opener, qtbot: QtBo
     window.open_chat(chat.id)
     transcript = window.window.transcript
     question = next(view for view in transcript.views if view.message.role == "user")
-    window.acts.edit(question.message.id)
+    window.messages.edit(question.message.id)
     qtbot.keyClicks(editor_of(question), "typed ")
     transcript.to_start()
     qtbot.wait(50)
@@ -199,7 +199,7 @@ def test_views_with_something_of_the_users_stay(open_window: Opener, qtbot: QtBo
 
 def test_a_long_message_that_is_let_go_is_deleted_to_its_end(chickadee: Chickadee, qtbot: QtBot, ask: Ask) -> None:
     ask(chickadee, "many")
-    qtbot.waitUntil(lambda: chickadee.shelf.current.messages[-1].stop_reason == "end")
+    qtbot.waitUntil(lambda: chickadee.open_chats.current.messages[-1].stop_reason == "end")
     view = chickadee.window.transcript.views[-1]
     parts = view.findChildren(ProseView)
     assert parts

@@ -1,0 +1,274 @@
+"""What the user does with chats in the list: find, rename, pin, move, delete, bring back."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from PySide6.QtCore import QObject
+
+from app.control.import_export_controller import ImportExportController
+from app.control.tidying import Upkeep
+from app.library.chat import Chat
+from app.library.search import Hit, Search
+from app.look.throttle import Throttle
+from app.notice import UNDO_MS
+from app.sidebar.bin_dialog import BinDialog
+from app.sidebar.chat_rows import Row, rows_of
+from app.sidebar.finding import Finding
+from app.state.conversation import Change, Conversation
+from app.state.engine_queue import EngineQueue
+from app.state.open_chats import OpenChats
+from app.window import Window
+from app.words import tr, tr_n
+from common.failures import Failure
+
+log = logging.getLogger(__name__)
+LISTING_MS = 50
+
+
+class ChatListController(QObject):
+    """`show_current` shows the current chat, `open_chat` opens another, `complain` tells a failure."""
+
+    def __init__(  # noqa: PLR0913
+        self,
+        open_chats: OpenChats,
+        engine: EngineQueue,
+        window: Window,
+        tidying: Upkeep,
+        show_current: Callable[[], None],
+        open_chat: Callable[[str], None],
+        complain: Callable[[Failure], None],
+    ) -> None:
+        super().__init__(window)
+        self._open_chats, self._engine, self._window = open_chats, engine, window
+        self._show_current, self._open_chat, self._complain = show_current, open_chat, complain
+        self.search = Search(open_chats.library.path)
+        self._finding = Finding(self.search, self)
+        self._listing = Throttle(self.list_now, LISTING_MS, self)
+        self.tidying = tidying
+        self._bin: BinDialog | None = None
+        self.exchange = ImportExportController(open_chats, window, self._imported, complain)
+        self._connect()
+
+    def close(self) -> None:
+        self._listing.cancel()
+        self._finding.close()
+        self.tidying.close()
+        self.exchange.close()
+
+    # --- the list ---------------------------------------------------------------------------------------------------
+
+    def list_soon(self) -> None:
+        """A chat has changed."""
+        self._listing.request()
+
+    def list_now(self) -> None:
+        folders = self._open_chats.folders()
+        rows = rows_of(self._open_chats.chats(), folders, time.time())
+        heads = [Row("folder", folder.name, folder.id, folder.id) for folder in folders]
+        self._window.sidebar.show_chats(rows, heads, self._open_chats.current.chat.id)
+
+    def restyle(self) -> None:
+        """The list is restyled by the window."""
+
+    def retranslate(self) -> None:
+        """The days have names in the user's language."""
+        self.list_now()
+        if self._bin is not None:
+            self._bin.retranslate()
+
+    # --- chats ------------------------------------------------------------------------------------------------------
+
+    def rename(self, chat_id: str, title: str) -> None:
+        self._do(lambda: self._open_chats.rename(chat_id, title))
+
+    def delete(self, chat_ids: Iterable[str]) -> None:
+        """Take the chats off the list, with a notice that brings them back."""
+        ids = list(chat_ids)
+        for chat_id in ids:
+            conversation = self._open_chats.conversation(chat_id)
+            if conversation is not None:
+                self._engine.stop(conversation)
+        was_current = self._open_chats.current.chat.id
+        gone = self._do(lambda: self._open_chats.delete(ids))
+        if not gone:
+            return
+        for chat in gone:
+            self._engine.forget(chat.id)
+
+        def undo() -> None:
+            self._do(lambda: self._open_chats.restore(gone))
+            self._count_bin()
+            if was_current in [chat.id for chat in gone]:
+                self._open_chat(was_current)
+
+        self._count_bin()
+        if was_current in [chat.id for chat in gone]:
+            self._show_current()
+        self._window.notice.tell(lambda: _gone(gone), lambda: tr("Undo"), undo, milliseconds=UNDO_MS)
+
+    def delete_all(self) -> None:
+        """Delete all chats for good. Raises Failure."""
+        if self._engine.active is not None:
+            self._engine.stop(self._engine.active)
+        for chat_id in self._open_chats.delete_all():
+            self._engine.forget(chat_id)
+        self.tidying.now()
+        self._count_bin()
+        self._show_current()
+        self.list_now()
+
+    def pin_current(self) -> None:
+        """Pin the open chat, or take its pin away."""
+        chat = self._open_chats.current.chat
+        self._do(lambda: self._open_chats.pin([chat.id], pinned=chat.pinned_at is None))
+
+    # --- folders ----------------------------------------------------------------------------------------------------
+
+    def new_folder(self, chat_ids: Iterable[str] = ()) -> None:
+        """A folder with these chats in it; its name is typed in place."""
+        folder = self._do(lambda: self._open_chats.add_folder(tr("New folder")))
+        if folder is None:
+            return
+        self._do(lambda: self._open_chats.move(chat_ids, folder.id))
+        if self._window.sidebar.isHidden():
+            self._window.toggle_sidebar()
+        self._window.sidebar.rename(folder.id)
+
+    def delete_folder(self, folder_id: str) -> None:
+        done = self._do(lambda: self._open_chats.delete_folder(folder_id))
+        if done is None:
+            return
+        folder, inside = done
+
+        def undo() -> None:
+            self._do(lambda: self._open_chats.restore_folder(folder, inside))
+
+        def sentence() -> str:
+            return tr("The folder “{name}” was deleted. Its chats are still here.", name=folder.name)
+
+        self._window.notice.tell(sentence, lambda: tr("Undo"), undo, milliseconds=UNDO_MS)
+
+    # --- search -----------------------------------------------------------------------------------------------------
+
+    def find(self) -> None:
+        """Ready to type what is searched for."""
+        if self._window.sidebar.isHidden():
+            self._window.toggle_sidebar()
+        self._window.sidebar.focus_search()
+
+    def go_to(self, hit: Hit) -> None:
+        """Open what a search has found."""
+        self.open_at(hit.chat_id, hit.message_id or "")
+
+    def open_at(self, chat_id: str, message_id: str) -> None:
+        """Open the chat and show this message in it, on whichever branch it stands; with "" just the chat."""
+        self._open_chat(chat_id)
+        if message_id and self._open_chats.current.chat.id == chat_id:
+            self._window.transcript.show_message(message_id)
+
+    # --- recently deleted -------------------------------------------------------------------------------------------
+
+    def open_bin(self) -> None:
+        """The dialog with what can be restored."""
+        if self._bin is None:
+            self._bin = BinDialog(self._window)
+            self._bin.restored.connect(self._restore)
+            self._bin.gone.connect(self._delete_for_good)
+            self._bin.destroyed.connect(self._bin_closed)
+        self._count_bin()
+        self._bin.show()
+        self._bin.raise_()
+
+    def _bin_closed(self) -> None:
+        self._bin = None
+
+    def _restore(self, ids: list[str]) -> None:
+        deleted = self._do(self._open_chats.library.deleted_chats) or []
+        self._do(lambda: self._open_chats.restore([chat for chat, _ in deleted if chat.id in ids]))
+        self._count_bin()
+
+    def _delete_for_good(self, ids: list[str]) -> None:
+        self._do(lambda: self._open_chats.library.delete_for_good(*ids))
+        self.tidying.now()
+        self._count_bin()
+
+    def _count_bin(self) -> None:
+        deleted = self._do(self._open_chats.library.deleted_chats, listing=False) or []
+        self._window.sidebar.show_bin(len(deleted))
+        if self._bin is not None:
+            self._bin.show_chats(deleted)
+
+    def _imported(self) -> None:
+        self.tidying.soon()
+        self._count_bin()
+        self._show_current()
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _do(self, work: Callable[[], Any], listing: bool = True) -> Any:
+        """What `work` returns, None if it failed; the list follows in any case."""
+        try:
+            return work()
+        except Failure as failure:
+            self._complain(failure)
+            return None
+        finally:
+            if listing:
+                self.list_now()
+
+    def _connect(self) -> None:
+        bind = self._window.commands.bind
+        bind("find", self.find)
+        bind("pin_chat", self.pin_current)
+        bind("new_folder", self.new_folder)
+        bind("bin", self.open_bin)
+        sidebar = self._window.sidebar
+        sidebar.deleted.connect(self.delete)
+        sidebar.renamed.connect(self._renamed)
+        sidebar.moved.connect(lambda ids, folder_id: self._do(lambda: self._open_chats.move(ids, folder_id)))
+        sidebar.fold.connect(lambda id, folded: self._do(lambda: self._open_chats.fold(id, folded)))
+        sidebar.asked.connect(self._asked)
+        sidebar.looked.connect(self._finding.look)
+        sidebar.hit.connect(self.go_to)
+        sidebar.bin.connect(self.open_bin)
+        self._finding.found.connect(sidebar.show_hits)
+        self._finding.failed.connect(self._complain)
+        self._open_chats.listeners.append(self._changed)
+        self.tidying.soon()
+        self._count_bin()
+
+    def _changed(self, _conversation: Conversation, change: Change) -> None:
+        if change.kind in ("added", "ended"):
+            self.tidying.soon()
+
+    def _renamed(self, row: Row, name: str) -> None:
+        if row.kind == "folder":
+            self._do(lambda: self._open_chats.rename_folder(row.id, name))
+        else:
+            self.rename(row.id, name)
+
+    def _asked(self, what: str, ids: list[str], folder: Any) -> None:
+        """One of the menus' entries."""
+        work: dict[str, Callable[[], object]] = {
+            "rename": lambda: self._window.sidebar.rename(ids[0]),
+            "pin": lambda: self._do(lambda: self._open_chats.pin(ids)),
+            "unpin": lambda: self._do(lambda: self._open_chats.pin(ids, pinned=False)),
+            "move": lambda: self._do(lambda: self._open_chats.move(ids, folder)),
+            "new_folder": lambda: self.new_folder(ids),
+            "export": lambda: self.exchange.ask_export(ids),
+            "delete": lambda: self.delete(ids),
+            "rename_folder": lambda: self._window.sidebar.rename(folder),
+            "delete_folder": lambda: self.delete_folder(folder),
+        }
+        if what in work:
+            work[what]()
+
+
+def _gone(chats: Sequence[Chat]) -> str:
+    if len(chats) == 1:
+        return tr("“{title}” was deleted.", title=chats[0].title)
+    return tr_n("{n} chat was deleted.", "{n} chats were deleted.", len(chats))

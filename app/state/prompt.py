@@ -1,0 +1,70 @@
+"""What of a chat the model gets to see: its messages as turns, and which of the oldest to leave out. Knows no Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from app.attachments.attachment import Attachment
+from app.attachments.block import with_attachments
+from app.library.chat import ChatMessage
+from common.reasoning import without_thoughts
+from engine.protocol import Message
+
+KEPT_SHARE = 0.75  # of a full context's text; the rest is room for the next answers, as the engine would leave it
+
+
+def prompt_of(messages: Sequence[ChatMessage], continuing: bool = False) -> tuple[Message, ...]:
+    """The branch as the model sees it: files before what is asked about them, answers without their thoughts, those
+    without text left out, neighbours of one role joined. An answer that goes on keeps its thought.
+
+    Some models' templates refuse two turns of one role in a row, which a failed answer would leave behind.
+    """
+    turns: list[Message] = []
+    for message in messages:
+        content = message.content
+        if message.role == "assistant" and not (continuing and message is messages[-1]):
+            content = without_thoughts(content)
+        text = with_attachments(message.attachments, content)
+        if not text:
+            continue
+        if turns and turns[-1].role == message.role:
+            turns[-1] = Message(message.role, f"{turns[-1].content}\n\n{text}")
+        else:
+            turns.append(Message(message.role, text))
+    return tuple(turns)
+
+
+def with_draft(messages: Sequence[ChatMessage], files: Sequence[Attachment]) -> tuple[Message, ...]:
+    """The branch, and of the next message what is certain: its files, up to where the question will begin."""
+    if not files:
+        return prompt_of(messages)
+    *before, last = prompt_of([*messages, ChatMessage("", None, "user", "", attachments=tuple(files))])
+    return (*before, Message(last.role, f"{last.content}\n\n"))
+
+
+def with_system(text: str, prompt: Sequence[Message]) -> tuple[Message, ...]:
+    """The prompt behind the user's standing instructions, if there are any."""
+    return (Message("system", text), *prompt) if text else tuple(prompt)
+
+
+def without_oldest(prompt: Sequence[Message], turns: int) -> tuple[Message, ...]:
+    """What is certain to be read when the next message comes and the oldest turns are left out: perhaps nothing."""
+    starts = [number for number, message in enumerate(prompt) if message.role == "user"]
+    return tuple(prompt[starts[turns] :] if turns < len(starts) else ())
+
+
+def turns_to_free(prompt: Sequence[Message], forgotten: int) -> int:
+    """How many more of the oldest turns make room in a context that `prompt` has filled; 0 when only one is left.
+
+    By characters: the window knows no tokens. Should it not be enough, the engine refuses and names the number.
+    """
+    full = _characters(without_oldest(prompt, forgotten))
+    most = sum(message.role == "user" for message in prompt) - forgotten - 1
+    for turns in range(1, most + 1):
+        if _characters(without_oldest(prompt, forgotten + turns)) <= KEPT_SHARE * full:
+            return turns
+    return max(0, most)
+
+
+def _characters(messages: Iterable[Message]) -> int:
+    return sum(len(message.content) for message in messages)
