@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from html import escape
 from itertools import pairwise
@@ -13,7 +14,10 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolBut
 from app.look.icons import icon
 from app.look.theme import SIZES, theme
 from app.words import Saying, said, tr
+from app.words import told as worded
+from common.failures import Failure
 
+log = logging.getLogger(__name__)
 UNDO_MS = 10_000
 MOST = 3  # are shown at once; those told before come up again when these are over
 
@@ -76,6 +80,11 @@ class Notice(QWidget):
         self.told.append(told)
         self._arrange()
         return told
+
+    def tell_failure(self, failure: Failure) -> Told:
+        """Why something could not be done."""
+        log.warning("%s (%s)", failure, failure.detail)
+        return self.tell(lambda: worded(str(failure)), kind="problem", detail=failure.detail)
 
     def dismiss(self, told: Told | None = None) -> None:
         """Take this one away, if it is still there; None: the latest, for it is what the user means."""

@@ -70,7 +70,7 @@ def measure_long_chat(chickadee: Chickadee, chat: Chat, count: int, culprits: Cu
     process = psutil.Process()
     before = process.memory_info().rss
     started_own = time.thread_time()
-    opened = timed(chickadee, lambda: chickadee.open_chat(chat.id))
+    opened = timed(chickadee, lambda: chickadee.chats.chat.open(chat.id))
     opened_own = (time.thread_time() - started_own) * 1000
     wait(300)
     transcript = chickadee.window.transcript
@@ -81,9 +81,9 @@ def measure_long_chat(chickadee: Chickadee, chat: Chat, count: int, culprits: Cu
     wait(300)
     megabytes = (process.memory_info().rss - before) / 1e6
     streaming = stream(chickadee, culprits)
-    chickadee.open_chat(empty)
+    chickadee.chats.chat.open(empty)
     wait(100)
-    again = timed(chickadee, lambda: chickadee.open_chat(chat.id))
+    again = timed(chickadee, lambda: chickadee.chats.chat.open(chat.id))
     most = max(views, most_up, most_down)
     return LongChat(count, opened, opened_own, again, views, most, up, down, start, end, streaming, megabytes)
 

@@ -97,11 +97,11 @@ def whole_window(folder: Path, model: Path, tokens: int, runs: int) -> Pair:
     chickadee = Chickadee(folders, model.absolute(), max_tokens=tokens)
 
     def speed(is_open: bool) -> float:
-        if chickadee.engine_monitor.panel.isHidden() == is_open:
-            chickadee.engine_monitor.toggle()
-        chickadee.new_chat()
+        if chickadee.chats.engine_monitor.panel.isHidden() == is_open:
+            chickadee.chats.engine_monitor.toggle()
+        chickadee.chats.chat.new()
         wait(AFTER_MS)
-        chickadee.send(QUESTION)
+        chickadee.chats.drafts.send(QUESTION)
         conversation = chickadee.open_chats.current
         wait_until(lambda: bool(conversation.messages) and not conversation.busy)
         numbers = chickadee.engine.state.statistics

@@ -81,7 +81,7 @@ def measure(chickadee: Chickadee, culprits: Culprits | None) -> tuple[dict[str, 
     wait_until(lambda: engine.state.phase == "ready")
     gaps = {"loading": heartbeat.take()}
     heartbeat.what = "sending"  # the first message: the page is another one from here on
-    chickadee.send(QUESTION)
+    chickadee.chats.drafts.send(QUESTION)
     wait(100)
     gaps["sending"] = heartbeat.take()
     heartbeat.what = "streaming"

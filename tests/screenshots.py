@@ -63,7 +63,7 @@ def settle(seconds: float = SETTLE) -> None:
 
 def chat(name: str) -> Arrange:
     def arrange(chickadee: Chickadee, ids: dict[str, str]) -> None:
-        chickadee.open_chat(ids[name])
+        chickadee.chats.chat.open(ids[name])
 
     return arrange
 
@@ -90,16 +90,16 @@ def ask(words: str, done: bool = True) -> Arrange:
 
 def branch(chickadee: Chickadee, ids: dict[str, str]) -> None:
     ask("hello")(chickadee, ids)
-    chickadee.messages.answer_again()
+    chickadee.chats.messages.answer_again()
     until(lambda: not chickadee.open_chats.current.busy)
     chickadee.window.transcript.focus_message(chickadee.open_chats.current.messages[-1].id)
 
 
 def attachment(chickadee: Chickadee, ids: dict[str, str]) -> None:
-    chickadee.open_chat(ids["trip"])
+    chickadee.chats.chat.open(ids["trip"])
     notes = Path(chickadee.library.path).with_name("packing list.md")
     notes.write_text("- boots\n- map\n" * 60, encoding="utf-8")
-    chickadee.drafts.attach([notes])
+    chickadee.chats.drafts.attach([notes])
     settle()
     chickadee.window.composer.text.setPlainText("What is missing in this list?")
 
@@ -132,20 +132,20 @@ def settings(chickadee: Chickadee, ids: dict[str, str]) -> QWidget | None:
 
 
 def help_sheet(chickadee: Chickadee, _ids: dict[str, str]) -> QWidget | None:
-    chickadee.palette.open_help()
-    return chickadee.palette.help
+    chickadee.chats.palette.open_help()
+    return chickadee.chats.palette.help
 
 
 def about(chickadee: Chickadee, _ids: dict[str, str]) -> QWidget | None:
-    chickadee.palette.open_about()
-    return chickadee.palette.about
+    chickadee.chats.palette.open_about()
+    return chickadee.chats.palette.about
 
 
 def palette(query: str) -> Arrange:
     def arrange(chickadee: Chickadee, ids: dict[str, str]) -> None:
-        chickadee.open_chat(ids["trip"])
-        chickadee.palette.palette.open()
-        chickadee.palette.palette.line.setText(query)
+        chickadee.chats.chat.open(ids["trip"])
+        chickadee.chats.palette.palette.open()
+        chickadee.chats.palette.palette.line.setText(query)
 
     return arrange
 
@@ -157,12 +157,12 @@ def folders(chickadee: Chickadee, ids: dict[str, str]) -> None:
         open_chats.move([ids[one] for one in inside], open_chats.add_folder(name).id)
     open_chats.fold(open_chats.folders()[1].id, folded=True)
     open_chats.pin([ids["trip"]])
-    chickadee.open_chat(ids["trip"])
+    chickadee.chats.chat.open(ids["trip"])
 
 
 def found(words: str) -> Arrange:
     def arrange(chickadee: Chickadee, ids: dict[str, str]) -> None:
-        chickadee.open_chat(ids["trip"])
+        chickadee.chats.chat.open(ids["trip"])
         chickadee.window.commands.run("find")
         chickadee.window.sidebar.field.setText(words)
 
@@ -170,30 +170,30 @@ def found(words: str) -> Arrange:
 
 
 def recently_deleted(chickadee: Chickadee, ids: dict[str, str]) -> QWidget | None:
-    chickadee.chat_list.delete([ids["long"], ids["table"], ids["code"]])
+    chickadee.chats.list.delete([ids["long"], ids["table"], ids["code"]])
     return run("bin")(chickadee, ids)
 
 
 def edit(chickadee: Chickadee, ids: dict[str, str]) -> None:
-    chickadee.open_chat(ids["trip"])
+    chickadee.chats.chat.open(ids["trip"])
     settle()
     chickadee.window.commands.run("to_start")
     settle()
-    chickadee.messages.edit(chickadee.open_chats.current.messages[0].id)
+    chickadee.chats.messages.edit(chickadee.open_chats.current.messages[0].id)
 
 
 def sidebar(chickadee: Chickadee, ids: dict[str, str]) -> None:
-    chickadee.open_chat(ids["trip"])
+    chickadee.chats.chat.open(ids["trip"])
     chickadee.window.toggle_sidebar()
 
 
 def undo(chickadee: Chickadee, ids: dict[str, str]) -> None:
-    chickadee.open_chat(ids["trip"])
+    chickadee.chats.chat.open(ids["trip"])
     chickadee.window.commands.run("delete_chat")
 
 
 def draft(chickadee: Chickadee, ids: dict[str, str]) -> None:
-    chickadee.open_chat(ids["trip"])
+    chickadee.chats.chat.open(ids["trip"])
     chickadee.window.composer.text.setPlainText("Dear all,\n\nthis message has several lines,\nand grows.\n\nRegards")
 
 
@@ -201,7 +201,7 @@ def attach(name: str) -> Arrange:
     """A file beside the next message of the trip: `note` fits, `book` does not."""
 
     def arrange(chickadee: Chickadee, ids: dict[str, str]) -> None:
-        chickadee.open_chat(ids["trip"])
+        chickadee.chats.chat.open(ids["trip"])
         files = [chickadee.library.path.with_name("Timetable of all ferries, summer.csv")]
         files[0].write_text("harbour,time\nNorth,08:15\n" * 40)
         if name == "book":
@@ -229,7 +229,7 @@ def model_options(size: tuple[int, int] | None = None) -> Arrange:
         assert isinstance(dialog, ModelsDialog)
         until(lambda: key in dialog.rows)
         dialog.asked.emit(key, "options")
-        sheet = chickadee.models.options.dialog
+        sheet = chickadee.models.keeper.options.dialog
         assert sheet
         until(lambda: sheet.plan.verdict.property("tone"))
         if size:
@@ -240,10 +240,10 @@ def model_options(size: tuple[int, int] | None = None) -> Arrange:
 
 
 def persona(chickadee: Chickadee, ids: dict[str, str]) -> QWidget | None:
-    chickadee.open_chat(ids["trip"])
+    chickadee.chats.chat.open(ids["trip"])
     chickadee.window.commands.run("chat_options")
-    chickadee.options.choose("Editor")
-    return chickadee.options.panel
+    chickadee.chats.options.choose("Editor")
+    return chickadee.chats.options.panel
 
 
 SHOTS = (

@@ -34,7 +34,7 @@ class Appearance(QObject):
 
     def __init__(self, application: QApplication, settings: Settings) -> None:
         super().__init__(application)
-        self._application, self._settings = application, settings
+        self.application, self._settings = application, settings
         self._languages = Languages(application)
         self._painted: tuple[theme.Theme, int] | None = None
         self.shown: list[Shown] = []
@@ -82,7 +82,7 @@ class Appearance(QObject):
             return
         self._painted = chosen, percent
         SIZES.scale(percent)
-        theme.apply(self._application, chosen)
+        theme.apply(self.application, chosen)
         for part in tuple(self.shown):
             part.restyle()
         tell_look()

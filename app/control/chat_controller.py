@@ -1,66 +1,101 @@
-"""Commands on the open chat and on the way to the next one, bound to the window's command set."""
+"""The chat that is open: another one, a new one, its page and title, what it waits for, and that it is read ahead."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QEvent, QObject, QTimer
 from PySide6.QtGui import QGuiApplication
 
+from app.composer.waiting import waiting_line
+from app.control.palette_controller import PaletteController
+from app.library.chat import ChatMessage
 from app.markdown.last_code import last_code
+from app.markdown.web_links import ask_about_link
+from app.state.conversation import Conversation
+from app.state.engine_queue import EngineQueue
+from app.state.engine_state import EngineState
 from app.state.open_chats import OpenChats
 from app.window import Window
-from app.words import mark, tr
+from app.words import Saying, mark, tr
+from common.failures import Failure
 
 TOLD_MS = 4000
 
 
-@dataclass(frozen=True, slots=True)
-class Deeds:
-    """What whoever knows all parts does: `open_chat` and `delete_chat` take a chat's id."""
+class ChatController(QObject):
+    """Made before the other controllers of chats: a page that is shown first has its width when it is filled.
 
-    new_chat: Callable[[], object]
-    open_chat: Callable[[str], object]
-    delete_chat: Callable[[str], object]
-    rename: Callable[[], object]
-    again: Callable[[], object]
-    stop: Callable[[], object]
-    dismiss: Callable[[], bool]  # close what lies over the page; was there anything?
+    `pause_ms`: who leafs through the chats does not want each of them read."""
 
-
-class ChatCommands(QObject):
-    def __init__(self, window: Window, open_chats: OpenChats, deeds: Deeds) -> None:
+    def __init__(
+        self, window: Window, open_chats: OpenChats, engine: EngineQueue, palette: PaletteController, pause_ms: int
+    ) -> None:
         super().__init__(window)
-        self._window, self._open_chats, self._deeds = window, open_chats, deeds
-        bind = window.commands.bind
-        bind("new_chat", deeds.new_chat)
-        bind("again", deeds.again)
-        bind("rename_chat", deeds.rename)
-        bind("delete_chat", lambda: deeds.delete_chat(open_chats.current.chat.id))
-        bind("next_chat", lambda: self.step(1))
-        bind("previous_chat", lambda: self.step(-1))
-        bind("copy_answer", self.copy_answer)
-        bind("copy_code", self.copy_code)
-        bind("stop", self.escape)
+        self._window, self._open_chats, self._engine, self._palette = window, open_chats, engine, palette
+        self._was_ready = False
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(pause_ms)
+        self._pause.timeout.connect(lambda: engine.opened(open_chats.current))
+        self._bind()
+        self._listen()
+        window.composer.stopped.connect(self.stop)
+        window.sidebar.new.connect(self.new)
+        window.sidebar.opened.connect(self.open)
+        window.transcript.link.connect(lambda address: ask_about_link(window.notice, address))
+        palette.open_chat.connect(self.open_at)
 
-    def escape(self) -> None:
-        """Close what lies over the page; else stop the answer; else take the notice away and go back to writing."""
-        if self._deeds.dismiss() or self._window.close_overlay():
+    def close(self) -> None:
+        self._pause.stop()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LanguageChange:
+            self._show_waiting()
+        return super().event(event)
+
+    # --- what the user does -----------------------------------------------------------------------------------------
+
+    def new(self) -> None:
+        """An empty chat, unless the open one is."""
+        if len(self._open_chats.current.tree):
+            self._open_chats.new()
+        self._ready_to_write()
+
+    def open(self, chat_id: str) -> None:
+        try:
+            self._open_chats.open(chat_id)
+        except Failure as failure:
+            self._window.notice.tell_failure(failure)
             return
-        if self._open_chats.current.busy:
-            self._deeds.stop()
-            return
-        self._window.notice.dismiss()
-        self._window.composer.setFocus()
+        self._ready_to_write()
+
+    def open_at(self, chat_id: str, message_id: str) -> None:
+        """Open the chat and show this message in it, on whichever branch it stands; with "" just the chat."""
+        self.open(chat_id)
+        if message_id and self._open_chats.current.chat.id == chat_id:
+            self._window.transcript.show_message(message_id)
 
     def step(self, by: int) -> None:
         """Open the chat below (1) or above (-1) in the order of the list; from a new chat the first or last one."""
         ids = self._window.sidebar.ids() or [chat.id for chat in self._open_chats.chats()]
         if not ids:
             return
-        here = ids.index(self._open_chats.current.chat.id) if self._open_chats.current.chat.id in ids else min(-by, 0)
-        self._deeds.open_chat(ids[(here + by) % len(ids)])
+        current = self._open_chats.current.chat.id
+        here = ids.index(current) if current in ids else min(-by, 0)
+        self.open(ids[(here + by) % len(ids)])
+
+    def stop(self) -> None:
+        """No more of the answer."""
+        self._engine.stop(self._open_chats.current)
+
+    def escape(self) -> None:
+        """Close what lies over the page; else stop the answer; else take the notice away and go back to writing."""
+        if self._palette.dismiss() or self._window.close_overlay():
+            return
+        if self._open_chats.current.busy:
+            self.stop()
+            return
+        self._window.notice.dismiss()
+        self._window.composer.setFocus()
 
     def copy_answer(self) -> None:
         answers = self._answers()
@@ -71,6 +106,83 @@ class ChatCommands(QObject):
         codes = [code for code in map(last_code, self._answers()) if code is not None]
         code = codes[-1] if codes else None
         self._copy(code, mark("There is no code in this chat yet."), mark("Code copied."))
+
+    # --- reading ahead ----------------------------------------------------------------------------------------------
+
+    def read_ahead_soon(self) -> None:
+        """What is certain to be read with the next message is something else now."""
+        self._pause.start()
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _bind(self) -> None:
+        bind = self._window.commands.bind
+        bind("new_chat", self.new)
+        bind("next_chat", lambda: self.step(1))
+        bind("previous_chat", lambda: self.step(-1))
+        bind("copy_answer", self.copy_answer)
+        bind("copy_code", self.copy_code)
+        bind("stop", self.escape)
+
+    def _listen(self) -> None:
+        chats, state = self._open_chats, self._engine.state
+        chats.current_changed.connect(self._show)
+        chats.message_added.connect(self._show_added)
+        for event in (chats.branch_changed, chats.entry_changed):
+            event.connect(self._show_page)
+        for event in (chats.branch_changed, chats.entry_changed, chats.options_changed, chats.context_changed):
+            event.connect(self._changed)
+        chats.answer_ended.connect(self._ended)
+        chats.phase_changed.connect(self._show_waiting_of)
+        chats.not_saved.connect(self._tell_not_saved)
+        state.phase_changed.connect(self._engine_changed)
+        state.progress_changed.connect(lambda _state: self._show_waiting())
+
+    def _show(self, conversation: Conversation) -> None:
+        """Another chat is open."""
+        self._window.show_page(not conversation.messages)  # first: what is laid out then has its width
+        self._window.transcript.show_conversation(conversation)
+        self._window.status.show_chat(conversation.chat.id)
+        self._show_page(conversation)
+        self._show_waiting()
+        self.read_ahead_soon()
+
+    def _show_page(self, conversation: Conversation) -> None:
+        if conversation is self._open_chats.current:
+            self._window.show_page(not conversation.messages)
+            self._window.header.show_title(conversation.chat.title if conversation.messages else "")
+
+    def _show_added(self, conversation: Conversation, _message: ChatMessage) -> None:
+        self._show_page(conversation)
+
+    def _show_waiting_of(self, conversation: Conversation) -> None:
+        if conversation is self._open_chats.current:
+            self._show_waiting()
+
+    def _show_waiting(self) -> None:
+        conversation = self._open_chats.current
+        self._window.composer.set_busy(conversation.busy)
+        self._window.composer.set_progress(*waiting_line(self._engine.state, conversation))
+
+    def _changed(self, conversation: Conversation) -> None:
+        if not conversation.busy:
+            self.read_ahead_soon()
+
+    def _ended(self, conversation: Conversation, _answer: ChatMessage) -> None:
+        self._changed(conversation)
+
+    def _engine_changed(self, state: EngineState) -> None:
+        was_ready, self._was_ready = self._was_ready, state.phase == "ready"
+        self._show_waiting()
+        if self._was_ready and not was_ready:
+            self.read_ahead_soon()
+
+    def _tell_not_saved(self, _conversation: Conversation, words: Saying) -> None:
+        self._window.notice.tell(words, kind="problem")
+
+    def _ready_to_write(self) -> None:
+        self._window.close_overlay()
+        self._window.composer.setFocus()
 
     def _answers(self) -> list[str]:
         messages = self._open_chats.current.messages

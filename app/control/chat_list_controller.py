@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QEvent, QObject, QTimer, Signal
 
-from app.control.import_export_controller import ImportExportController
-from app.control.tidying import Upkeep
+from app.background import Background
+from app.control.chat_controller import ChatController
 from app.library.chat import Chat
-from app.library.search import Hit, Search
+from app.library.search import Search
+from app.library.upkeep import keep_up
 from app.look.throttle import Throttle
 from app.notice import UNDO_MS
 from app.sidebar.bin_dialog import BinDialog
 from app.sidebar.chat_rows import Row, rows_of
 from app.sidebar.finding import Finding
-from app.state.conversation import Change, Conversation
 from app.state.engine_queue import EngineQueue
 from app.state.open_chats import OpenChats
 from app.window import Window
@@ -27,58 +29,90 @@ from common.failures import Failure
 
 log = logging.getLogger(__name__)
 LISTING_MS = 50
+CLOSING_SECONDS = 2.0  # nobody sees a window that is closed wait so long
+
+
+class Upkeep(QObject):
+    """Has the library's upkeep done in the background, a while after the last change that may ask for it.
+
+    `soon` asks for it, `now` for what is to be out of the file at once. What `close` cuts off goes on next time.
+
+    `ended` carries the Failure that it waits for, or None."""
+
+    ended = Signal(object)
+
+    def __init__(self, library: Path, parent: QObject, pause_ms: int, again_ms: int) -> None:
+        super().__init__(parent)
+        self._library = library
+        self._pause_ms, self._again_ms = pause_ms, again_ms
+        self._background = Background(self)
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.timeout.connect(self._begin)
+        self._until = math.inf
+
+    def soon(self) -> None:
+        self._pause.start(self._pause_ms)
+
+    def now(self) -> None:
+        self._pause.start(0)
+
+    def close(self) -> None:
+        if self._pause.isActive() and not self._pause.interval():  # it was asked for just now
+            self._begin()
+        self._pause.stop()
+        self._until = time.monotonic() + CLOSING_SECONDS
+        self._background.wait()
+
+    def _begin(self) -> None:
+        if self._background.running:
+            self.soon()
+        else:
+            self._background.run(
+                lambda: keep_up(self._library, self._wanted), lambda _: self.ended.emit(None), self._put_off
+            )
+
+    def _wanted(self) -> bool:
+        return time.monotonic() < self._until
+
+    def _put_off(self, failure: Failure) -> None:
+        """Nobody waits for it, but who deletes all chats; others hear with their next write what stands in the way."""
+        log.warning("the library's upkeep waits: %s (%s)", failure, failure.detail)
+        self._pause.start(self._again_ms)
+        self.ended.emit(failure)
 
 
 class ChatListController(QObject):
-    """`show_current` shows the current chat, `open_chat` opens another, `complain` tells a failure."""
-
-    def __init__(  # noqa: PLR0913
-        self,
-        open_chats: OpenChats,
-        engine: EngineQueue,
-        window: Window,
-        tidying: Upkeep,
-        show_current: Callable[[], None],
-        open_chat: Callable[[str], None],
-        complain: Callable[[Failure], None],
+    def __init__(
+        self, window: Window, open_chats: OpenChats, engine: EngineQueue, chat: ChatController, upkeep: Upkeep
     ) -> None:
         super().__init__(window)
-        self._open_chats, self._engine, self._window = open_chats, engine, window
-        self._show_current, self._open_chat, self._complain = show_current, open_chat, complain
+        self._window, self._open_chats, self._engine, self._chat = window, open_chats, engine, chat
         self.search = Search(open_chats.library.path)
+        self.upkeep = upkeep
         self._finding = Finding(self.search, self)
         self._listing = Throttle(self.list_now, LISTING_MS, self)
-        self.tidying = tidying
         self._bin: BinDialog | None = None
-        self.exchange = ImportExportController(open_chats, window, self._imported, complain)
         self._connect()
 
     def close(self) -> None:
         self._listing.cancel()
         self._finding.close()
-        self.tidying.close()
-        self.exchange.close()
+        self.upkeep.close()
+
+    def event(self, event: QEvent) -> bool:
+        """The days have names in the user's language."""
+        if event.type() == QEvent.Type.LanguageChange:
+            self.list_now()
+        return super().event(event)
 
     # --- the list ---------------------------------------------------------------------------------------------------
-
-    def list_soon(self) -> None:
-        """A chat has changed."""
-        self._listing.request()
 
     def list_now(self) -> None:
         folders = self._open_chats.folders()
         rows = rows_of(self._open_chats.chats(), folders, time.time())
         heads = [Row("folder", folder.name, folder.id, folder.id) for folder in folders]
         self._window.sidebar.show_chats(rows, heads, self._open_chats.current.chat.id)
-
-    def restyle(self) -> None:
-        """The list is restyled by the window."""
-
-    def retranslate(self) -> None:
-        """The days have names in the user's language."""
-        self.list_now()
-        if self._bin is not None:
-            self._bin.retranslate()
 
     # --- chats ------------------------------------------------------------------------------------------------------
 
@@ -103,11 +137,9 @@ class ChatListController(QObject):
             self._do(lambda: self._open_chats.restore(gone))
             self._count_bin()
             if was_current in [chat.id for chat in gone]:
-                self._open_chat(was_current)
+                self._chat.open(was_current)
 
         self._count_bin()
-        if was_current in [chat.id for chat in gone]:
-            self._show_current()
         self._window.notice.tell(lambda: _gone(gone), lambda: tr("Undo"), undo, milliseconds=UNDO_MS)
 
     def delete_all(self) -> None:
@@ -116,10 +148,19 @@ class ChatListController(QObject):
             self._engine.stop(self._engine.active)
         for chat_id in self._open_chats.delete_all():
             self._engine.forget(chat_id)
-        self.tidying.now()
+        self.upkeep.now()
         self._count_bin()
-        self._show_current()
         self.list_now()
+
+    def imported(self) -> None:
+        """Chats came in."""
+        self.upkeep.soon()
+        self._count_bin()
+        self.list_now()
+
+    def rename_current(self) -> None:
+        """Ready to type another title."""
+        self._rename_in_place(self._open_chats.current.chat.id)
 
     def pin_current(self) -> None:
         """Pin the open chat, or take its pin away."""
@@ -134,9 +175,7 @@ class ChatListController(QObject):
         if folder is None:
             return
         self._do(lambda: self._open_chats.move(chat_ids, folder.id))
-        if self._window.sidebar.isHidden():
-            self._window.toggle_sidebar()
-        self._window.sidebar.rename(folder.id)
+        self._rename_in_place(folder.id)
 
     def delete_folder(self, folder_id: str) -> None:
         done = self._do(lambda: self._open_chats.delete_folder(folder_id))
@@ -159,16 +198,6 @@ class ChatListController(QObject):
         if self._window.sidebar.isHidden():
             self._window.toggle_sidebar()
         self._window.sidebar.focus_search()
-
-    def go_to(self, hit: Hit) -> None:
-        """Open what a search has found."""
-        self.open_at(hit.chat_id, hit.message_id or "")
-
-    def open_at(self, chat_id: str, message_id: str) -> None:
-        """Open the chat and show this message in it, on whichever branch it stands; with "" just the chat."""
-        self._open_chat(chat_id)
-        if message_id and self._open_chats.current.chat.id == chat_id:
-            self._window.transcript.show_message(message_id)
 
     # --- recently deleted -------------------------------------------------------------------------------------------
 
@@ -193,7 +222,7 @@ class ChatListController(QObject):
 
     def _delete_for_good(self, ids: list[str]) -> None:
         self._do(lambda: self._open_chats.library.delete_for_good(*ids))
-        self.tidying.now()
+        self.upkeep.now()
         self._count_bin()
 
     def _count_bin(self) -> None:
@@ -202,11 +231,6 @@ class ChatListController(QObject):
         if self._bin is not None:
             self._bin.show_chats(deleted)
 
-    def _imported(self) -> None:
-        self.tidying.soon()
-        self._count_bin()
-        self._show_current()
-
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _do(self, work: Callable[[], Any], listing: bool = True) -> Any:
@@ -214,7 +238,7 @@ class ChatListController(QObject):
         try:
             return work()
         except Failure as failure:
-            self._complain(failure)
+            self._window.notice.tell_failure(failure)
             return None
         finally:
             if listing:
@@ -223,6 +247,8 @@ class ChatListController(QObject):
     def _connect(self) -> None:
         bind = self._window.commands.bind
         bind("find", self.find)
+        bind("rename_chat", self.rename_current)
+        bind("delete_chat", lambda: self.delete([self._open_chats.current.chat.id]))
         bind("pin_chat", self.pin_current)
         bind("new_folder", self.new_folder)
         bind("bin", self.open_bin)
@@ -233,17 +259,23 @@ class ChatListController(QObject):
         sidebar.fold.connect(lambda id, folded: self._do(lambda: self._open_chats.fold(id, folded)))
         sidebar.asked.connect(self._asked)
         sidebar.looked.connect(self._finding.look)
-        sidebar.hit.connect(self.go_to)
+        sidebar.hit.connect(lambda hit: self._chat.open_at(hit.chat_id, hit.message_id or ""))
         sidebar.bin.connect(self.open_bin)
         self._finding.found.connect(sidebar.show_hits)
-        self._finding.failed.connect(self._complain)
-        self._open_chats.listeners.append(self._changed)
-        self.tidying.soon()
+        self._finding.failed.connect(self._window.notice.tell_failure)
+        chats = self._open_chats
+        chats.current_changed.connect(lambda _conversation: self.list_now())
+        for event in (chats.entry_changed, chats.branch_changed):
+            event.connect(lambda _conversation: self._listing.request())
+        for told in (chats.message_added, chats.answer_ended):
+            told.connect(lambda _conversation, _message: self.upkeep.soon())
+        self.upkeep.soon()
         self._count_bin()
 
-    def _changed(self, _conversation: Conversation, change: Change) -> None:
-        if change.kind in ("added", "ended"):
-            self.tidying.soon()
+    def _rename_in_place(self, id: str) -> None:
+        if self._window.sidebar.isHidden():
+            self._window.toggle_sidebar()
+        self._window.sidebar.rename(id)
 
     def _renamed(self, row: Row, name: str) -> None:
         if row.kind == "folder":
@@ -259,7 +291,6 @@ class ChatListController(QObject):
             "unpin": lambda: self._do(lambda: self._open_chats.pin(ids, pinned=False)),
             "move": lambda: self._do(lambda: self._open_chats.move(ids, folder)),
             "new_folder": lambda: self.new_folder(ids),
-            "export": lambda: self.exchange.ask_export(ids),
             "delete": lambda: self.delete(ids),
             "rename_folder": lambda: self._window.sidebar.rename(folder),
             "delete_folder": lambda: self.delete_folder(folder),

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject
 from app.chats.chat_options import ChatOptions, unpacked
 from app.settings.settings import Settings
 from app.settings_view.chat_panel import ChatPanel
-from app.state.conversation import Change, Conversation
+from app.state.conversation import Conversation
 from app.state.open_chats import OpenChats
 from app.state.persona import Personas
 from app.window import Window
@@ -18,23 +18,15 @@ from common.failures import Failure
 
 
 class ChatOptionsControl(QObject):
-    """`certain` is called when the next message will be answered in another way."""
-
-    def __init__(
-        self,
-        window: Window,
-        open_chats: OpenChats,
-        settings: Settings,
-        personas: Personas,
-        certain: Callable[[], object],
-    ) -> None:
+    def __init__(self, window: Window, open_chats: OpenChats, settings: Settings, personas: Personas) -> None:
         super().__init__(window)
         self.panel: ChatPanel | None = None
         self._window, self._open_chats, self._settings = window, open_chats, settings
-        self._personas, self._certain = personas, certain
+        self._personas = personas
         window.commands.bind("chat_options", self.open)
         window.header.options.clicked.connect(lambda: window.commands.run("chat_options"))
-        open_chats.listeners.append(self._changed)
+        open_chats.current_changed.connect(self._changed)
+        open_chats.options_changed.connect(self._changed)
         settings.listeners.append(self.show)
 
     def open(self) -> None:
@@ -75,14 +67,13 @@ class ChatOptionsControl(QObject):
     def _options(self) -> ChatOptions:
         return unpacked(self._open_chats.current.chat.options)
 
-    def _changed(self, conversation: Conversation, change: Change) -> None:
-        if change.kind == "chat" and conversation is self._open_chats.current and self.panel is not None:
+    def _changed(self, conversation: Conversation) -> None:
+        if conversation is self._open_chats.current:
             self.show()
 
     def _use(self, options: ChatOptions) -> None:
         self._open_chats.current.use_options(options.packed())
         self.show()
-        self._certain()
 
     def _change(self, name: str, value: object) -> None:
         if value is None or isinstance(value, int | float | str):

@@ -1,11 +1,11 @@
-"""What happens to files between composer and chat: they are read, counted, fitted and sent. Part of the wiring."""
+"""What is not sent yet: kept for each chat; its files are read, counted and fitted into the context, and sent."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, QTimer
 
 from app.attachments.attachment import Attachment
 from app.attachments.fitting import (
@@ -21,11 +21,13 @@ from app.attachments.reading import extracted
 from app.attachments.refusal import Refused, sentence
 from app.background import Background
 from app.composer.fit_question import question_of
-from app.control.draft_keeper import DraftKeeper
-from app.state.conversation import Change, Conversation
-from app.state.draft import DraftFile, MessageDraft
+from app.control.chat_controller import ChatController
+from app.notice import Notice
+from app.state.conversation import Conversation
+from app.state.draft import NEW, DraftFile, DraftStore, MessageDraft
 from app.state.engine_queue import EngineQueue
 from app.state.engine_state import EngineState
+from app.state.open_chats import OpenChats
 from app.window import Window
 from app.words import Saying, said, tr
 from common.failures import Failure
@@ -35,20 +37,88 @@ from engine.protocol import ModelInfo
 MOST_FILES = 20  # beside one question
 
 
-class DraftController(QObject):
-    """`certain` is called when it has changed what is sure to be read with the next message."""
+class DraftKeeper:
+    """Keeps what stands in the composer of each chat: at hand while the window is open, and for the next start.
 
+    What cannot be stored or read is worth a note, but no interruption; it is tried again with the next write."""
+
+    def __init__(self, store: DraftStore, notice: Notice, pause_ms: int) -> None:
+        self._store, self._notice = store, notice
+        self._typed: Conversation | None = None
+        self._owed: dict[Conversation, tuple[bool, Failure]] = {}  # with its files?, and why it could not be stored
+        self._pause = QTimer(notice)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(pause_ms)
+        self._pause.timeout.connect(self._paused)
+        self._guarded(store.tidy)
+
+    def of(self, conversation: Conversation) -> MessageDraft:
+        """Read from the library where nobody has looked yet."""
+        if conversation.draft is None:
+            conversation.draft = MessageDraft()
+
+            def load() -> None:
+                conversation.draft = self._store.load(_key(conversation))
+
+            self._guarded(load)
+        return conversation.draft
+
+    def keep(self, conversation: Conversation, files: bool = True) -> None:
+        """Store it; `files` False: only the text, the files are the same."""
+        self._pause.stop()
+        for each, (with_files, _) in ({conversation: (files, None)} | self._owed).items():
+            draft = each.draft
+            if draft is not None:
+                self._save(each, draft, with_files or (each is conversation and files))
+
+    def keep_soon(self, conversation: Conversation) -> None:
+        """Its text has changed, and may change again in a moment."""
+        self._typed = conversation
+        if not self._pause.isActive():  # who types without a pause is stored too
+            self._pause.start()
+
+    def forget_new(self) -> None:
+        """The chat that was not stored is now."""
+        self._store.save(NEW, MessageDraft(), self._hear)
+
+    def unstored(self) -> Failure | None:
+        """Why something that was begun cannot be stored, when that was tried once more; None: it is."""
+        for conversation, (files, _) in tuple(self._owed.items()):
+            self._save(conversation, conversation.draft or MessageDraft(), files)
+        return next((failure for _, failure in self._owed.values()), None)
+
+    def _paused(self) -> None:
+        if self._typed is not None:
+            self.keep(self._typed, files=False)
+
+    def _save(self, conversation: Conversation, draft: MessageDraft, files: bool) -> None:
+        def done(failure: Failure | None) -> None:
+            before = self._owed.pop(conversation, None)
+            if failure is not None:
+                self._owed[conversation] = files, failure
+            if before is None:  # said once
+                self._hear(failure)
+
+        self._store.save(_key(conversation), draft, done, files)
+
+    def _guarded(self, work: Callable[[], object]) -> None:
+        try:
+            work()
+        except Failure as failure:
+            self._hear(failure)
+
+    def _hear(self, failure: Failure | None) -> None:
+        if failure is not None:
+            self._notice.tell(failure.__str__, kind="problem", detail=failure.detail)
+
+
+class DraftController(QObject):
     def __init__(
-        self,
-        window: Window,
-        engine: EngineQueue,
-        draft: DraftKeeper,
-        certain: Callable[[], object],
+        self, window: Window, open_chats: OpenChats, engine: EngineQueue, chat: ChatController, pause_ms: int
     ) -> None:
         super().__init__(window)
-        self._composer, self._notice, self._engine = window.composer, window.notice, engine
-        self._drafts = draft
-        self._certain = certain
+        self._composer, self._notice, self._engine, self._chat = window.composer, window.notice, engine, chat
+        self._drafts = DraftKeeper(DraftStore(open_chats.library), window.notice, pause_ms)
         self._reader = FileReader(self)
         self._background = Background(self)
         self._conversation: Conversation | None = None
@@ -57,6 +127,7 @@ class DraftController(QObject):
         self._model: ModelInfo | None = None
         self._refused: list[Saying] = []
         composer = window.composer
+        composer.sent.connect(self.send)
         composer.text.textChanged.connect(self._typed)
         composer.files.connect(self.attach)
         composer.long_text.connect(self.attach_text)
@@ -64,6 +135,10 @@ class DraftController(QObject):
         composer.tray.removed.connect(self.remove)
         composer.tray.chosen.connect(self.choose)
         window.drop_hint.dropped.connect(self.attach)
+        open_chats.current_changed.connect(self.show)
+        open_chats.answer_ended.connect(lambda conversation, _answer: self._fit_again(conversation))
+        open_chats.branch_changed.connect(self._fit_again)
+        engine.state.phase_changed.connect(self._count_for)
 
     # --- the chat that is shown -------------------------------------------------------------------------------------
 
@@ -87,18 +162,6 @@ class DraftController(QObject):
     def unstored(self) -> Failure | None:
         """Why something that is not sent cannot be stored, when that was tried once more; None: it is."""
         return self._drafts.unstored()
-
-    def stands(self, state: EngineState) -> None:
-        """Another model counts other tokens."""
-        if state.phase == "ready" and state.model is not self._model:
-            self._model = state.model
-            if self._conversation is not None:
-                self._fit(self._conversation)
-
-    def changed(self, conversation: Conversation, change: Change) -> None:
-        """With more of a chat before them, files may no longer fit."""
-        if change.kind in ("ended", "branch") and conversation.draft and conversation.draft.items:
-            self._fit(conversation)
 
     # --- what the user does -----------------------------------------------------------------------------------------
 
@@ -182,6 +245,18 @@ class DraftController(QObject):
             self._send(conversation, text, draft.attachments)
 
     # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _count_for(self, state: EngineState) -> None:
+        """Another model counts other tokens."""
+        if state.phase == "ready" and state.model is not self._model:
+            self._model = state.model
+            if self._conversation is not None:
+                self._fit(self._conversation)
+
+    def _fit_again(self, conversation: Conversation) -> None:
+        """With more of a chat before them, files may no longer fit."""
+        if conversation.draft and conversation.draft.items:
+            self._fit(conversation)
 
     def _to_be_counted(self, draft: MessageDraft) -> bool:
         return bool(draft.items) and draft.fit == "unknown" and self._engine.state.phase == "ready"
@@ -273,7 +348,7 @@ class DraftController(QObject):
             draft.fit = "too_much"
         if conversation is self._conversation:
             self._show()
-            self._certain()
+            self._chat.read_ahead_soon()  # it is certain now which files come with the next message
             if self._hurry:
                 self._hurry = False
                 self._composer.submit()
@@ -292,3 +367,7 @@ class DraftController(QObject):
     def _current(self) -> Conversation:
         assert self._conversation is not None, "a chat is shown from the start"
         return self._conversation
+
+
+def _key(conversation: Conversation) -> str:
+    return conversation.chat.id if conversation.stored else NEW

@@ -7,11 +7,10 @@ from PySide6.QtCore import QObject
 from app.look.throttle import Throttle
 from app.panel.engine_panel import EnginePanel
 from app.panel.observed import Observed, seconds_saved
-from app.state.context_use import parts_of
-from app.state.conversation import Change, Conversation
+from app.state.conversation import Conversation
 from app.state.engine_queue import EngineQueue
-from app.state.engine_state import EngineState
 from app.state.open_chats import OpenChats
+from app.state.prompt import parts_of
 from app.window import Window
 from engine.protocol import Counted
 
@@ -33,9 +32,12 @@ class EngineMonitorController(QObject):
         self.panel.closed.connect(self.toggle)
         for show, every_ms in ((self.panel.show_numbers, NUMBERS_EVERY_MS), (self.panel.show_curves, CURVES_EVERY_MS)):
             self.observed.listeners.append(Throttle(show, every_ms, self).request)
-        engine.watchers.append(self.observed.take)
-        engine.listeners.append(self._stands)
-        open_chats.listeners.append(self._changed)
+        engine.pulsed.connect(self.observed.take)
+        engine.state.phase_changed.connect(lambda state: self.observed.use_model(state.model))
+        open_chats.current_changed.connect(self._show)
+        open_chats.answer_ended.connect(lambda conversation, _answer: self._show(conversation))
+        open_chats.branch_changed.connect(self._show)
+        open_chats.context_changed.connect(self._show)
 
     def toggle(self) -> None:
         opening = self.panel.isHidden()
@@ -70,9 +72,6 @@ class EngineMonitorController(QObject):
     def restyle(self) -> None:
         self.panel.restyle()
 
-    def _stands(self, state: EngineState) -> None:
-        self.observed.use_model(state.model)
-
-    def _changed(self, conversation: Conversation, change: Change) -> None:
-        if change.kind in ("ended", "chat", "branch") and conversation is self._open_chats.current:
+    def _show(self, conversation: Conversation) -> None:
+        if conversation is self._open_chats.current:
             self.show_current()

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtWidgets import QFileDialog
 
 from app.background import Background
+from app.control.chat_list_controller import ChatListController
 from app.library.chat import Chat
 from app.library.chat_markdown import file_name
 from app.library.exporting import export_json, export_markdown
@@ -29,18 +30,17 @@ EXPORTING = mark("Exporting… {percent} %, {chats} chats")
 
 
 class ImportExportController(QObject):
-    """One import or export at a time. `changed` is called when chats came in."""
+    """One import or export at a time."""
 
-    def __init__(
-        self, open_chats: OpenChats, window: Window, changed: Callable[[], None], complain: Callable[[Failure], None]
-    ) -> None:
+    def __init__(self, window: Window, open_chats: OpenChats, chat_list: ChatListController) -> None:
         super().__init__(window)
-        self._open_chats, self._window, self._changed, self._complain = open_chats, window, changed, complain
+        self._window, self._open_chats, self._chat_list = window, open_chats, chat_list
         self._background = Background(self)
         self._progress = Progress()
         self._doing = ""
         self._look = QTimer(self)
         self._look.timeout.connect(self._tell)
+        window.sidebar.asked.connect(lambda what, ids, _folder: self.ask_export(ids) if what == "export" else None)
         window.sidebar.task.stopped.connect(lambda: self._progress.stop())
         bind = window.commands.bind
         bind("import", self.ask_import)
@@ -145,11 +145,11 @@ class ImportExportController(QObject):
 
     def _failed(self, failure: Failure) -> None:
         self._quiet()
-        self._complain(failure)
+        self._window.notice.tell_failure(failure)
 
     def _imported(self, imported: Imported) -> None:
         self._open_chats.reload(imported.touched)
-        self._changed()
+        self._chat_list.imported()
         self._window.notice.tell(lambda: _told(imported), milliseconds=TOLD_MS)
 
     def _exported(self, count: int) -> None:

@@ -26,15 +26,15 @@ STILL_THERE = mark("The deleted data is still in the file and will be removed la
 class Keeping(QObject):
     """`cache`: the folder for what can be worked out again."""
 
-    def __init__(self, preferences: Preferences, librarian: ChatListController, folders: Folders, cache: Path) -> None:
+    def __init__(self, preferences: Preferences, chat_list: ChatListController, folders: Folders, cache: Path) -> None:
         super().__init__(preferences)
-        self._preferences, self._librarian = preferences, librarian
+        self._preferences, self._chat_list = preferences, chat_list
         self._kinds = {kind.name: kind for kind in kinds(folders, cache)}
         self._work = Background(self)
         self._stale = False
         self.page: KeptPage | None = None
         preferences.opened.connect(self._add_page)
-        librarian.tidying.ended.connect(self._tidied)
+        chat_list.upkeep.ended.connect(self._tidied)
 
     def open(self) -> None:
         """The settings, at this page."""
@@ -78,7 +78,7 @@ class Keeping(QObject):
 
     def _delete_chats(self) -> None:
         try:
-            self._librarian.delete_all()
+            self._chat_list.delete_all()
         except Failure as failure:
             self._complain(failure)
             return

@@ -9,9 +9,9 @@ from PySide6.QtCore import QObject, QPoint, QTimer
 from app.composer.choices import forgotten_line
 from app.notice import UNDO_MS
 from app.state.conversation import Conversation, Deleted
-from app.state.edits import EditStore
 from app.state.engine_queue import EngineQueue
 from app.state.open_chats import OpenChats
+from app.state.saving import EditStore
 from app.transcript.message_menu import MessageMenu
 from app.window import Window
 from app.words import Saying, tr, tr_n
@@ -22,7 +22,7 @@ from engine.protocol import Remedy
 class MessageController(QObject):
     """Does what the window's transcript is asked for, with the current conversation."""
 
-    def __init__(self, open_chats: OpenChats, engine: EngineQueue, window: Window, pause_ms: int) -> None:
+    def __init__(self, window: Window, open_chats: OpenChats, engine: EngineQueue, pause_ms: int) -> None:
         super().__init__(window)
         self._open_chats, self._engine = open_chats, engine
         transcript = self._transcript = window.transcript
@@ -44,6 +44,8 @@ class MessageController(QObject):
             "details": self._toggle_details,
             "restore": self._restore_deleted,
         }
+        window.commands.bind("again", self.answer_again)
+        open_chats.current_changed.connect(lambda _conversation: self.offer_deleted())
         transcript.asked.connect(self.do)
         transcript.sent.connect(self.send_edited)
         transcript.edited.connect(self._note_edit)

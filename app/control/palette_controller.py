@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
@@ -13,11 +12,11 @@ from app.commands.commands import BY_NAME
 from app.commands.finder import Entry, command_entries, matching
 from app.commands.help_sheet import HelpSheet
 from app.commands.palette import Palette
-from app.library.chat import Chat
 from app.library.search import Hit, Search
 from app.sidebar.finding import Finding
+from app.state.engine_queue import EngineQueue
+from app.state.open_chats import OpenChats
 from app.window import Window
-from engine.protocol import Limit, ModelInfo
 
 RECENT = 5  # chats that the empty palette offers
 MOST = 30
@@ -25,23 +24,19 @@ SHORTEST = 2  # letters; one alone is in every text
 
 
 class PaletteController(QObject):
-    """`open_chat` carries the id of a chat and of a message in it, or "".
-
-    `chats` gives all of them, latest first; `find` searches all messages, so many at most, and may raise Failure."""
+    """`open_chat` carries the id of a chat and of a message in it, or ""."""
 
     open_chat = Signal(str, str)
 
-    def __init__(self, window: Window, chats: Callable[[], Iterable[Chat]], library: Path) -> None:
+    def __init__(self, window: Window, open_chats: OpenChats, engine: EngineQueue, library: Path) -> None:
         super().__init__(window)
-        self._window, self._chats = window, chats
+        self._window, self._open_chats, self._engine = window, open_chats, engine
         self._finding = Finding(Search(library), self)
         self._finding.found.connect(self._found)
         self.palette = Palette(window.ground, self._search)
         self.palette.chosen.connect(self._chosen)
         self.help: HelpSheet | None = None
         self.about: About | None = None
-        self.model: ModelInfo | None = None  # the loaded one, for the about box
-        self.limits: tuple[Limit, ...] | None = None  # the engine's, likewise
         window.commands.bind("palette", self.palette.open)
         window.commands.bind("help", self.open_help)
         window.commands.bind("about", self.open_about)
@@ -57,7 +52,7 @@ class PaletteController(QObject):
 
     def open_about(self) -> None:
         if self.about is None:
-            self.about = About(self._window, self.model, self.limits)
+            self.about = About(self._window, self._engine.state.model, self._engine.state.limits)
             self.about.finished.connect(lambda: setattr(self, "about", None))
         self._show(self.about)
 
@@ -83,7 +78,7 @@ class PaletteController(QObject):
         sheet.activateWindow()
 
     def _search(self, query: str) -> list[Entry]:
-        chats = [Entry("chat", chat.id, chat.title) for chat in self._chats()]
+        chats = [Entry("chat", chat.id, chat.title) for chat in self._open_chats.chats()]
         keys = {name: ", ".join(keys_of(name)[:1]) for name in BY_NAME}
         usable = [name for name, action in self._window.commands.actions.items() if action.isEnabled()]
         commands = command_entries(usable, keys)

@@ -16,10 +16,10 @@ class UnsavedController(QObject):
     """Who failed to store something has said so; here it is said when that has come right."""
 
     def __init__(
-        self, open_chats: OpenChats, acts: MessageController, attaching: DraftController, window: Window, again_ms: int
+        self, window: Window, open_chats: OpenChats, messages: MessageController, drafts: DraftController, again_ms: int
     ) -> None:
         super().__init__(window)
-        self._open_chats, self._acts, self._attaching, self._notice = open_chats, acts, attaching, window.notice
+        self._open_chats, self._messages, self._drafts, self._notice = open_chats, messages, drafts, window.notice
         self._some = False
         self._again = QTimer(self)
         self._again.timeout.connect(self.try_again)
@@ -43,9 +43,9 @@ class UnsavedController(QObject):
         ]
         lost += [
             (tr("Your edit in “{title}” could not be saved.", title=title), failure)
-            for title, failure in self._acts.unstored()
+            for title, failure in self._messages.unstored()
         ]
-        draft = self._attaching.unstored()
+        draft = self._drafts.unstored()
         if draft is not None:
             lost.append((tr("Your draft could not be saved."), draft))
         return [f"{sentence} {failure}" for sentence, failure in lost]

@@ -28,7 +28,8 @@ class WindowStateController(QObject):
         for widget in (window, window.sidebar):
             widget.installEventFilter(self)
         window.transcript.verticalScrollBar().valueChanged.connect(self.soon)
-        open_chats.listeners.append(lambda _conversation, change: self.soon() if change.kind == "chat" else None)
+        for event in (open_chats.current_changed, open_chats.entry_changed, open_chats.branch_changed):
+            event.connect(self.soon)
 
     def soon(self, _: object = None) -> None:
         """Something of it may be another now."""

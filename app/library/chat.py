@@ -28,7 +28,7 @@ def new_id() -> str:
 class ChatMessage:
     """One stored turn. `problem` is the sentence for the user when the answer failed, `detail` is for the curious.
 
-    `attachments` are a user message's files; `sources` is JSON of app.state.sources.Source: which parts of them an
+    `attachments` are a user message's files; `sources` is JSON of app.state.answer_facts.Source: which parts of them an
     answer is from, where it was not the whole files. `deleted_at` is a Unix time; None while the message is there.
     `thought_seconds`: how long the model thought before it answered; None where it did not, or nobody measured it."""
 

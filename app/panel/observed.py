@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from app.bugs import tell_all
-from app.state.numbers import unpacked
+from app.state.answer_facts import unpacked
 from engine.protocol import ModelInfo, Pulse, Statistics
 
 KEPT_SECONDS = 180.0

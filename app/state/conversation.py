@@ -1,7 +1,7 @@
 """One chat while it is open: what a send, a piece of text, an end or a failure does to its messages and the library.
 
 Knows neither windows nor the engine's process. Storing never stops a chat: what cannot be stored stays in memory, is
-tried again with the next write, and the listeners hear the reason once.
+tried again with the next write, and `not_saved` tells the reason once.
 """
 
 from __future__ import annotations
@@ -12,19 +12,17 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from app.attachments.attachment import Attachment
-from app.bugs import tell_all
+from app.events import Event
 from app.library.chat import UNTITLED, Chat, ChatMessage, Ending, cleaned, title_of
 from app.library.library import Library
 from app.library.tree import Tree, chosen_from
+from app.state.answer_facts import continued, packed, sources_of, unpacked
 from app.state.draft import MessageDraft
-from app.state.numbers import continued, packed, unpacked
 from app.state.prompt import prompt_of, turns_to_free, with_draft, without_oldest
 from app.state.saving import ChatSaver
-from app.state.sources import sources_of
-from app.state.thought_timer import ThoughtTimer
 from app.words import Saying, mark, tr
 from common.failures import Failure
-from common.reasoning import Kind
+from common.reasoning import Kind, open_sections
 from engine.protocol import Message, Remedy, Statistics
 
 # A second is promised: to it come the quarter until somebody looks again (app.wiring), and a busy computer's delays.
@@ -50,18 +48,41 @@ class Deleted:
     leaf: str
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What a listener is told. `added` and `ended` carry the message, `grew` the new text and which `part` of the
-    answer it is, `storage` the `words`.
+class ThoughtTimer:
+    """How long a model thinks before it answers, by a `clock` that gives seconds and the pieces of the answer."""
 
-    `branch`: other messages are shown now, or have other siblings; `continued`: the last answer, `message`, goes on."""
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self.resume("", None)
 
-    kind: Literal["added", "grew", "ended", "branch", "continued", "phase", "chat", "storage"]
-    message: ChatMessage | None = None
-    text: str = ""
-    part: Kind = "text"
-    words: Saying = ""
+    def resume(self, text: str, seconds: float | None) -> None:
+        """Go on with what was measured of an answer's beginning."""
+        sections = open_sections(text)
+        self._thinking = sections.thinking
+        self._thought = any(section.thought for section in sections.all)
+        self._seconds = seconds or 0.0
+        self._first: float | None = None
+        self._last = 0.0
+
+    def take(self, kind: Kind) -> None:
+        """A piece of the answer has come."""
+        now = self._clock()
+        if self._first is None:
+            self._first = self._last = now
+        if self._thinking:
+            self._seconds += now - self._last
+        if kind == "opened":
+            self._thinking = self._thought = True
+        elif kind == "closed":
+            self._thinking = False
+        elif kind == "unopened":  # only its end shows that all of it was one
+            self._seconds, self._thought = now - self._first, True
+        self._last = now
+
+    @property
+    def seconds(self) -> float | None:
+        """None where nothing was thought."""
+        return self._seconds if self._thought else None
 
 
 class Conversation:
@@ -70,8 +91,11 @@ class Conversation:
     `tree` has all messages and `messages` is the shown branch; while an answer is written its last entry is the answer
     as last checkpointed, and `answer_text` the whole of it. `edits`: what the user has begun to make of a message;
     `unfolded`: which thoughts he looks at, a message's id and the number of its thought.
-    `draft` is what stands in the composer, None until somebody has looked. `clock` gives monotonic seconds. An error
-    in a listener is reported (app.bugs) and changes nothing here: no chat waits for ever because a view has a bug.
+    `draft` is what stands in the composer, None until somebody has looked. `clock` gives monotonic seconds.
+
+    `branch_changed`: other messages are shown now, or have other siblings; `answer_resumed`: the last answer goes on;
+    `phase_changed`: of the phase, or how far the prompt is read; `entry_changed`: what the list of chats shows;
+    `context_changed`: which turns the model reads; `not_saved` carries the words for the user.
     """
 
     def __init__(
@@ -91,7 +115,16 @@ class Conversation:
         self.phase: Phase = "idle"
         self.reading: Reading | None = None
         self.remedies: tuple[Remedy, ...] = ()  # what the user may choose from, now that the context is full
-        self.listeners: list[Callable[[Change], None]] = []
+        self.message_added: Event[Conversation, ChatMessage] = Event()
+        self.text_appended: Event[str, Kind] = Event()
+        self.answer_resumed: Event[Conversation] = Event()
+        self.answer_ended: Event[Conversation, ChatMessage] = Event()
+        self.phase_changed: Event[Conversation] = Event()
+        self.branch_changed: Event[Conversation] = Event()
+        self.entry_changed: Event[Conversation] = Event()
+        self.options_changed: Event[Conversation] = Event()
+        self.context_changed: Event[Conversation] = Event()
+        self.not_saved: Event[Conversation, Saying] = Event()
         self._clock = clock
         self._thinking = ThoughtTimer(clock)
         self._pieces: list[str] = []
@@ -220,7 +253,7 @@ class Conversation:
         """Another title, pin or folder for the chat's entry."""
         self.chat = replace(self.chat, **values)
         self._save()
-        self._notify(Change("chat"))
+        self.entry_changed.emit(self)
 
     def use_options(self, options: str) -> None:
         """From the next message on answer with these, JSON of app.chats.chat_options.ChatOptions."""
@@ -228,14 +261,14 @@ class Conversation:
             self.chat = replace(self.chat, options=options)
             if self.stored:
                 self._save()
-            self._notify(Change("chat"))
+            self.options_changed.emit(self)
 
     def forget_oldest(self, turns: int) -> None:
         """From now on leave out so many more of the oldest turns."""
         self.chat = replace(self.chat, forget_turns=self.chat.forget_turns + turns)
         self.remedies = ()
         self._save()
-        self._notify(Change("chat"))
+        self.context_changed.emit(self)
 
     # --- what the engine does ---------------------------------------------------------------------------------------
 
@@ -268,7 +301,7 @@ class Conversation:
         since, first = self._read_from
         rate = (done - first) / (now - since) if now > since and done > first else 0.0
         self.reading = Reading(done, total, (total - done) / rate if rate else None)
-        self._notify(Change("phase"))
+        self.phase_changed.emit(self)
 
     def grow(self, text: str, kind: Kind = "text") -> None:
         """A piece of the answer."""
@@ -276,7 +309,7 @@ class Conversation:
         self._thinking.take(kind)
         if self.phase == "reading":
             self._enter("answering")
-        self._notify(Change("grew", text=text, part=kind))
+        self.text_appended.emit(text, kind)
         self.checkpoint()
 
     def finish(self, statistics: Statistics) -> None:
@@ -324,14 +357,14 @@ class Conversation:
         self.messages.append(message)
         self.chat = replace(self._chat_now(), updated_at=message.created_at)
         self._save(message)
-        self._notify(Change("added", message))
-        self._notify(Change("chat"))
+        self.message_added.emit(self, message)
+        self.entry_changed.emit(self)
 
     def _put_below(self, parent: str | None, message: ChatMessage) -> None:
         """Cut the shown branch behind `parent` and add the message there, in one write."""
         path = self.tree.path(parent)
         self.messages = [each for each in self.messages if each.id in path]
-        self._notify(Change("branch"))
+        self.branch_changed.emit(self)
         self._append(message)
 
     def _reopen(self, model: str) -> None:
@@ -341,7 +374,7 @@ class Conversation:
         self._thinking.resume(answer.content, answer.thought_seconds)
         self._update(answer)
         self._save(answer)
-        self._notify(Change("continued", answer))
+        self.answer_resumed.emit(self)
 
     def _update(self, message: ChatMessage) -> None:
         self.messages[-1] = message
@@ -354,8 +387,7 @@ class Conversation:
         if store:
             self.chat = self._chat_now()
             self._save(*changed)
-        self._notify(Change("branch"))
-        self._notify(Change("chat"))
+        self.branch_changed.emit(self)
 
     def _chat_now(self) -> Chat:
         return replace(self.chat, leaf_id=self.tree.leaf, chosen=self.tree.chosen_text())
@@ -366,14 +398,14 @@ class Conversation:
         self._pieces = []
         self._continuing = False
         self._enter("idle")
-        self._notify(Change("ended", answer))
+        self.answer_ended.emit(self, answer)
 
     def _enter(self, phase: Phase) -> None:
         self.phase = phase
         self.reading = None
         if phase == "waiting":
             self.remedies = ()
-        self._notify(Change("phase"))
+        self.phase_changed.emit(self)
 
     def unstored(self) -> Failure | None:
         """Why the last words of this chat cannot be stored, when that was tried once more; None: they are."""
@@ -388,7 +420,4 @@ class Conversation:
         self._storing.save(self.chat, messages)
 
     def _cannot_store(self, failure: Failure) -> None:
-        self._notify(Change("storage", words=lambda: f"{failure} {tr(GOES_ON)}"))
-
-    def _notify(self, change: Change) -> None:
-        tell_all(self.listeners, change)
+        self.not_saved.emit(self, lambda: f"{failure} {tr(GOES_ON)}")

@@ -14,39 +14,70 @@ from pathlib import Path
 
 from app.assistant.engine_end import EngineEnd
 from app.assistant.link import Link
-from app.bugs import BUG, report, tell_all
+from app.bugs import BUG, report
 from app.chats.chat_options import applied
+from app.events import Event
 from app.intervals import Intervals
 from app.settings.options import Options
 from app.state.conversation import Conversation
-from app.state.counting import Counting, Taker
-from app.state.engine_requests import Loading
+from app.state.engine_requests import Counting, Loading, ReadAhead, Taker
 from app.state.engine_state import Ahead, EngineState, Problem
 from app.state.prompt import with_system, without_oldest
-from app.state.read_ahead import ReadAhead
-from app.state.speed import LiveSpeed
 from common.paths import path_of
 from engine import protocol
 
 log = logging.getLogger(__name__)
 
 
+class LiveSpeed:
+    """Tokens per second while an answer streams, until the engine's own statistics replace it.
+
+    Counts pieces of text as tokens: one event is one decode step. Seconds are monotonic."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._first = self._last = 0.0
+
+    def start(self) -> None:
+        self._count = 0
+
+    def count(self, now: float) -> None:
+        if not self._count:
+            self._first = now
+        self._count += 1
+        self._last = now
+
+    @property
+    def tokens(self) -> int:
+        return self._count
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """None until there are two tokens to tell it from; the first one only starts the clock."""
+        seconds = self._last - self._first
+        return (self._count - 1) / seconds if self._count > 1 and seconds > 0 else None
+
+
 class EngineQueue:
-    """One engine, one model, a queue of conversations. `listeners` hear every change of `state`."""
+    """One engine, one model, a queue of conversations. `tailored` gives the options for a model, from the general ones.
+
+    `active_changed`: another conversation is answered now, or none; `pulsed`: what the engine tells while it is
+    watched. The rest is told by `state`."""
 
     def __init__(
         self,
         link: Link,
         options: Options | None = None,
+        tailored: Callable[[Path | None, Options], Options] = lambda _path, options: options,
         clock: Callable[[], float] = time.monotonic,
         patience_ms: int = Intervals().patience,
     ) -> None:
         self.state = EngineState()
-        self.listeners: list[Callable[[EngineState], None]] = []
-        self.watchers: list[Callable[[protocol.Pulse], None]] = []
+        self.active_changed: Event[()] = Event()
+        self.pulsed: Event[protocol.Pulse] = Event()
         self._watch = False
         self._link = link
-        self.tailor: Callable[[Path | None, Options], Options] = lambda _path, options: options  # for each model
+        self._tailored = tailored
         self._general = self._options = options or Options()
         self._loading = Loading(self._options.load)
         self._queue: list[Conversation] = []
@@ -76,7 +107,7 @@ class EngineQueue:
             self.stop(self._active)
         self._adopt(path)
         self._loading.choose(n_ctx, kv_type)
-        self._set(path=path, problem=None)
+        self.state.change(path=path, problem=None)
         if self._link.running and self.state.phase != "starting":
             self._send_load()
         else:
@@ -86,7 +117,7 @@ class EngineQueue:
         """Answer with these from the next message on; `settle` loads the model again if it must be."""
         if options.system_prompt != self._options.system_prompt:
             self._read_ahead.forget()
-            self._set(ahead=None)
+            self.state.change(ahead=None)
         self._general = options
         self._adopt(self.state.path)
 
@@ -103,7 +134,7 @@ class EngineQueue:
                 self._send_load()
             return
         self._restarting = self._resting = False
-        self._set(phase="starting", model=None, fraction=0.0, problem=None)
+        self.state.change(phase="starting", model=None, fraction=0.0, problem=None)
         self._link.start((self.state.path, self._loading.options.draft_model))
         self._hello = self._send(protocol.Hello)
 
@@ -145,7 +176,7 @@ class EngineQueue:
         if messages := self._read_ahead.wanted(conversation):
             messages = with_system(self._options_for(conversation).system_prompt, messages)
             self._read_ahead.id = self._send(protocol.Prepare, messages=messages, chat=conversation.chat.id)
-            self._set(ahead=Ahead(conversation.chat.id, 0, 0, 0))
+            self.state.change(ahead=Ahead(conversation.chat.id, 0, 0, 0))
 
     def count(self, texts: tuple[str, ...], conversation: Conversation, done: Taker) -> None:
         """Have the loaded model's tokens counted, and those of the chat; without a model `done` is never called."""
@@ -159,13 +190,13 @@ class EngineQueue:
         return self._options_for(conversation).system_prompt
 
     def watch(self, on: bool) -> None:
-        """Have the engine tell `watchers` what it does, from now on or no longer."""
+        """Have the engine tell by `pulsed` what it does, from now on or no longer."""
         self._watch = on
         if self._link.running:
             self._send(protocol.Watch, on=on)
 
     def dismiss_problem(self) -> None:
-        self._set(problem=None)
+        self.state.change(problem=None)
 
     def tick(self) -> None:
         """To be called some times a second: stores what is written, tells the speed, ends an engine that hangs."""
@@ -175,7 +206,7 @@ class EngineQueue:
         if self._speed.tokens:
             used = self._prompt_tokens + self._speed.tokens
             chat = self._active.chat.id
-            self._set(live_speed=self._speed.tokens_per_second, context_tokens=used, context_chat=chat)
+            self.state.change(live_speed=self._speed.tokens_per_second, context_tokens=used, context_chat=chat)
         if self._stopped_at is not None and self._clock() - self._stopped_at >= self._patience:
             self._stopped_at = None
             self._link.kill()
@@ -186,14 +217,14 @@ class EngineQueue:
         """One event from the engine. Events of requests that are no longer ours are ignored."""
         match event:
             case protocol.Welcome():
-                self._set(limits=event.limits)
+                self.state.change(limits=event.limits)
                 self._send_load()
                 if self._watch:
                     self.watch(True)
             case protocol.Pulse():
-                tell_all(self.watchers, event)
+                self.pulsed.emit(event)
             case protocol.Notice():
-                self._set(problem=Problem(event.message, "none"))
+                self.state.change(problem=Problem(event.message, "none"))
             case protocol.Counted():
                 self._counting.take(event)
             case protocol.StatusReport():
@@ -216,10 +247,10 @@ class EngineQueue:
     def _take_loading(self, event: protocol.LoadProgress | protocol.Loaded | protocol.Restart) -> None:
         match event:
             case protocol.LoadProgress():
-                self._set(phase="loading", fraction=event.fraction)
+                self.state.change(phase="loading", fraction=event.fraction)
             case protocol.Loaded():
                 self._read_ahead.forget()
-                self._set(phase="ready", model=event.model, problem=None, context_tokens=0, statistics=None)
+                self.state.change(phase="ready", model=event.model, problem=None, context_tokens=0, statistics=None)
                 self._send(protocol.Status)
                 self._pump()
             case protocol.Restart():
@@ -239,7 +270,7 @@ class EngineQueue:
         if self._active:
             self._release().fail(str(end), end.output, reason="engine")
         problem = None if self._resting else Problem(str(end), "restart", end.output)
-        self._set(phase="off", model=None, problem=problem, context_tokens=0, rss_bytes=0, ahead=None)
+        self.state.change(phase="off", model=None, problem=problem, context_tokens=0, rss_bytes=0, ahead=None)
         if wanted:
             self.start_engine()
 
@@ -257,7 +288,7 @@ class EngineQueue:
                 conversation.grow(event.text, "closed" if event.opened else "unopened")
             case protocol.Finished():
                 self._release()
-                self._set(
+                self.state.change(
                     context_tokens=event.statistics.context_tokens,
                     context_chat=conversation.chat.id,
                     statistics=event.statistics,
@@ -268,9 +299,9 @@ class EngineQueue:
     def _take_ahead(self, event: protocol.PrefillProgress | protocol.Prepared) -> None:
         if isinstance(event, protocol.Prepared):
             chat = self.state.ahead.chat if self.state.ahead else ""
-            self._set(ahead=None, context_tokens=event.cached_tokens, context_chat=chat)
+            self.state.change(ahead=None, context_tokens=event.cached_tokens, context_chat=chat)
         elif self.state.ahead:
-            self._set(ahead=replace(self.state.ahead, done=event.done, total=event.total, reused=event.reused))
+            self.state.change(ahead=replace(self.state.ahead, done=event.done, total=event.total, reused=event.reused))
 
     def _take_failure(self, event: protocol.Failed) -> None:
         log.warning("request %d failed: %s %s %s", event.id, event.code, event.message, event.detail)
@@ -282,18 +313,18 @@ class EngineQueue:
                 conversation.fail(event.message, event.detail, remedies=event.remedies)
             self._next()
         elif event.id == self._read_ahead.id:
-            self._set(ahead=None)  # nobody asked for it; the next message tells what is wrong
+            self.state.change(ahead=None)  # nobody asked for it; the next message tells what is wrong
         elif event.id == self._hello:
-            self._set(phase="failed", problem=Problem(event.message, "restart", event.detail))
+            self.state.change(phase="failed", problem=Problem(event.message, "restart", event.detail))
         elif event.id == self._load:
             self._loading.failed()
-            self._set(phase="failed", problem=Problem(event.message, "choose", event.detail))
+            self.state.change(phase="failed", problem=Problem(event.message, "choose", event.detail))
             self._send(protocol.Status)  # the model that was loaded before may still be there
 
     def _take_status(self, event: protocol.StatusReport) -> None:
-        self._set(rss_bytes=event.rss_bytes)
+        self.state.change(rss_bytes=event.rss_bytes)
         if self.state.phase == "failed" and event.model:
-            self._set(phase="ready", model=event.model, path=path_of(event.model.path))
+            self.state.change(phase="ready", model=event.model, path=path_of(event.model.path))
             self._adopt(self.state.path)
             self._loading.stays()
             self._pump()
@@ -302,14 +333,15 @@ class EngineQueue:
 
     def _adopt(self, path: Path | None) -> None:
         """From now on with the options of this model."""
-        self._options = self.tailor(path, self._general)
+        self._options = self._tailored(path, self._general)
         self._loading.use(self._options.load)
 
     def _release(self) -> Conversation:
         """The active conversation, which is no longer active."""
         active, self._active, self._stopped_at = self._active, None, None
         assert active
-        self._set(live_speed=None)
+        self.state.change(live_speed=None)
+        self.active_changed.emit()
         return active
 
     def _options_for(self, conversation: Conversation) -> Options:
@@ -328,6 +360,7 @@ class EngineQueue:
         if not self._queue:
             return
         conversation = self._active = self._queue.pop(0)
+        self.active_changed.emit()
         try:
             self._ask(conversation)
         except Exception as error:  # noqa: BLE001 - it is reported, and the chat must end
@@ -338,7 +371,7 @@ class EngineQueue:
         conversation.begin(self.state.model.name if self.state.model else "")
         self._speed.start()
         self._read_ahead.forget()
-        self._set(ahead=None)
+        self.state.change(ahead=None)
         options = self._options_for(conversation)
         self._generate = self._post(
             replace(
@@ -362,9 +395,9 @@ class EngineQueue:
 
     def _send_load(self) -> None:
         if self.state.path is None:
-            self._set(phase="failed")
+            self.state.change(phase="failed")
             return
-        self._set(phase="loading", fraction=0.0, model=None, ahead=None)
+        self.state.change(phase="loading", fraction=0.0, model=None, ahead=None)
         self._load = self._post(self._loading.request(self.state.path))
 
     def _send(self, kind: type[protocol.Request], **fields: object) -> int:
@@ -374,7 +407,3 @@ class EngineQueue:
         self._last_id += 1
         self._link.send(replace(request, id=self._last_id))
         return self._last_id
-
-    def _set(self, **changes: object) -> None:
-        self.state = replace(self.state, **changes)  # type: ignore[arg-type]
-        tell_all(self.listeners, self.state)

@@ -1,16 +1,24 @@
-"""How the model is to be loaded, and whether it was: the settings, and what was chosen for a chat. Knows no Qt."""
+"""What the engine was asked for and is not asked again: how the model is loaded, what is counted, which chat is read.
+
+Knows no Qt."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from app.state.conversation import Conversation
 from common.paths import path_text
-from engine.protocol import KVType, Load
+from engine.protocol import Counted, KVType, Load, Message
+
+Taker = Callable[[Counted], None]
 
 
 class Loading:
-    """`options` is a Load without a path. What was chosen for a chat goes above it until another model is chosen."""
+    """How the model is to be loaded, and whether it was.
+
+    `options` is a Load without a path. What was chosen for a chat goes above it until another model is chosen."""
 
     def __init__(self, options: Load) -> None:
         self.options = options
@@ -49,3 +57,46 @@ class Loading:
 
     def _wanted(self) -> Load:
         return replace(self.options, **self._chosen)  # type: ignore[arg-type]
+
+
+class Counting:
+    """Who waits for what is counted, by the request's id. Where the engine ends or refuses, nobody is called."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[int, Taker] = {}
+
+    def expect(self, id: int, done: Taker) -> None:
+        self._waiting[id] = done
+
+    def take(self, event: Counted) -> None:
+        done = self._waiting.pop(event.id, None)
+        if done:
+            done(event)
+
+    def forget(self) -> None:
+        self._waiting.clear()
+
+
+class ReadAhead:
+    """Which state of which chat the engine was last told to read, so that it is told once for each.
+
+    `id` is the last Prepare request's, so that its events can be told from older ones'."""
+
+    def __init__(self) -> None:
+        self.id = 0
+        self._state: object = None
+
+    def wanted(self, conversation: Conversation) -> tuple[Message, ...]:
+        """The messages to read for this chat, once; empty when they were asked for, or will not be sent as they are."""
+        chat = conversation.chat
+        files = conversation.draft.certain() if conversation.draft else ()
+        state = (chat.id, chat.leaf_id, chat.forget_turns, chat.options, files)
+        if state == self._state or conversation.busy or conversation.remedies:
+            return ()
+        self._state = state
+        return conversation.history()
+
+    def forget(self) -> None:
+        """The engine's cache holds something else now."""
+        self.id = 0
+        self._state = None

@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from app.bugs import tell_all
-from app.library.chat import Chat, Folder
+from app.events import Event
+from app.library.chat import Chat, ChatMessage, Folder
 from app.library.library import Library
-from app.state.conversation import Change, Conversation
-from app.state.edits import EditStore
+from app.state.conversation import Conversation
+from app.state.saving import EditStore
+from app.words import Saying
 from common.failures import Failure
 
 
 class OpenChats:
     """All chats, and the conversations opened since the start: an answer goes on while another chat is looked at.
 
-    `listeners` hear every change of every open conversation, with the conversation. Methods raise Failure when the
+    `current_changed`: another chat is looked at, or the same one was opened again. The other events are those of all
+    open conversations; who shows an answer as it grows connects to its conversation. Methods raise Failure when the
     library cannot be used.
     """
 
     def __init__(self, library: Library) -> None:
         self.library = library
-        self.listeners: list[Callable[[Conversation, Change], None]] = []
+        self.current_changed: Event[Conversation] = Event()
+        self.message_added: Event[Conversation, ChatMessage] = Event()
+        self.answer_ended: Event[Conversation, ChatMessage] = Event()
+        self.phase_changed: Event[Conversation] = Event()
+        self.branch_changed: Event[Conversation] = Event()
+        self.entry_changed: Event[Conversation] = Event()
+        self.options_changed: Event[Conversation] = Event()
+        self.context_changed: Event[Conversation] = Event()
+        self.not_saved: Event[Conversation, Saying] = Event()
         self._chats = {chat.id: chat for chat in library.chats()}
         self._folders = {folder.id: folder for folder in library.folders()}
         self._open: dict[str, Conversation] = {}
@@ -37,8 +47,7 @@ class OpenChats:
     def new(self) -> Conversation:
         """An empty chat, or the one in which something is begun; it is listed and stored with its first message."""
         begun = (c for c in self._open.values() if not c.stored and not c.messages and c.draft and c.draft.begun)
-        self.current = next(begun, None) or self._adopt(Conversation(self.library))
-        return self.current
+        return self._look_at(next(begun, None) or self._adopt(Conversation(self.library)))
 
     def open(self, chat_id: str) -> Conversation:
         """Make the chat the current one."""
@@ -46,8 +55,7 @@ class OpenChats:
             chat = self._chats[chat_id]
             conversation = self._adopt(Conversation(self.library, chat, self.library.messages(chat)))
             conversation.edits = EditStore(self.library).load(chat_id)
-        self.current = self._open[chat_id]
-        return self.current
+        return self._look_at(self._open[chat_id])
 
     def rename(self, chat_id: str, title: str) -> None:
         title = " ".join(title.split())
@@ -66,11 +74,12 @@ class OpenChats:
         """Take the chats off the list and return those that were on it; `restore` brings them back."""
         ids = [chat_id for chat_id in chat_ids if chat_id in self._chats]
         self.library.delete(*ids)
-        if self.current.chat.id in ids:
-            self.new()
         for chat_id in ids:
             self._open.pop(chat_id, None)
-        return [self._chats.pop(chat_id) for chat_id in ids]
+        gone = [self._chats.pop(chat_id) for chat_id in ids]
+        if self.current.chat.id in ids:
+            self.new()
+        return gone
 
     def restore(self, chats: Iterable[Chat]) -> None:
         chats = list(chats)
@@ -161,13 +170,20 @@ class OpenChats:
         self.library.save_chats(closed)
         self._chats |= {chat.id: chat for chat in closed}
 
-    def _adopt(self, conversation: Conversation) -> Conversation:
-        self._open[conversation.chat.id] = conversation
-        conversation.listeners.append(lambda change: self._changed(conversation, change))
+    def _look_at(self, conversation: Conversation) -> Conversation:
+        self.current = conversation
+        self.current_changed.emit(conversation)
         return conversation
 
-    def _changed(self, conversation: Conversation, change: Change) -> None:
-        listed = conversation.chat.id in self._open
-        if change.kind == "chat" and len(conversation.tree) and listed:
+    def _adopt(self, conversation: Conversation) -> Conversation:
+        self._open[conversation.chat.id] = conversation
+        of_entry = "entry_changed", "branch_changed", "options_changed", "context_changed"
+        for name in of_entry:
+            getattr(conversation, name).connect(self._take_entry)
+        for name in (*of_entry, "message_added", "answer_ended", "phase_changed", "not_saved"):
+            getattr(conversation, name).connect(getattr(self, name).emit)
+        return conversation
+
+    def _take_entry(self, conversation: Conversation) -> None:
+        if len(conversation.tree) and conversation.chat.id in self._open:
             self._chats[conversation.chat.id] = conversation.chat
-        tell_all(self.listeners, conversation, change)

@@ -1,11 +1,13 @@
-"""Writes one chat to the library; what cannot be stored is kept and tried again with the next write. Knows no Qt."""
+"""Writes one chat, and what was begun to be made of its messages, to the library. Knows no Qt."""
 
 from __future__ import annotations
 
 import logging
+import sqlite3
 from collections.abc import Callable, Iterable
 
 from app.library.chat import Chat, ChatMessage
+from app.library.database import transaction
 from app.library.library import Library
 from common.failures import Failure
 
@@ -13,7 +15,9 @@ log = logging.getLogger(__name__)
 
 
 class ChatSaver:
-    """`failed` is told the reason once, until a write succeeds again. `stored`: is the chat in the library, or about to
+    """What cannot be stored is kept and tried again with the next write.
+
+    `failed` is told the reason once, until a write succeeds again. `stored`: is the chat in the library, or about to
     be?"""
 
     def __init__(self, library: Library, stored: bool, failed: Callable[[Failure], None]) -> None:
@@ -72,3 +76,33 @@ class ChatSaver:
         told, self._told = self._told, True
         if not told:
             self._failed(failure)
+
+
+class EditStore:
+    """The library's column of what the user has begun to make of sent messages: kept with them, over restarts too.
+
+    Raises Failure as the library does."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    def load(self, chat_id: str) -> dict[str, str]:
+        """By the messages' ids."""
+        return dict(
+            self._library.using(
+                lambda db: db.execute(
+                    "SELECT id, edit FROM messages WHERE chat_id = ? AND edit IS NOT NULL", (chat_id,)
+                ).fetchall()
+            )
+        )
+
+    def save(self, chat_id: str, edits: dict[str, str]) -> None:
+        """These instead of what is stored for the chat."""
+
+        def write(db: sqlite3.Connection) -> None:
+            with transaction(db):
+                db.execute("UPDATE messages SET edit = NULL WHERE chat_id = ? AND edit IS NOT NULL", (chat_id,))
+                rows = [(text, id) for id, text in edits.items()]
+                db.executemany("UPDATE messages SET edit = ? WHERE id = ?", rows)
+
+        self._library.using(write)

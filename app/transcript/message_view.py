@@ -27,9 +27,8 @@ from app.markdown.block_stack import BlockStack
 from app.markdown.blocks import LONG
 from app.markdown.prose_view import ProseView
 from app.markdown.selection import scope_of
-from app.state.answer_facts import facts_of
+from app.state.answer_facts import facts_of, sources_line
 from app.state.message_actions import Place, actions_of
-from app.state.sources import sources_line
 from app.transcript.action_row import ActionRow
 from app.transcript.answer_view import AnswerView
 from app.transcript.message_editor import MessageEditor

@@ -13,11 +13,12 @@ from app.commands.commands import IN_PLACE
 from app.library.chat import ChatMessage
 from app.look.tab_stops import step_inside
 from app.look.theme import SIZES
-from app.state.conversation import Change, Conversation
+from app.state.conversation import Conversation
 from app.state.message_actions import Place
 from app.transcript.answer_view import AnswerView
 from app.transcript.message_view import MessageView
 from app.transcript.scrolling_column import Anchor, ScrollingColumn
+from common.reasoning import Kind
 
 OPENING_SECONDS, OPENING_ROWS = 0.003, 6  # of the turn that opens a chat: so many of the last messages at least
 
@@ -53,9 +54,9 @@ class Transcript(ScrollingColumn):
 
     def show_conversation(self, conversation: Conversation) -> None:
         if self.conversation is not None:
-            self.conversation.listeners.remove(self._changed)
+            self._disconnect(self.conversation)
         self.conversation = conversation
-        conversation.listeners.append(self._changed)
+        self._connect(conversation)
         self.column.show_messages([])
         self.following = True
         self._show_branch(OPENING_SECONDS)
@@ -90,26 +91,43 @@ class Transcript(ScrollingColumn):
 
     # --- what the conversation says ---------------------------------------------------------------------------------
 
-    def _changed(self, change: Change) -> None:
-        message = change.message
-        if change.kind == "added" and message:
-            if message.role == "user":
-                self.following = True
-            self.column.append(message)
+    def _connect(self, conversation: Conversation) -> None:
+        conversation.message_added.connect(self._add)
+        conversation.text_appended.connect(self._grow)
+        conversation.answer_resumed.connect(self._reopen)
+        conversation.answer_ended.connect(self._end)
+        conversation.branch_changed.connect(self._show_other)
+        for event in (conversation.phase_changed, conversation.context_changed):
+            event.connect(self._mark)
+
+    def _disconnect(self, conversation: Conversation) -> None:
+        conversation.message_added.disconnect(self._add)
+        conversation.text_appended.disconnect(self._grow)
+        conversation.answer_resumed.disconnect(self._reopen)
+        conversation.answer_ended.disconnect(self._end)
+        conversation.branch_changed.disconnect(self._show_other)
+        for event in (conversation.phase_changed, conversation.context_changed):
+            event.disconnect(self._mark)
+
+    def _add(self, _conversation: Conversation, message: ChatMessage) -> None:
+        if message.role == "user":
+            self.following = True
+        self.column.append(message)
+        self._mark()
+        self.fill()
+
+    def _grow(self, text: str, part: Kind) -> None:
+        if self.views:
+            self.views[-1].grow(text, part)
+
+    def _end(self, _conversation: Conversation, answer: ChatMessage) -> None:
+        if self.views:
+            self.column.update_message(len(self.column) - 1, answer)
+            self.views[-1].finish(answer)
             self._mark()
-            self.fill()
-        elif change.kind == "grew" and self.views:
-            self.views[-1].grow(change.text, change.part)
-        elif change.kind == "ended" and message and self.views:
-            self.column.update_message(len(self.column) - 1, message)
-            self.views[-1].finish(message)
-            self._mark()
-        elif change.kind == "branch":
-            self._show_branch()
-        elif change.kind == "continued":
-            self._reopen()
-        elif change.kind in ("chat", "phase"):
-            self._mark()
+
+    def _show_other(self, _conversation: Conversation) -> None:
+        self._show_branch()
 
     def _show_branch(self, patience: float = math.inf) -> None:
         """Other messages are shown now: what stands in view stays where it is, if it is still there."""
@@ -134,7 +152,7 @@ class Transcript(ScrollingColumn):
         self._held = None if row is None else (row, self.column.top(row + 1) - self.view_top())
         return row
 
-    def _reopen(self) -> None:
+    def _reopen(self, _conversation: Conversation) -> None:
         """The last answer goes on: its view becomes one that is written to."""
         assert self.conversation
         messages = self.conversation.messages
@@ -168,7 +186,7 @@ class Transcript(ScrollingColumn):
             view.edit(conversation.edits[id])
         return view
 
-    def _mark(self) -> None:
+    def _mark(self, _conversation: Conversation | None = None) -> None:
         for view in self.views:
             self._place(view)
 

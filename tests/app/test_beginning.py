@@ -109,10 +109,10 @@ def test_what_was_open_is_there_after_an_end_without_a_closing(
 
 
 def test_nothing_is_written_where_nothing_changes(chickadee: Chickadee, qtbot: QtBot, folders: Folders) -> None:
-    chickadee.window_state._keep()
+    chickadee.chats.window_state._keep()
     qtbot.waitUntil(lambda: WindowState(folders.geometry).geometry == chickadee.window.saveGeometry())
-    qtbot.waitUntil(lambda: not chickadee.window_state._background.running)
+    qtbot.waitUntil(lambda: not chickadee.chats.window_state._background.running)
     before = folders.geometry.stat().st_mtime_ns
-    chickadee.window_state._keep()
-    assert not chickadee.window_state._background.running
+    chickadee.chats.window_state._keep()
+    assert not chickadee.chats.window_state._background.running
     assert folders.geometry.stat().st_mtime_ns == before

@@ -11,7 +11,8 @@ from pytestqt.exceptions import capture_exceptions
 from pytestqt.qtbot import QtBot
 
 from app.bugs import log_bugs, tell_all
-from app.state.conversation import Change, Conversation
+from app.events import Event
+from app.state.conversation import Conversation
 from app.wiring import Chickadee
 
 Ask = Callable[[Chickadee, str], None]
@@ -19,6 +20,19 @@ Ask = Callable[[Chickadee, str], None]
 
 def stumble(*_: object) -> None:
     raise ZeroDivisionError("a listener's bug")
+
+
+def test_the_others_hear_of_an_event_all_the_same() -> None:
+    heard: list[int] = []
+    event: Event[int] = Event()
+    for listener in (stumble, heard.append):
+        event.connect(listener)
+    with capture_exceptions() as caught:
+        event.emit(3)
+        event.disconnect(heard.append)
+        event.emit(4)
+    assert heard == [3]
+    assert [kind for kind, _, _ in caught] == [ZeroDivisionError, ZeroDivisionError]
 
 
 def test_the_others_are_told_all_the_same() -> None:
@@ -29,13 +43,12 @@ def test_the_others_are_told_all_the_same() -> None:
     assert [kind for kind, _, _ in caught] == [ZeroDivisionError]
 
 
-@pytest.mark.parametrize("kind", ["phase", "added", "grew", "ended", "chat"])
-def test_a_chat_is_answered_whatever_its_listeners_do(chickadee: Chickadee, qtbot: QtBot, ask: Ask, kind: str) -> None:
-    def listener(_conversation: Conversation, change: Change) -> None:
-        if change.kind == kind:
-            stumble()
+EVENTS = ["phase_changed", "message_added", "text_appended", "answer_ended", "entry_changed"]
 
-    chickadee.open_chats.listeners.insert(0, listener)
+
+@pytest.mark.parametrize("name", EVENTS)
+def test_a_chat_is_answered_whatever_its_listeners_do(chickadee: Chickadee, qtbot: QtBot, ask: Ask, name: str) -> None:
+    getattr(chickadee.open_chats.current, name)._listeners.insert(0, stumble)
     with capture_exceptions() as caught:
         ask(chickadee, "Hello")
         qtbot.waitUntil(

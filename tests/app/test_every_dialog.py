@@ -60,13 +60,13 @@ def walk(chickadee: Chickadee, qtbot: QtBot, innermost_first: bool = True) -> No
     """Open everything, twice, as in the other language and look, and close it again."""
     window = chickadee.window
     for name in (*OPENERS, *OPENERS):
-        if name != "engine" or chickadee.engine_monitor.panel.isHidden():
+        if name != "engine" or chickadee.chats.engine_monitor.panel.isHidden():
             window.commands.run(name)
-    models = chickadee.models.dialog
+    models = chickadee.models.keeper.dialog
     assert models is not None
     qtbot.waitUntil(lambda: any("options" in row.buttons for row in models.rows.values()))
     next(row for row in models.rows.values() if "options" in row.buttons).buttons["options"].click()
-    assert chickadee.models.options.dialog is not None
+    assert chickadee.models.keeper.options.dialog is not None
     assert {type(each).__name__ for each in open_dialogs()} >= {
         "About", "HelpSheet", "SettingsDialog", "ModelsDialog", "QFileDialog", "BinDialog", "ModelOptions",
     }  # fmt: skip
@@ -81,8 +81,8 @@ def walk(chickadee: Chickadee, qtbot: QtBot, innermost_first: bool = True) -> No
         if isValid(dialog):  # one that lay on another is gone with it
             dialog.close()
         QApplication.processEvents()
-    chickadee.engine_monitor.panel.close_button.click()
-    chickadee.palette.dismiss()
+    chickadee.chats.engine_monitor.panel.close_button.click()
+    chickadee.chats.palette.dismiss()
     for part in chickadee.appearance.shown:
         part.retranslate()
         part.restyle()
@@ -119,16 +119,16 @@ def test_every_dialog_opens_whatever_the_engine_says(
     chickadee: Chickadee, qtbot: QtBot, combinations: list[tuple[Any, str]]
 ) -> None:
     """Some: each library, kind of kernels, policy and mode at least once."""
-    window, engine, panel = chickadee.window, chickadee.engine, chickadee.engine_monitor.panel
+    window, engine, panel = chickadee.window, chickadee.engine, chickadee.chats.engine_monitor.panel
     window.commands.run("engine")
     policies, modes = itertools.cycle((*POLICIES, UNHEARD)), itertools.cycle((*MODES, UNHEARD))
     for backend, kernels in combinations:
         info, numbers, pulse = told(backend, kernels, next(policies), next(modes))
         engine.handle(Loaded(engine._load, info, 0.1))
         engine.handle(pulse)
-        engine._set(statistics=numbers)
+        engine.state.change(statistics=numbers)
         window.commands.run("about")
-        about = chickadee.palette.about
+        about = chickadee.chats.palette.about
         assert about is not None
         assert choice_words("backend", backend) in about.computing.text()
         about.close()
@@ -191,7 +191,7 @@ def test_a_chat_is_deleted_while_it_is_answered(chickadee: Chickadee, qtbot: QtB
     qtbot.waitUntil(lambda: bool(conversation.answer_text))
     chickadee.window.commands.run("delete_chat")
     assert chickadee.open_chats.current is not conversation
-    chickadee.chat_list._delete_for_good([conversation.chat.id])
+    chickadee.chats.list._delete_for_good([conversation.chat.id])
     ask(chickadee, "hello")
     qtbot.waitUntil(lambda: done(chickadee) and len(chickadee.open_chats.current.messages) == 2)
     assert conversation.chat.id not in [chat.id for chat in chickadee.open_chats.chats()]
@@ -200,7 +200,7 @@ def test_a_chat_is_deleted_while_it_is_answered(chickadee: Chickadee, qtbot: QtB
 def test_an_answer_that_the_window_does_not_understand_ends_the_waiting(
     chickadee: Chickadee, qtbot: QtBot, tmp_path: Path
 ) -> None:
-    chickadee.use_model(str(tmp_path / "unheard.gguf"))
+    chickadee.models.status.use_model(str(tmp_path / "unheard.gguf"))
     notice = chickadee.window.notice
     qtbot.waitUntil(lambda: not notice.isHidden())
     assert "does not understand" in notice.text.text()

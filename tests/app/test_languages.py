@@ -244,7 +244,7 @@ def test_errors_that_are_shown_follow_the_language(chickadee: Chickadee) -> None
     path = chickadee.library.path
     locked = sqlite3.connect(path, isolation_level=None)
     locked.execute("BEGIN IMMEDIATE")
-    chickadee.send("a question that cannot be stored")
+    chickadee.chats.drafts.send("a question that cannot be stored")
     locked.close()
     assert notice.text.text().startswith("Another program is using the file with your chats")
     settings.change({"window.language": "zh_CN"})
@@ -276,11 +276,11 @@ def test_the_running_window_changes_all_its_words_at_once(chickadee: Chickadee, 
     for name in ("help", "about"):
         window.commands.run(name)
     assert settings.dialog
-    assert chickadee.palette.help
-    assert chickadee.palette.about
+    assert chickadee.chats.palette.help
+    assert chickadee.chats.palette.about
     english = set(read_contexts(CHINESE)[WINDOW]) - KEPT
     settings.settings.change({"window.language": "zh_CN"})
-    for part in (window, settings.dialog, chickadee.palette.help, chickadee.palette.about):
+    for part in (window, settings.dialog, chickadee.chats.palette.help, chickadee.chats.palette.about):
         assert words_in(part) & english == set()
     assert window.commands.actions["new_chat"].text() == "新对话(&N)"
     assert QCoreApplication.translate("QPlatformTheme", "Cancel") == "取消"
@@ -288,5 +288,5 @@ def test_the_running_window_changes_all_its_words_at_once(chickadee: Chickadee, 
     assert window.commands.actions["new_chat"].text() == "&New chat"
     assert QCoreApplication.translate("QPlatformTheme", "Cancel") == "Cancel"
     assert "设置" not in words_in(settings.dialog)
-    for sheet in (chickadee.palette.help, chickadee.palette.about):
+    for sheet in (chickadee.chats.palette.help, chickadee.chats.palette.about):
         sheet.close()

@@ -30,7 +30,7 @@ def test_an_undo_stays_while_problems_come_and_go(chickadee: Chickadee, ask: Ask
     notice = chickadee.window.notice
     qtbot.waitUntil(lambda: not notice.isHidden())
     assert notice.button.text() == "Restart engine"
-    chickadee.chat_list.delete([chat])
+    chickadee.chats.list.delete([chat])
     assert notice.button.text() == "Undo"
     assert len(sentences(notice)) == 2  # what is wrong is still said
     qtbot.mouseClick(notice.told[0].button, Qt.MouseButton.LeftButton)

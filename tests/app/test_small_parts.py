@@ -13,8 +13,8 @@ from app.composer.choices import forgotten_line, words_of
 from app.composer.waiting import duration
 from app.line_buffer import LineBuffer
 from app.look.theme import DARK, LIGHT, Theme, contrast
+from app.state.engine_queue import LiveSpeed
 from app.state.prompt import turns_to_free, without_oldest
-from app.state.speed import LiveSpeed
 from engine.protocol import Message, Remedy
 
 AA = 4.5

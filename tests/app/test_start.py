@@ -155,7 +155,7 @@ def test_the_journey(
 
     ask(chickadee, "Say hello.")
     qtbot.waitUntil(lambda: len(conversation.answer_text) > 3 or len(conversation.messages) == 6, timeout=SECONDS)
-    chickadee.stop_answer()
+    chickadee.chats.chat.stop()
     qtbot.waitUntil(lambda: not conversation.busy, timeout=SECONDS)
     shown = [view.text for view in chickadee.window.transcript.views]
     assert len(shown) == 6
@@ -163,7 +163,7 @@ def test_the_journey(
     assert [content for _, content, _ in stored(folders)] == shown
 
     again = open_window(command=None)
-    again.open_chat(conversation.chat.id)
+    again.chats.chat.open(conversation.chat.id)
     qtbot.waitUntil(lambda: [view.text for view in again.window.transcript.views] == shown, timeout=SECONDS)
 
 

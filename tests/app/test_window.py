@@ -129,7 +129,7 @@ def test_finished_blocks_are_not_laid_out_again(
 
 
 def test_code_is_copied(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
-    chickadee.send("look:\n```python\nprint(1)\n```\nend")
+    chickadee.chats.drafts.send("look:\n```python\nprint(1)\n```\nend")
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     code = chickadee.window.transcript.views[-1].findChild(CodeView)
     assert code
@@ -155,7 +155,7 @@ def test_delete_and_undo(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
 def test_stop_before_the_prompt_is_made(chickadee: Chickadee, ask: Ask, qtbot: QtBot, folders: Folders) -> None:
     ask(chickadee, "mute")
     qtbot.waitUntil(lambda: chickadee.engine.active is not None, timeout=SECONDS)
-    chickadee.stop_answer()
+    chickadee.chats.chat.stop()
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     assert [row[2] for row in stored(folders)][-1] == "cancelled"
 
@@ -204,9 +204,9 @@ def test_an_answer_goes_on_while_another_chat_is_open(chickadee: Chickadee, ask:
     assert chickadee.window.composer.progress.text() == "Waiting: another chat is being answered first"
     length = len(first.answer_text)
     qtbot.waitUntil(lambda: len(first.answer_text) > length + 50, timeout=SECONDS)
-    chickadee.open_chat(first.chat.id)
+    chickadee.chats.chat.open(first.chat.id)
     qtbot.waitUntil(lambda: last_text(chickadee) == first.answer_text, timeout=SECONDS)
-    chickadee.stop_answer()
+    chickadee.chats.chat.stop()
     qtbot.waitUntil(lambda: not first.busy, timeout=SECONDS)
 
 

@@ -248,19 +248,19 @@ def test_what_is_not_sent_stays_with_its_chat_and_over_a_restart(
     first = chickadee.open_chats.current.chat.id
     attach(chickadee, qtbot, file(tmp_path))
     qtbot.keyClicks(chickadee.window.composer.text, "half a thought")
-    chickadee.new_chat()
+    chickadee.chats.chat.new()
     assert chickadee.window.composer.text.toPlainText() == ""
     assert chips(chickadee) == []
     qtbot.keyClicks(chickadee.window.composer.text, "new")
-    chickadee.open_chat(first)
+    chickadee.chats.chat.open(first)
     assert chickadee.window.composer.text.toPlainText() == "half a thought"
     assert [chip.item.name for chip in chips(chickadee)] == ["birds.md"]
     chickadee.window.close()
     again = open_window()
     assert again.window.composer.text.toPlainText() == "half a thought"
-    again.new_chat()
+    again.chats.chat.new()
     assert again.window.composer.text.toPlainText() == "new"
-    again.open_chat(first)
+    again.chats.chat.open(first)
     qtbot.waitUntil(lambda: chips(again)[0].face.text().endswith(" tokens"), timeout=SECONDS)
 
 
@@ -312,15 +312,15 @@ def test_what_is_begun_in_a_new_chat_outlives_a_message_in_another(
     ask(chickadee, "first")
     qtbot.waitUntil(lambda: answered(chickadee), timeout=SECONDS)
     old = chickadee.open_chats.current.chat.id
-    chickadee.new_chat()
+    chickadee.chats.chat.new()
     attach(chickadee, qtbot, file(tmp_path))
     chickadee.window.composer.text.setPlainText("half a thought")
-    chickadee.open_chat(old)
+    chickadee.chats.chat.open(old)
     ask(chickadee, "more")
     qtbot.waitUntil(lambda: answered(chickadee, 4), timeout=SECONDS)
     chickadee.window.close()
     again = open_window()
-    again.new_chat()
+    again.chats.chat.new()
     assert again.window.composer.text.toPlainText() == "half a thought"
     assert len(chips(again)) == 1
 

@@ -63,8 +63,8 @@ def test_personas_are_saved_renamed_and_deleted(tmp_path: Path) -> None:
 
 def panel(chickadee: Chickadee) -> ChatPanel:
     chickadee.window.commands.run("chat_options")
-    assert chickadee.options.panel
-    return chickadee.options.panel
+    assert chickadee.chats.options.panel
+    return chickadee.chats.options.panel
 
 
 def answer(chickadee: Chickadee, ask: Ask, qtbot: QtBot, text: str, requests: Requests) -> Generate:
@@ -89,13 +89,13 @@ def test_a_persona_is_chosen_for_one_chat(
     assert sent.messages[0] == Message("system", SHIPPED[0].prompt)
     assert sent.sampling.temperature == SHIPPED[0].temperature
     first = chickadee.open_chats.current.chat.id
-    chickadee.new_chat()
+    chickadee.chats.chat.new()
     assert chickadee.window.header.options.text() == ""
     assert shown.personas.currentData() == OWN_VALUES
     assert answer(chickadee, ask, qtbot, "hello", requests).messages[0].role == "user"
     chickadee.window.close()
     again = open_window()
-    again.open_chat(first)
+    again.chats.chat.open(first)
     assert again.window.header.options.text() == "Translator"
 
 

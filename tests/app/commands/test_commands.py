@@ -72,7 +72,7 @@ def test_the_palette_opens_chats_and_runs_commands(chickadee: Chickadee, qtbot: 
     qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
     first = chickadee.open_chats.current.chat.id
     chickadee.window.commands.run("new_chat")
-    palette = chickadee.palette.palette
+    palette = chickadee.chats.palette.palette
     chickadee.window.commands.run("palette")
     assert palette.entries()[0].title == "A question about whales"
     qtbot.keyClicks(palette.line, "whal")
@@ -100,7 +100,7 @@ def test_the_palette_finds_what_was_written(chickadee: Chickadee, qtbot: QtBot, 
         qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
     chat = chickadee.open_chats.current
     chickadee.window.commands.run("new_chat")
-    palette = chickadee.palette.palette
+    palette = chickadee.chats.palette.palette
     chickadee.window.commands.run("palette")
     qtbot.keyClicks(palette.line, "walrus")
     qtbot.waitUntil(lambda: len(palette.entries()) == 2)  # the question, and its echo
@@ -114,20 +114,20 @@ def test_the_palette_finds_what_was_written(chickadee: Chickadee, qtbot: QtBot, 
 
 def test_the_help_sheet_lists_every_command(chickadee: Chickadee) -> None:
     chickadee.window.commands.run("help")
-    sheet = chickadee.palette.help
+    sheet = chickadee.chats.palette.help
     assert sheet is not None
     lines = dict(sheet.lines)
     for name in BY_NAME:
         assert lines[title_of(name)] == ", ".join(keys_of(name))
     assert (lines["Edit message"], lines["Previous version"]) == ("F2", "Alt+Left")
     chickadee.window.commands.run("help")
-    assert chickadee.palette.help is sheet
+    assert chickadee.chats.palette.help is sheet
     sheet.close()
 
 
 def test_about_names_versions_and_licences(chickadee: Chickadee, qtbot: QtBot) -> None:
     chickadee.window.commands.run("about")
-    about = chickadee.palette.about
+    about = chickadee.chats.palette.about
     assert about is not None
     qtbot.waitUntil(about.copy_button.isEnabled, timeout=SECONDS)  # packages are asked in a thread
     about.copy_button.click()
@@ -177,7 +177,7 @@ def test_the_next_chat_is_the_one_below_in_the_list_whatever_its_time(
         chickadee.window.commands.run("new_chat")
         ask(chickadee, text)
         qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
-    chickadee.open_chat(next(chat.id for chat in chickadee.open_chats.chats() if chat.title == "one"))
+    chickadee.chats.chat.open(next(chat.id for chat in chickadee.open_chats.chats() if chat.title == "one"))
     chickadee.window.commands.run("pin_chat")
     qtbot.waitUntil(lambda: chickadee.window.sidebar.titles() == ["one", "three", "two"])
     seen = []

@@ -25,19 +25,19 @@ def told(chickadee: Chickadee) -> str:
 
 def test_all_chats_go_out_and_come_back(filled: Chickadee, qtbot: QtBot, tmp_path: Path, folders: Folders) -> None:  # noqa: F811
     path = tmp_path / "all"
-    filled.chat_list.exchange.export(None, str(path), as_json=True)
+    filled.chats.import_export.export(None, str(path), as_json=True)
     qtbot.waitUntil(lambda: told(filled) == "6 chats were exported.")
     file = tmp_path / "all.json"
     assert len(json.loads(file.read_bytes())["chats"]) == 6
-    filled.chat_list.delete(["0", "1"])
+    filled.chats.list.delete(["0", "1"])
     filled.open_chats.library.delete_for_good("0")
     keep_up(folders.library)
-    filled.chat_list.exchange.import_file(str(file))
+    filled.chats.import_export.import_file(str(file))
     qtbot.waitUntil(lambda: told(filled) == "1 chat was imported. 1 chat was updated.")
     assert len(filled.window.sidebar.titles()) == 6
     assert filled.window.sidebar.bin_button.isHidden()
     assert filled.window.sidebar.task.isHidden()
-    filled.chat_list.exchange.import_file(str(file))
+    filled.chats.import_export.import_file(str(file))
     qtbot.waitUntil(lambda: told(filled) == "All chats in this file are already here.")
 
 
@@ -46,14 +46,14 @@ def test_an_open_chat_shows_what_was_imported(chickadee: Chickadee, ask: Ask, qt
     qtbot.waitUntil(lambda: done(chickadee))
     chat = chickadee.open_chats.current.chat
     file = tmp_path / "one.json"
-    chickadee.chat_list.exchange.export([chat.id], str(file), as_json=True)
+    chickadee.chats.import_export.export([chat.id], str(file), as_json=True)
     qtbot.waitUntil(lambda: told(chickadee) == "1 chat was exported.")
     content = json.loads(file.read_bytes())
     (entry,) = content["chats"]
     entry |= {"title": "another title", "updated_at": chat.updated_at + 1, "leaf_id": "late"}
     entry["messages"].append({"id": "late", "parent_id": chat.leaf_id, "role": "user", "content": "late words"})
     file.write_text(json.dumps(content))
-    chickadee.chat_list.exchange.import_file(str(file))
+    chickadee.chats.import_export.import_file(str(file))
     qtbot.waitUntil(lambda: told(chickadee).endswith("1 chat was updated."))
     assert chickadee.open_chats.current.chat.title == "another title"
     assert chickadee.window.transcript.conversation is chickadee.open_chats.current
@@ -63,20 +63,20 @@ def test_an_open_chat_shows_what_was_imported(chickadee: Chickadee, ask: Ask, qt
 def test_a_bad_file_is_told(chickadee: Chickadee, qtbot: QtBot, tmp_path: Path) -> None:
     file = tmp_path / "bad.json"
     file.write_text("[1")
-    chickadee.chat_list.exchange.import_file(str(file))
+    chickadee.chats.import_export.import_file(str(file))
     qtbot.waitUntil(lambda: "bad.json is damaged" in told(chickadee))
     assert chickadee.window.sidebar.task.isHidden()
 
 
 def test_the_dialogs_ask_and_the_line_stops(filled: Chickadee, qtbot: QtBot) -> None:  # noqa: F811
     for command in ("import", "export_chat", "export_all"):
-        filled.open_chat("2")
+        filled.chats.chat.open("2")
         filled.window.commands.run(command)
         dialog = filled.window.findChild(QFileDialog)
         assert dialog
         dialog.close()
         qtbot.waitUntil(lambda: filled.window.findChild(QFileDialog) is None)
-    exchange, task = filled.chat_list.exchange, filled.window.sidebar.task
+    exchange, task = filled.chats.import_export, filled.window.sidebar.task
     exchange._doing = IMPORTING
     exchange._tell()
     assert task.isVisible()
@@ -125,12 +125,12 @@ def test_a_name_without_its_ending_replaces_a_file_only_if_that_is_wanted(
     folder.mkdir()
     mine = folder / f"{name}{ending}"
     mine.write_text("my own")
-    filled.open_chat("2")
+    filled.chats.chat.open("2")
     filled.window.commands.run(command)
     type_into_dialog(filled, qtbot, folder, name, kind)
     assert told(filled) == f"{folder} already contains a file named {mine.name}."
     notice.dismiss()
-    assert not filled.chat_list.exchange._background.running
+    assert not filled.chats.import_export._background.running
     assert [(path.name, path.read_text()) for path in folder.iterdir()] == [(mine.name, "my own")]
     filled.window.commands.run(command)
     type_into_dialog(filled, qtbot, folder, name, kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytestqt.qtbot import QtBot
 
-from app.state.context_use import lines_of, parts_of
+from app.state.prompt import lines_of, parts_of
 from app.wiring import Chickadee
 from engine.protocol import Counted, Generate, Message
 from tests.app.conftest import SECONDS, Requests
@@ -36,12 +36,12 @@ def test_the_last_turn_is_never_left_out() -> None:
 
 
 def texts(chickadee: Chickadee) -> list[str]:
-    menu = chickadee.context.menu
+    menu = chickadee.chats.context_menu.menu
     return [action.text() for action in menu.actions() if action.text()] if menu else []
 
 
 def step(chickadee: Chickadee, words: str) -> None:
-    menu = chickadee.context.menu
+    menu = chickadee.chats.context_menu.menu
     assert menu
     next(action for action in menu.actions() if action.text() == words).trigger()
     menu.close()
@@ -68,5 +68,5 @@ def test_the_menu_tells_and_turns_are_left_out_and_read_again(
 
 def test_another_chat_has_another_number(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     ask_and_wait(chickadee, ask, qtbot, "one")
-    chickadee.new_chat()
+    chickadee.chats.chat.new()
     assert chickadee.window.status.context.text() == "0 / 4,096"

@@ -73,40 +73,40 @@ def test_what_could_not_be_stored_is_when_there_is_room(chickadee: Chickadee, as
     ask(chickadee, "first")
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     conversation = chickadee.open_chats.current
-    filler = fill_up(chickadee._folders.data)
+    filler = fill_up(chickadee.folders.data)
     say(chickadee, SECOND)
     qtbot.waitUntil(lambda: done(chickadee) and len(conversation.messages) == 4, timeout=SECONDS)
-    chickadee.messages._note_edit(conversation.messages[0].id, "first, edited " * 500)
-    chickadee.messages._keep_edits()
+    chickadee.chats.messages._note_edit(conversation.messages[0].id, "first, edited " * 500)
+    chickadee.chats.messages._keep_edits()
     chickadee.window.composer.text.setPlainText("third " * 1000)
-    assert chickadee.drafts.unstored() is None
-    chickadee.drafts._drafts.keep(conversation, files=False)
-    chickadee.unsaved.try_again()
-    assert len(chickadee.unsaved.sentences()) == 3
-    assert all(sentence.endswith(FULL) for sentence in chickadee.unsaved.sentences())
+    assert chickadee.chats.drafts.unstored() is None
+    chickadee.chats.drafts._drafts.keep(conversation, files=False)
+    chickadee.chats.unsaved.try_again()
+    assert len(chickadee.chats.unsaved.sentences()) == 3
+    assert all(sentence.endswith(FULL) for sentence in chickadee.chats.unsaved.sentences())
     filler.unlink()
-    chickadee.unsaved.try_again()
+    chickadee.chats.unsaved.try_again()
     assert chickadee.window.notice.text.text() == "Everything is saved now."
     chickadee.window.close()
     assert chickadee.lost == []
-    assert [content for _, content, _ in stored(chickadee._folders)][:3:2] == ["first", SECOND]
+    assert [content for _, content, _ in stored(chickadee.folders)][:3:2] == ["first", SECOND]
 
 
 def test_the_next_start_has_what_the_last_try_stored(open_window: Opener, ask: Ask, qtbot: QtBot) -> None:
     chickadee = open_window()
     ask(chickadee, "first")
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
-    filler = fill_up(chickadee._folders.data)
+    filler = fill_up(chickadee.folders.data)
     say(chickadee, SECOND)
     qtbot.waitUntil(lambda: done(chickadee) and len(chickadee.open_chats.current.messages) == 4, timeout=SECONDS)
     filler.unlink()
     chickadee.window.close()
     assert chickadee.lost == []
-    assert len(stored(chickadee._folders)) == 4
+    assert len(stored(chickadee.folders)) == 4
 
 
 def test_who_closes_the_window_hears_what_is_lost(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
-    fill_up(chickadee._folders.data)
+    fill_up(chickadee.folders.data)
     ask(chickadee, "slow question")
     qtbot.waitUntil(lambda: chickadee.open_chats.current.phase == "answering", timeout=SECONDS)
     chickadee.window.close()
@@ -125,11 +125,11 @@ def test_who_types_without_a_pause_is_stored_too(
         started.append(timer)
         QTimer.start(timer)
 
-    for timer in (chickadee.drafts._drafts._pause, chickadee.messages._pause):
+    for timer in (chickadee.chats.drafts._drafts._pause, chickadee.chats.messages._pause):
         timer.stop()
         timer.setInterval(1 << 30)  # it does not end while this test runs
         monkeypatch.setattr(timer, "start", partial(start, timer))
     for text in ("a", "ab", "abc"):
         chickadee.window.composer.text.setPlainText(text)
-        chickadee.messages._note_edit(chickadee.open_chats.current.messages[0].id, text)
-    assert started == [chickadee.drafts._drafts._pause, chickadee.messages._pause]
+        chickadee.chats.messages._note_edit(chickadee.open_chats.current.messages[0].id, text)
+    assert started == [chickadee.chats.drafts._drafts._pause, chickadee.chats.messages._pause]

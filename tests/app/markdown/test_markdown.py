@@ -244,7 +244,7 @@ def test_a_standing_without_a_model_has_a_name() -> None:
 
 
 def test_the_theme_follows_the_system(chickadee: Chickadee, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
-    chickadee.send("look\n```python\nx = 1\n```\nend `code`")
+    chickadee.chats.drafts.send("look\n```python\nx = 1\n```\nend `code`")
     qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
     other = DARK if theme.theme() is LIGHT else LIGHT
     before = theme.theme()

@@ -32,7 +32,7 @@ def chickadee(folders: Folders, open_window: Opener) -> Chickadee:
     library.save(chat, [question, answer])
     library.close()
     window = open_window(command=None)
-    window.open_chat(chat.id)
+    window.chats.chat.open(chat.id)
     return window
 
 

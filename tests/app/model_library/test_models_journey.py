@@ -92,15 +92,15 @@ def test_add_judge_load_chat_watch_delete_without_a_connection(
     path, own = folder / "wren.gguf", tmp_path / "data" / "models" / "robin.gguf"
     shutil.copyfile(default_model(), path)
     chickadee = open_window(model=default_model(), command=None, max_tokens=8)
-    chickadee.models.open()
-    dialog = chickadee.models.dialog
+    chickadee.models.keeper.open()
+    dialog = chickadee.models.keeper.dialog
     assert dialog
-    chickadee.models.add(str(folder))
+    chickadee.models.keeper.add(str(folder))
     key = ("here", path)
     qtbot.waitUntil(lambda: key in dialog.rows and "Fits:" in dialog.rows[key].verdict.text(), timeout=SECONDS)
     qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready", timeout=SECONDS)
     press(qtbot, dialog, key, "load")
-    qtbot.waitUntil(lambda: chickadee.models.page.loaded == path, timeout=SECONDS)
+    qtbot.waitUntil(lambda: chickadee.models.keeper.page.loaded == path, timeout=SECONDS)
     ask(chickadee, "Say a word.")
     conversation = chickadee.open_chats.current
     qtbot.waitUntil(lambda: len(conversation.messages) == 2 and not conversation.busy, timeout=SECONDS)
@@ -118,7 +118,7 @@ def test_add_judge_load_chat_watch_delete_without_a_connection(
     assert path.exists()  # in a folder of the user's
     own.parent.mkdir(exist_ok=True)
     path.rename(own)  # as if it had been downloaded
-    chickadee.models.look()
+    chickadee.models.keeper.look()
     press(qtbot, dialog, ("here", own), "remove")
     qtbot.waitUntil(lambda: ("here", own) not in dialog.rows, timeout=SECONDS)
     qtbot.mouseClick(dialog.close_button, Qt.MouseButton.LeftButton)
@@ -128,7 +128,7 @@ def test_add_judge_load_chat_watch_delete_without_a_connection(
 def watch(chickadee: Chickadee, qtbot: QtBot) -> None:
     """Opened after the answer, the panel tells of it."""
     chickadee.window.commands.run("engine")
-    panel = chickadee.engine_monitor.panel
+    panel = chickadee.chats.engine_monitor.panel
     qtbot.waitUntil(lambda: "Writing: " in panel.speed.text(), timeout=SECONDS)
     assert "in this chat" in panel.saved.text()
     assert chickadee.engine.state.statistics

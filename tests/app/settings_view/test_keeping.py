@@ -35,7 +35,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def opened(chickadee: Chickadee, qtbot: QtBot) -> KeptPage:
     chickadee.window.commands.run("kept")
-    page = chickadee.keeping.page
+    page = chickadee.chats.storage.page
     assert page is not None
     qtbot.waitUntil(lambda: "," in page.rows["chats"].total.text())
     return page
@@ -116,9 +116,9 @@ def test_it_is_a_page_of_the_settings_which_a_search_finds_too(
     qtbot.mouseClick(page.rows["measurements"].open_button, Qt.MouseButton.LeftButton)
     assert folders == [str(cache)]
     dialog.accept()
-    assert chickadee.keeping.page is None
+    assert chickadee.chats.storage.page is None
     chickadee.preferences.open()
-    assert chickadee.keeping.page is not None
+    assert chickadee.chats.storage.page is not None
 
 
 def test_tab_goes_from_the_settings_through_the_page_to_the_buttons_below(
@@ -154,7 +154,7 @@ def test_all_chats_go_for_good_also_one_that_is_being_answered(
 ) -> None:
     ask(chickadee, "a secret plan")
     qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
-    chickadee.new_chat()
+    chickadee.chats.chat.new()
     ask(chickadee, "slow secret")
     qtbot.waitUntil(lambda: chickadee.open_chats.current.phase == "answering")
     answered = chickadee.open_chats.current

@@ -132,7 +132,7 @@ def test_an_answer_under_way_is_not_cut_short(
     chickadee.preferences.settled.emit()
     assert len(loads(requests)) == 1
     assert chickadee.open_chats.current.busy
-    chickadee.stop_answer()
+    chickadee.chats.chat.stop()
     qtbot.waitUntil(lambda: len(loads(requests)) == 2, timeout=SECONDS)
     assert loads(requests)[-1].threads == 1
 
@@ -372,7 +372,7 @@ def test_a_file_that_cannot_be_written_is_told(dialog: SettingsDialog, qtbot: Qt
 @pytest.mark.parametrize("command", ["settings", "chat_options"])
 def test_a_dialog_is_as_large_as_the_text_asks_for(chickadee: Chickadee, qtbot: QtBot, command: str) -> None:
     chickadee.window.commands.run(command)
-    dialog = chickadee.preferences.dialog or chickadee.options.panel
+    dialog = chickadee.preferences.dialog or chickadee.chats.options.panel
     assert dialog
     qtbot.waitExposed(dialog)
     before = dialog.size()

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPoint, Qt
-from PySide6.QtWidgets import QLineEdit
+from PySide6.QtWidgets import QApplication, QLineEdit
 from pytestqt.qtbot import QtBot
 
 from app.folders import Folders
@@ -100,7 +100,7 @@ def test_many_are_chosen_deleted_and_undone_at_once(filled: Chickadee, qtbot: Qt
 
 
 def test_the_open_chat_is_chosen_again_when_the_chosen_ones_are_gone(filled: Chickadee, qtbot: QtBot) -> None:
-    filled.open_chat("0")
+    filled.chats.chat.open("0")
     choose(filled, "2", "3")
     qtbot.keyClick(filled.window.sidebar.list, Qt.Key.Key_Delete)
     assert filled.open_chats.current.chat.id == "0"
@@ -122,14 +122,14 @@ def test_the_selection_and_the_place_stay_when_the_list_changes(filled: Chickade
     view = filled.window.sidebar.list
     filled.open_chats.library.save_chats(Chat(f"old {number}", updated_at=float(number)) for number in range(40))
     filled.open_chats.reload()
-    filled.chat_list.list_now()
+    filled.chats.list.list_now()
     bar = view.verticalScrollBar()
     qtbot.waitUntil(lambda: bar.maximum() > 0)
     choose(filled, "2", "3")
     bar.setValue(bar.maximum())
     at = bar.value()
     filled.open_chats.rename("5", "renamed")
-    filled.chat_list.list_now()
+    filled.chats.list.list_now()
     assert "renamed" in filled.window.sidebar.titles()
     assert view.selected_chats() == ["2", "3"]
     assert bar.value() == at > 0
@@ -142,7 +142,7 @@ def test_a_name_that_is_typed_is_not_lost_when_the_list_changes(filled: Chickade
     assert editor
     editor.setText("half a na")
     filled.open_chats.rename("3", "other")
-    filled.chat_list.list_now()
+    filled.chats.list.list_now()
     assert editor.text() == "half a na"
     qtbot.keyClicks(editor, "me")
     qtbot.keyClick(editor, Qt.Key.Key_Return)
@@ -184,7 +184,7 @@ def test_folders_by_menu_drag_and_keyboard(filled: Chickadee, qtbot: QtBot) -> N
 def test_pinned_chats_stand_on_top(filled: Chickadee, qtbot: QtBot) -> None:
     filled.window.sidebar.asked.emit("pin", ["4"], None)
     assert listed(filled)[:3] == ["Pinned", "chat 4", "Today"]
-    filled.open_chat("4")
+    filled.chats.chat.open("4")
     filled.window.commands.run("pin_chat")
     assert listed(filled)[0] == "Today"
 
@@ -213,10 +213,10 @@ def test_what_is_found_is_shown_in_its_branch(filled: Chickadee, qtbot: QtBot) -
 def test_deleted_chats_come_back_or_go_for_good(filled: Chickadee, qtbot: QtBot, folders: Folders) -> None:
     sidebar = filled.window.sidebar
     assert sidebar.bin_button.isHidden()
-    filled.chat_list.delete(["1", "2", "3"])
+    filled.chats.list.delete(["1", "2", "3"])
     assert sidebar.bin_button.text() == "Recently deleted (3)"
     qtbot.mouseClick(sidebar.bin_button, Qt.MouseButton.LeftButton)
-    dialog = filled.chat_list._bin
+    dialog = filled.chats.list._bin
     assert dialog
     assert dialog.list.item(0).text().endswith("kept for 30 more days")
     dialog.list.clearSelection()
@@ -262,7 +262,7 @@ def menus_at(filled: Chickadee) -> list[list[str]]:
     menus: list[list[str]] = []
     for place in (sidebar.list.visualRect(index(filled, "1")).center(), QPoint(5, 5)):
         sidebar.list.customContextMenuRequested.emit(place)
-        menu = filled.application.activePopupWidget()
+        menu = QApplication.activePopupWidget()
         menus.append([action.text() for action in menu.actions() if action.text()] if menu else [])
         if menu:
             menu.close()
@@ -271,7 +271,7 @@ def menus_at(filled: Chickadee) -> list[list[str]]:
 
 def test_the_palette_finds_words_in_messages(filled: Chickadee, qtbot: QtBot) -> None:
     filled.window.commands.run("palette")
-    palette = filled.palette.palette
+    palette = filled.chats.palette.palette
     qtbot.keyClicks(palette.line, "first 4")
     qtbot.waitUntil(lambda: [(entry.id, entry.message_id) for entry in palette.entries()] == [("4", "a4")])
     qtbot.keyClick(palette.line, Qt.Key.Key_Return)

@@ -12,9 +12,9 @@ import pytest
 from app.attachments.attachment import Attachment
 from app.library.chat import GROUPS, Chat, ChatMessage, days_of, group_of, title_of
 from app.library.library import Library
-from app.state.conversation import Change, Conversation
+from app.state.conversation import Conversation
 from app.state.open_chats import OpenChats
-from app.words import said
+from app.words import Saying, said
 from common.failures import Failure
 from engine.protocol import Message, Statistics, StopReason
 
@@ -281,15 +281,15 @@ def test_a_chat_that_cannot_be_stored_goes_on_and_is_stored_later(
     def full(*_args: object) -> None:
         raise Failure("disk_full", "The disk is full.")
 
-    heard: list[Change] = []
-    conversation.listeners.append(heard.append)
+    heard: list[Saying] = []
+    conversation.not_saved.connect(lambda _conversation, words: heard.append(words))
     with monkeypatch.context() as context:
         context.setattr("app.library.library.write_chat", full)
         conversation.send("q")
         conversation.begin("model")
         conversation.grow("answer")
         conversation.finish(NUMBERS)
-    assert [said(change.words) for change in heard if change.kind == "storage"] == [
+    assert list(map(said, heard)) == [
         "The disk is full. You can go on chatting, but what is not saved is lost when you close the window."
     ]
     assert conversation.library.chats() == []
@@ -297,7 +297,7 @@ def test_a_chat_that_cannot_be_stored_goes_on_and_is_stored_later(
     assert [message.content for message in in_file(conversation)] == ["q", "answer", "second"]
 
 
-def test_the_shelf_finds_chats_again(library: Library) -> None:
+def test_the_open_chats_find_chats_again(library: Library) -> None:
     open_chats = OpenChats(library)
     open_chats.current.send("hello there")
     chat_id = open_chats.current.chat.id

@@ -93,7 +93,7 @@ def test_a_model_that_does_not_load_is_told_and_the_message_waits(
     notice = chickadee.window.notice
     qtbot.waitUntil(notice.isVisible, timeout=SECONDS)
     assert (notice.text.text(), notice.button.text()) == ("There is no such model file.", "Choose another model")
-    chickadee.use_model(str(tmp_path / "other.gguf"))
+    chickadee.models.status.use_model(str(tmp_path / "other.gguf"))
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     assert last_text(chickadee) == "echo: hello"
     assert notice.isHidden()
@@ -113,9 +113,11 @@ def test_a_model_for_another_library_is_loaded_by_a_new_engine(
 ) -> None:
     """The process that holds the wrong one ends; whoever looks on sees a load."""
     first, phases = chickadee.client.pid, set()
-    chickadee.engine.listeners.append(lambda state: phases.add((state.phase, state.problem)))
-    chickadee.use_model(str(tmp_path / "other.gguf"))
-    chickadee.send("hello")
+    state = chickadee.engine.state
+    for event in (state.phase_changed, state.problem_changed):
+        event.connect(lambda state: phases.add((state.phase, state.problem)))
+    chickadee.models.status.use_model(str(tmp_path / "other.gguf"))
+    chickadee.chats.drafts.send("hello")
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     assert last_text(chickadee) == "echo: hello"
     assert chickadee.client.pid != first

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.attachments.attachment import Attachment
-from app.state.sources import sources_line, sources_of
+from app.state.answer_facts import sources_line, sources_of
 
 PARTS = ((0, 10), (10, 20), (20, 30), (30, 40))
 

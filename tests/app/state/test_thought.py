@@ -11,8 +11,8 @@ from pytestqt.qtbot import QtBot
 
 from app.library.chat import ChatMessage
 from app.markdown.prose_view import ProseView
+from app.state.conversation import ThoughtTimer
 from app.state.prompt import prompt_of
-from app.state.thought_timer import ThoughtTimer
 from app.transcript.answer_view import AnswerView
 from app.transcript.thought_view import line_of
 from app.wiring import Chickadee
@@ -209,7 +209,7 @@ def test_an_open_thought_is_seen_growing(view: AnswerView, qtbot: QtBot) -> None
 
 
 def test_how_long_it_took_is_there_after_a_restart(chickadee: Chickadee, qtbot: QtBot) -> None:
-    chickadee.send("<think>hm hm hm</think> yes")  # the scripted engine echoes it behind a word
+    chickadee.chats.drafts.send("<think>hm hm hm</think> yes")  # the scripted engine echoes it behind a word
     conversation = chickadee.open_chats.current
     qtbot.waitUntil(lambda: not conversation.busy, timeout=SECONDS)
     assert conversation.messages[-1].thought_seconds is None

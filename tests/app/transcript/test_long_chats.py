@@ -41,18 +41,18 @@ def test_an_opened_chat_is_read_once(
     ask_and_wait(chickadee, ask, qtbot, "one")
     qtbot.waitUntil(lambda: prepared(requests) == [["one", "echo: one"]], timeout=SECONDS)
     first = chickadee.open_chats.current.chat.id
-    chickadee.open_chat(first)
-    chickadee.new_chat()
+    chickadee.chats.chat.open(first)
+    chickadee.chats.chat.new()
     ask_and_wait(chickadee, ask, qtbot, "two")
     qtbot.waitUntil(lambda: len(prepared(requests)) == 2, timeout=SECONDS)
     second = chickadee.open_chats.current.chat.id
     for chat_id in (first, second, first):
-        chickadee.open_chat(chat_id)
+        chickadee.chats.chat.open(chat_id)
     qtbot.waitUntil(lambda: len(prepared(requests)) == 3, timeout=SECONDS)
     assert prepared(requests)[1:] == [["two", "echo: two"], ["one", "echo: one"]]
     chickadee.window.close()
     again = open_window()
-    again.open_chat(second)
+    again.chats.chat.open(second)
     qtbot.waitUntil(lambda: prepared(requests)[3:] == [["two", "echo: two"]], timeout=SECONDS)
 
 
@@ -88,7 +88,7 @@ def test_a_chat_that_is_too_long_forgets_turns_and_remembers_it(
     qtbot.waitUntil(lambda: ["three", "echo: three", "long", "echo: long"] in prepared(requests), timeout=SECONDS)
     chickadee.window.close()
     again = open_window()
-    again.open_chat(chickadee.open_chats.current.chat.id)
+    again.chats.chat.open(chickadee.open_chats.current.chat.id)
     ask_and_wait(again, ask, qtbot, "more")
     last = [request for request in requests() if isinstance(request, Generate)][-1]
     assert last.forget_turns == 2
@@ -155,7 +155,7 @@ def test_another_model_is_loaded_though_the_engine_hangs(
 ) -> None:
     ask(chickadee, "hang")
     qtbot.waitUntil(lambda: last_text(chickadee) == "The partial answer", timeout=SECONDS)
-    chickadee.use_model(str(tmp_path / "other.gguf"))
+    chickadee.models.status.use_model(str(tmp_path / "other.gguf"))
     qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready", timeout=SECONDS)
     assert chickadee.engine.state.path == tmp_path / "other.gguf"
 
