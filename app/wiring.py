@@ -107,10 +107,10 @@ def compose_models(
     plan = SettingsPlan(preferences, keeper.planner, keeper.options.question)
     client.received.connect(engine.handle)
     client.ended.connect(engine.engine_ended)
-    keeper.settings.listeners.append(preferences.renew)
+    keeper.settings.changed.connect(preferences.renew)
     keeper.chosen.connect(status.use_model)
     keeper.unloaded.connect(engine.unload)
-    settings.listeners.append(keeper.fetching.settings_changed)
+    settings.changed.connect(keeper.fetching.settings_changed)
     preferences.changed.connect(engine.use_options)
     preferences.settled.connect(engine.settle)
     for listener in (preferences.stands, keeper.stands, plan.stands):

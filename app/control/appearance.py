@@ -39,14 +39,13 @@ class Appearance(QObject):
         self._painted: tuple[theme.Theme, int] | None = None
         self.shown: list[Shown] = []
         self.apply()
-        settings.listeners.append(self.apply)
+        settings.changed.connect(self.apply)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self.apply)
 
     def close(self) -> None:
         """The windows are going; nothing of them is touched any more."""
         self.shown.clear()
-        if self.apply in self._settings.listeners:
-            self._settings.listeners.remove(self.apply)
+        self._settings.changed.disconnect(self.apply)
         QGuiApplication.styleHints().colorSchemeChanged.disconnect(self.apply)
         self._languages.close()
 

@@ -27,7 +27,7 @@ class ChatOptionsControl(QObject):
         window.header.options.clicked.connect(lambda: window.commands.run("chat_options"))
         open_chats.current_changed.connect(self._changed)
         open_chats.options_changed.connect(self._changed)
-        settings.listeners.append(self.show)
+        settings.changed.connect(self.show)
 
     def open(self) -> None:
         if self.panel is None:

@@ -31,7 +31,7 @@ class EngineMonitorController(QObject):
         window.commands.bind("engine", self.toggle)
         self.panel.closed.connect(self.toggle)
         for show, every_ms in ((self.panel.show_numbers, NUMBERS_EVERY_MS), (self.panel.show_curves, CURVES_EVERY_MS)):
-            self.observed.listeners.append(Throttle(show, every_ms, self).request)
+            self.observed.changed.connect(Throttle(show, every_ms, self).request)
         engine.pulsed.connect(self.observed.take)
         engine.state.phase_changed.connect(lambda state: self.observed.use_model(state.model))
         open_chats.current_changed.connect(self._show)

@@ -45,7 +45,7 @@ class Preferences(QObject):
         self._settling.setSingleShot(True)
         self._settling.setInterval(settled_ms)
         self._settling.timeout.connect(self.settled)
-        settings.listeners.append(self._hear)
+        settings.changed.connect(self._hear)
 
     @property
     def options(self) -> Options:

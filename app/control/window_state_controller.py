@@ -24,7 +24,7 @@ class WindowStateController(QObject):
         self._pause.setSingleShot(True)
         self._pause.setInterval(pause_ms)
         self._pause.timeout.connect(self._keep)
-        self._state.listeners.append(self.soon)
+        self._state.changed.connect(self.soon)
         for widget in (window, window.sidebar):
             widget.installEventFilter(self)
         window.transcript.verticalScrollBar().valueChanged.connect(self.soon)

@@ -18,7 +18,6 @@ from app.state.message_actions import Place
 from app.transcript.answer_view import AnswerView
 from app.transcript.message_view import MessageView
 from app.transcript.scrolling_column import Anchor, ScrollingColumn
-from common.reasoning import Kind
 
 OPENING_SECONDS, OPENING_ROWS = 0.003, 6  # of the turn that opens a chat: so many of the last messages at least
 
@@ -43,6 +42,7 @@ class Transcript(ScrollingColumn):
         self.setObjectName("transcript")
         self.conversation: Conversation | None = None
         self._held: Anchor | None = None
+        self._written: MessageView | None = None  # the view of the answer that is being written
         for key in IN_PLACE:
             if key.place == "message" and key.name in ("previous", "next"):  # in the message's own texts too
                 self._shortcut(key.keys[0], key.name)
@@ -54,6 +54,7 @@ class Transcript(ScrollingColumn):
 
     def show_conversation(self, conversation: Conversation) -> None:
         if self.conversation is not None:
+            self._write_to(None)
             self._disconnect(self.conversation)
         self.conversation = conversation
         self._connect(conversation)
@@ -93,7 +94,6 @@ class Transcript(ScrollingColumn):
 
     def _connect(self, conversation: Conversation) -> None:
         conversation.message_added.connect(self._add)
-        conversation.text_appended.connect(self._grow)
         conversation.answer_resumed.connect(self._reopen)
         conversation.answer_ended.connect(self._end)
         conversation.branch_changed.connect(self._show_other)
@@ -102,7 +102,6 @@ class Transcript(ScrollingColumn):
 
     def _disconnect(self, conversation: Conversation) -> None:
         conversation.message_added.disconnect(self._add)
-        conversation.text_appended.disconnect(self._grow)
         conversation.answer_resumed.disconnect(self._reopen)
         conversation.answer_ended.disconnect(self._end)
         conversation.branch_changed.disconnect(self._show_other)
@@ -116,11 +115,17 @@ class Transcript(ScrollingColumn):
         self._mark()
         self.fill()
 
-    def _grow(self, text: str, part: Kind) -> None:
-        if self.views:
-            self.views[-1].grow(text, part)
+    def _write_to(self, view: MessageView | None) -> None:
+        """New text of the answer goes straight into this view, which is the only one that shows it."""
+        assert self.conversation
+        if self._written is not None:
+            self.conversation.text_appended.disconnect(self._written.grow)
+        self._written = view
+        if view is not None:
+            self.conversation.text_appended.connect(view.grow)
 
     def _end(self, _conversation: Conversation, answer: ChatMessage) -> None:
+        self._write_to(None)
         if self.views:
             self.column.update_message(len(self.column) - 1, answer)
             self.views[-1].finish(answer)
@@ -169,6 +174,8 @@ class Transcript(ScrollingColumn):
         if under_way and len(conversation.answer_text) > len(message.content):
             message = replace(message, content=conversation.answer_text)
         view = MessageView(message, self.column, under_way, ahead)
+        if under_way:
+            self._write_to(view)
         id = message.id
         view.link.connect(self.link)
         view.chosen.connect(self.chosen)

@@ -10,7 +10,7 @@ import pytest
 from pytestqt.exceptions import capture_exceptions
 from pytestqt.qtbot import QtBot
 
-from app.bugs import log_bugs, tell_all
+from app.bugs import log_bugs
 from app.events import Event
 from app.state.conversation import Conversation
 from app.wiring import Chickadee
@@ -33,14 +33,6 @@ def test_the_others_hear_of_an_event_all_the_same() -> None:
         event.emit(4)
     assert heard == [3]
     assert [kind for kind, _, _ in caught] == [ZeroDivisionError, ZeroDivisionError]
-
-
-def test_the_others_are_told_all_the_same() -> None:
-    heard: list[int] = []
-    with capture_exceptions() as caught:
-        tell_all([stumble, heard.append], 3)
-    assert heard == [3]
-    assert [kind for kind, _, _ in caught] == [ZeroDivisionError]
 
 
 EVENTS = ["phase_changed", "message_added", "text_appended", "answer_ended", "entry_changed"]

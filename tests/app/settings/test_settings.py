@@ -246,7 +246,7 @@ def test_a_file_that_is_no_toml_is_set_aside_and_never_lost(path: Path, raw: byt
 def test_changes_by_hand_are_taken_over_and_not_overwritten(path: Path) -> None:
     settings = Settings(path)
     heard: list[int] = []
-    settings.listeners.append(lambda: heard.append(1))
+    settings.changed.connect(lambda: heard.append(1))
     settings.refresh()
     assert not heard
     path.write_text("[engine]\nthreads = 3 # now\n")
