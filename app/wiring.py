@@ -61,12 +61,12 @@ class Chats:
     """The chats, and what is done with them."""
 
     open_chats: OpenChats
-    palette: PaletteController
     chat: ChatController
     messages: MessageController
     drafts: DraftController
     list: ChatListController
     import_export: ImportExportController
+    palette: PaletteController
     options: ChatOptionsControl
     engine_monitor: EngineMonitorController
     context_menu: ContextMenu
@@ -125,20 +125,19 @@ def compose_chats(
 ) -> Chats:
     engine = models.engine
     open_chats = OpenChats(library)
-    palette = PaletteController(window, open_chats, engine, library.path)
-    chat = ChatController(window, open_chats, engine, palette, intervals.opened)
+    chat = ChatController(window, open_chats, engine, intervals.opened)
     messages = MessageController(window, open_chats, engine, intervals.typed)
     drafts = DraftController(window, open_chats, engine, chat, intervals.typed)
     upkeep = Upkeep(library.path, window, intervals.tidied, intervals.tidied_again)
     chat_list = ChatListController(window, open_chats, engine, chat, upkeep)
     chats = Chats(
         open_chats,
-        palette,
         chat,
         messages,
         drafts,
         chat_list,
         ImportExportController(window, open_chats, chat_list),
+        PaletteController(window, open_chats, engine, chat, library.path),
         ChatOptionsControl(window, open_chats, preferences.settings, Personas(library)),
         EngineMonitorController(window, engine, open_chats),
         ContextMenu(window.status, open_chats, engine, window.notice),

@@ -6,7 +6,6 @@ from PySide6.QtCore import QEvent, QObject, QTimer
 from PySide6.QtGui import QGuiApplication
 
 from app.composer.waiting import waiting_line
-from app.control.palette_controller import PaletteController
 from app.library.chat import ChatMessage
 from app.markdown.last_code import last_code
 from app.markdown.web_links import ask_about_link
@@ -26,11 +25,9 @@ class ChatController(QObject):
 
     `pause_ms`: who leafs through the chats does not want each of them read."""
 
-    def __init__(
-        self, window: Window, open_chats: OpenChats, engine: EngineQueue, palette: PaletteController, pause_ms: int
-    ) -> None:
+    def __init__(self, window: Window, open_chats: OpenChats, engine: EngineQueue, pause_ms: int) -> None:
         super().__init__(window)
-        self._window, self._open_chats, self._engine, self._palette = window, open_chats, engine, palette
+        self._window, self._open_chats, self._engine = window, open_chats, engine
         self._was_ready = False
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
@@ -42,7 +39,6 @@ class ChatController(QObject):
         window.sidebar.new.connect(self.new)
         window.sidebar.opened.connect(self.open)
         window.transcript.link.connect(lambda address: ask_about_link(window.notice, address))
-        palette.open_chat.connect(self.open_at)
 
     def close(self) -> None:
         self._pause.stop()
@@ -89,7 +85,7 @@ class ChatController(QObject):
 
     def escape(self) -> None:
         """Close what lies over the page; else stop the answer; else take the notice away and go back to writing."""
-        if self._palette.dismiss() or self._window.close_overlay():
+        if self._window.close_overlay():
             return
         if self._open_chats.current.busy:
             self.stop()
@@ -122,7 +118,6 @@ class ChatController(QObject):
         bind("previous_chat", lambda: self.step(-1))
         bind("copy_answer", self.copy_answer)
         bind("copy_code", self.copy_code)
-        bind("stop", self.escape)
 
     def _listen(self) -> None:
         chats, state = self._open_chats, self._engine.state

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QEvent, QObject, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, QTimer
 
 from app.background import Background
 from app.control.chat_controller import ChatController
+from app.events import Event
 from app.library.chat import Chat
 from app.library.search import Search
 from app.library.upkeep import keep_up
@@ -37,12 +38,11 @@ class Upkeep(QObject):
 
     `soon` asks for it, `now` for what is to be out of the file at once. What `close` cuts off goes on next time.
 
-    `ended` carries the Failure that it waits for, or None."""
-
-    ended = Signal(object)
+    `ended` tells the Failure that it waits for, or None."""
 
     def __init__(self, library: Path, parent: QObject, pause_ms: int, again_ms: int) -> None:
         super().__init__(parent)
+        self.ended: Event[Failure | None] = Event()
         self._library = library
         self._pause_ms, self._again_ms = pause_ms, again_ms
         self._background = Background(self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject
 
 from app.commands.about import About
 from app.commands.command_set import keys_of
@@ -12,6 +12,7 @@ from app.commands.commands import BY_NAME
 from app.commands.finder import Entry, command_entries, matching
 from app.commands.help_sheet import HelpSheet
 from app.commands.palette import Palette
+from app.control.chat_controller import ChatController
 from app.library.search import Hit, Search
 from app.sidebar.finding import Finding
 from app.state.engine_queue import EngineQueue
@@ -24,13 +25,11 @@ SHORTEST = 2  # letters; one alone is in every text
 
 
 class PaletteController(QObject):
-    """`open_chat` carries the id of a chat and of a message in it, or ""."""
-
-    open_chat = Signal(str, str)
-
-    def __init__(self, window: Window, open_chats: OpenChats, engine: EngineQueue, library: Path) -> None:
+    def __init__(
+        self, window: Window, open_chats: OpenChats, engine: EngineQueue, chat: ChatController, library: Path
+    ) -> None:
         super().__init__(window)
-        self._window, self._open_chats, self._engine = window, open_chats, engine
+        self._window, self._open_chats, self._engine, self._chat = window, open_chats, engine, chat
         self._finding = Finding(Search(library), self)
         self._finding.found.connect(self._found)
         self.palette = Palette(window.ground, self._search)
@@ -40,6 +39,7 @@ class PaletteController(QObject):
         window.commands.bind("palette", self.palette.open)
         window.commands.bind("help", self.open_help)
         window.commands.bind("about", self.open_about)
+        window.commands.bind("stop", self.escape)
 
     def close(self) -> None:
         self._finding.close()
@@ -56,11 +56,12 @@ class PaletteController(QObject):
             self.about.finished.connect(lambda: setattr(self, "about", None))
         self._show(self.about)
 
-    def dismiss(self) -> bool:
-        """Esc: close the palette; was it open?"""
-        was_open = not self.palette.isHidden()
-        self.palette.dismiss()
-        return was_open
+    def escape(self) -> None:
+        """Close the palette, or what else there is to close or to stop."""
+        if not self.palette.isHidden():
+            self.palette.dismiss()
+        else:
+            self._chat.escape()
 
     def retranslate(self) -> None:
         for part in (self.palette, self.help, self.about):
@@ -94,7 +95,7 @@ class PaletteController(QObject):
 
     def _chosen(self, entry: Entry) -> None:
         if entry.kind == "chat":
-            self.open_chat.emit(entry.id, entry.message_id)
+            self._chat.open_at(entry.id, entry.message_id)
         else:
             self._window.commands.run(entry.id)
 

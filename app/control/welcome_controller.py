@@ -9,8 +9,8 @@ from app.control.chat_controller import ChatController
 from app.control.draft_controller import DraftController
 from app.state.engine_queue import EngineQueue
 from app.state.engine_state import EngineState
-from app.state.examples import examples_for
 from app.state.open_chats import OpenChats
+from app.transcript.welcome import examples_for
 from app.window import Window
 from common.failures import Failure
 from models.default import default_model

@@ -82,7 +82,7 @@ def walk(chickadee: Chickadee, qtbot: QtBot, innermost_first: bool = True) -> No
             dialog.close()
         QApplication.processEvents()
     chickadee.chats.engine_monitor.panel.close_button.click()
-    chickadee.chats.palette.dismiss()
+    chickadee.chats.palette.palette.dismiss()
     for part in chickadee.appearance.shown:
         part.retranslate()
         part.restyle()
