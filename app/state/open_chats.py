@@ -177,11 +177,18 @@ class OpenChats:
 
     def _adopt(self, conversation: Conversation) -> Conversation:
         self._open[conversation.chat.id] = conversation
-        of_entry = "entry_changed", "branch_changed", "options_changed", "context_changed"
-        for name in of_entry:
-            getattr(conversation, name).connect(self._take_entry)
-        for name in (*of_entry, "message_added", "answer_ended", "phase_changed", "not_saved"):
-            getattr(conversation, name).connect(getattr(self, name).emit)
+        for told, ours in (
+            (conversation.entry_changed, self.entry_changed),
+            (conversation.branch_changed, self.branch_changed),
+            (conversation.options_changed, self.options_changed),
+            (conversation.context_changed, self.context_changed),
+        ):
+            told.connect(self._take_entry)
+            told.connect(ours.emit)
+        conversation.phase_changed.connect(self.phase_changed.emit)
+        conversation.message_added.connect(self.message_added.emit)
+        conversation.answer_ended.connect(self.answer_ended.emit)
+        conversation.not_saved.connect(self.not_saved.emit)
         return conversation
 
     def _take_entry(self, conversation: Conversation) -> None:
