@@ -10,10 +10,7 @@ from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtWidgets import QApplication, QFileDialog
 
 from app.assistant.assistant import Assistant
-from app.assistant.engine_client import EngineClient
 from app.assistant.standing import Standing
-from app.background import Background
-from app.collector import Collector
 from app.composer.waiting import waiting_line
 from app.control.appearance import Appearance
 from app.control.attaching import Attaching
@@ -36,14 +33,17 @@ from app.control.unstored import Unstored
 from app.control.watching import Watching
 from app.folders import Folders
 from app.intervals import Intervals
-from app.library.recovery import open_library
 from app.look.icons import application_icon
 from app.markdown.web_links import ask_about_link
 from app.open_chats.conversation import Change, Conversation
 from app.open_chats.persona import Personas
 from app.open_chats.shelf import Shelf
 from app.open_chats.unsent import UnsentStore
+from app.services.background import Background
+from app.services.engine_client import EngineClient
+from app.services.frames import Collector
 from app.settings.settings import Settings
+from app.store.recovery import open_library
 from app.window import Window
 from app.words import tr
 from common.failures import Failure

@@ -20,10 +20,10 @@ from pathlib import Path
 
 from app.attachments.attachment import Attachment
 from app.chats.chat import Chat, ChatMessage
-from app.library.library import Library
-from app.library.migrations import index_messages
-from app.library.search import Search
-from app.library.upkeep import keep_up
+from app.store.chat_store import Library
+from app.store.migrations import index_messages
+from app.store.search import Search
+from app.store.upkeep import keep_up
 
 WORDS = 20_000
 TARGET_MS = 100

@@ -12,7 +12,7 @@ from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QApplication
 
 from app.chats.chat import Chat, ChatMessage
-from app.library.library import Library
+from app.store.chat_store import Library
 from app.wiring import Chickadee
 from benchmarks.culprits import Culprits
 from benchmarks.turns import Gaps, Heartbeat, wait, wait_until

@@ -26,7 +26,7 @@ from pathlib import Path
 from PySide6.QtWidgets import QApplication
 
 from app.folders import open_folders
-from app.library.library import Library
+from app.store.chat_store import Library
 from app.wiring import Chickadee
 from benchmarks.culprits import Culprits
 from benchmarks.long_chat import LongChat, measure_long_chat, report_long_chat, store_long_chat

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from app.chats.chat import Chat, ChatMessage, Speaker
-from app.library.library import Library
+from app.store.chat_store import Library
 
 DAY = 86_400.0
 LONG_TITLE = (

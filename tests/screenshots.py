@@ -16,9 +16,9 @@ from pathlib import Path
 from PySide6.QtWidgets import QApplication, QWidget
 
 from app.folders import open_folders
-from app.library.library import Library
-from app.markdown.math_service import math_service
 from app.model_library.models_dialog import ModelsDialog
+from app.services.math_service import math_service
+from app.store.chat_store import Library
 from app.wiring import Chickadee
 from models.default import default_model
 from tests.screenshot_chats import fill

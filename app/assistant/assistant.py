@@ -13,8 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from app.assistant.counting import Counting, Taker
-from app.assistant.engine_end import EngineEnd
-from app.assistant.link import Link
 from app.assistant.loading import Loading
 from app.assistant.speed import LiveSpeed
 from app.assistant.standing import Ahead, Problem, Standing
@@ -24,6 +22,7 @@ from app.chats.prompt import with_system, without_oldest
 from app.intervals import Intervals
 from app.open_chats.conversation import Conversation
 from app.open_chats.read_ahead import ReadAhead
+from app.services.engine_link import EngineEnd, Link
 from app.settings.options import Options
 from common.paths import path_of
 from engine import protocol

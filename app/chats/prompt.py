@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from app.attachments.attachment import Attachment
-from app.attachments.block import with_attachments
+from app.attachments.attachment import Attachment, with_attachments
 from app.chats.chat import ChatMessage
 from common.reasoning import without_thoughts
 from engine.protocol import Message

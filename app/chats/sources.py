@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from app.attachments.attachment import Attachment
-from app.attachments.block import runs
+from app.attachments.attachment import Attachment, runs
 from app.words import tr, tr_n
 
 

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject
 
 from app.assistant.assistant import Assistant
 from app.assistant.standing import Standing
-from app.attachments.attachment import Attachment
+from app.attachments.attachment import Attachment, Refused, sentence
 from app.attachments.fitting import (
     Counted,
     best_matching,
@@ -20,12 +20,11 @@ from app.attachments.fitting import (
 )
 from app.attachments.reader import FileReader
 from app.attachments.reading import extracted
-from app.attachments.refusal import Refused, sentence
-from app.background import Background
 from app.composer.fit_question import question_of
 from app.control.unsent_keeper import UnsentKeeper
 from app.open_chats.conversation import Change, Conversation
 from app.open_chats.unsent import Item, Unsent
+from app.services.background import Background
 from app.window import Window
 from app.words import Saying, said, tr
 from common.failures import Failure

@@ -10,14 +10,12 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtWidgets import QFileDialog
 
-from app.background import Background
 from app.chats.chat import Chat
-from app.library.chat_markdown import file_name
-from app.library.exporting import export_json, export_markdown
-from app.library.importing import import_chats
-from app.library.merging import Imported
-from app.library.progress import Progress, Stopped
 from app.open_chats.shelf import Shelf
+from app.services.background import Background
+from app.store.exchange import Progress, Stopped, export_json, export_markdown, import_chats
+from app.store.formats import file_name
+from app.store.merging import Imported
 from app.window import Window
 from app.words import mark, tr, tr_n
 from common.failures import Failure

@@ -13,14 +13,14 @@ from app.assistant.assistant import Assistant
 from app.chats.chat import Chat
 from app.control.exchange import Exchange
 from app.control.tidying import Tidying
-from app.library.search import Hit, Search
-from app.look.throttle import Throttle
 from app.notice import UNDO_MS
 from app.open_chats.conversation import Change, Conversation
 from app.open_chats.shelf import Shelf
+from app.services.timers import Throttle
 from app.sidebar.bin_dialog import BinDialog
 from app.sidebar.chat_rows import Row, rows_of
 from app.sidebar.finding import Finding
+from app.store.search import Hit, Search
 from app.window import Window
 from app.words import tr, tr_n
 from common.failures import Failure

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QTimer
 
-from app.background import Background, ignore
 from app.open_chats.shelf import Shelf
+from app.services.background import Background, ignore
 from app.window import Window
 
 MOVES = frozenset(

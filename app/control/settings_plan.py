@@ -8,9 +8,9 @@ from pathlib import Path
 from PySide6.QtCore import QObject
 
 from app.assistant.effects import Effects
-from app.assistant.planner import Planner
 from app.assistant.standing import Standing
 from app.control.preferences import Preferences
+from app.services.planner import Planner
 from app.settings_view.settings_dialog import SettingsDialog
 from common.planning import Ask
 from models.titles import title_of

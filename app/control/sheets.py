@@ -14,8 +14,8 @@ from app.commands.commands import BY_NAME
 from app.commands.finder import Entry, command_entries, matching
 from app.commands.help_sheet import HelpSheet
 from app.commands.palette import Palette
-from app.library.search import Hit, Search
 from app.sidebar.finding import Finding
+from app.store.search import Hit, Search
 from app.window import Window
 from engine.protocol import Limit, ModelInfo
 

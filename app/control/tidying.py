@@ -9,8 +9,8 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from app.background import Background
-from app.library.upkeep import keep_up
+from app.services.background import Background
+from app.store.upkeep import keep_up
 from common.failures import Failure
 
 log = logging.getLogger(__name__)

@@ -7,11 +7,11 @@ from PySide6.QtCore import QObject
 from app.assistant.assistant import Assistant
 from app.assistant.standing import Standing
 from app.chats.context_use import parts_of
-from app.look.throttle import Throttle
 from app.open_chats.conversation import Change, Conversation
 from app.open_chats.shelf import Shelf
 from app.panel.engine_panel import EnginePanel
 from app.panel.observed import Observed, seconds_saved
+from app.services.timers import Throttle
 from app.window import Window
 from engine.protocol import Counted
 

@@ -18,10 +18,10 @@ from app.chats.numbers import continued, packed, unpacked
 from app.chats.prompt import prompt_of, turns_to_free, with_unsent, without_oldest
 from app.chats.sources import sources_of
 from app.chats.tree import Tree, chosen_from
-from app.library.library import Library
 from app.open_chats.storing import Storing
 from app.open_chats.thought_timer import ThoughtTimer
 from app.open_chats.unsent import Unsent
+from app.store.chat_store import Library
 from app.words import Saying, mark, tr
 from common.failures import Failure
 from common.reasoning import Kind

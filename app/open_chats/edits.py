@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 
-from app.library.database import transaction
-from app.library.library import Library
+from app.store.chat_store import Library
+from app.store.database import transaction
 
 
 class EditStore:

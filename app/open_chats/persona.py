@@ -10,7 +10,7 @@ import sqlite3
 from dataclasses import dataclass
 
 from app.chats.chat_options import PROMPT, ChatOptions, unpacked
-from app.library.library import Library
+from app.store.chat_store import Library
 from app.words import mark, tr
 
 MOST_NAME = 60  # characters

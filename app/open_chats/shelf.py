@@ -9,9 +9,9 @@ from typing import Any
 
 from app.bugs import tell_all
 from app.chats.chat import Chat, Folder
-from app.library.library import Library
 from app.open_chats.conversation import Change, Conversation
 from app.open_chats.edits import EditStore
+from app.store.chat_store import Library
 from common.failures import Failure
 
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable
 
 from app.chats.chat import Chat, ChatMessage
-from app.library.library import Library
+from app.store.chat_store import Library
 from common.failures import Failure
 
 log = logging.getLogger(__name__)

@@ -9,9 +9,9 @@ from typing import Literal
 import msgspec
 
 from app.attachments.attachment import Attachment
-from app.library.database import transaction
-from app.library.library import UNSENT, Library
-from app.library.writer import Done
+from app.store.chat_store import UNSENT, Library
+from app.store.database import transaction
+from app.store.writer import Done
 from common.failures import Failure
 from engine.protocol import ModelInfo
 

@@ -20,8 +20,8 @@ from PySide6.QtWidgets import (
 )  # fmt: skip
 
 from app.chats.chat import Chat
-from app.library.library import KEEP_DELETED_SECONDS
 from app.look.theme import SIZES
+from app.store.chat_store import KEEP_DELETED_SECONDS
 from app.words import tr, tr_n
 
 DAY = 86_400

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QPushButton, QScrollArea, QWidget
 from app.chats.chat import ChatMessage
 from app.look.icons import icon
 from app.look.theme import SIZES, theme
-from app.slices import slices
+from app.services.frames import slices
 from app.transcript.drag_scroll import DragScroll
 from app.transcript.message_column import MessageColumn
 from app.transcript.message_view import MessageView

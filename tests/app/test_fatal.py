@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from app import fatal, qt_libraries
+from app import fatal
+from app.fatal import lacking, platforms, plugin, problem_of, require_platform
 from app.folders import open_folders
-from app.qt_libraries import lacking, platforms, plugin, problem_of, require_platform
-from app.single_instance import SingleInstance
+from app.services.single_instance import SingleInstance
 from common.failures import Failure
 from tests.app.small_disk import fill_up, small_disk
 
@@ -25,7 +25,7 @@ def test_what_the_linker_says_becomes_what_to_install(monkeypatch: pytest.Monkey
         "`sudo apt install libegl1` installs it on Debian and Ubuntu."
     )
     assert "package manager" in str(lacking(said.replace("EGL", "Unheard")))
-    monkeypatch.setitem(qt_libraries.PACKAGES, "libunheard.so.0", "libunheard0")
+    monkeypatch.setitem(fatal.PACKAGES, "libunheard.so.0", "libunheard0")
     assert str(lacking(said)).endswith(
         "a system library is missing: libEGL.so.1, libunheard.so.0. "
         "`sudo apt install libegl1 libunheard0` installs it on Debian and Ubuntu."
@@ -45,7 +45,7 @@ def test_the_plugins_for_this_display_are_tried(monkeypatch: pytest.MonkeyPatch,
     assert platforms() == ["xcb"]
     broken = tmp_path / "libqxcb.so"
     broken.write_bytes(b"no library")
-    monkeypatch.setattr("app.qt_libraries.plugin", lambda _name: broken)
+    monkeypatch.setattr("app.fatal.plugin", lambda _name: broken)
     with pytest.raises(Failure, match="cannot be loaded"):
         require_platform()
 

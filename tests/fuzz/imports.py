@@ -126,11 +126,9 @@ def _bomb() -> bytes:
 
 def do(recipe: Recipe, folder: Path) -> str:
     """In the worker: import into a library that holds a few chats. Raises Broken."""
-    from app.library.chat_markdown import markdown_of
-    from app.library.exporting import export_json
-    from app.library.importing import import_chats
-    from app.library.library import Library
-    from app.library.progress import Progress
+    from app.store.chat_store import Library
+    from app.store.exchange import Progress, export_json, import_chats
+    from app.store.formats import markdown_of
     from common.failures import Failure
 
     path = folder / "library.sqlite3"

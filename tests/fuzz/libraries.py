@@ -84,7 +84,7 @@ def _damage(dice: Random, kind: str) -> list[Any]:
 
 def do(recipe: Recipe, folder: Path) -> str:
     """In the worker: damage a library and open it twice. Raises Broken."""
-    from app.library.recovery import open_library
+    from app.store.recovery import open_library
     from common.failures import Failure
 
     shutil.rmtree(folder, ignore_errors=True)
@@ -111,8 +111,8 @@ def do(recipe: Recipe, folder: Path) -> str:
 
 def _use(library: Any) -> None:
     """As a window does. What is found damaged on the way is told by a sentence."""
-    from app.library.search import Search
-    from app.library.upkeep import keep_up
+    from app.store.search import Search
+    from app.store.upkeep import keep_up
     from common.failures import Failure
 
     with contextlib.suppress(Failure):
@@ -237,7 +237,7 @@ def _fill(path: Path, word: str, left: Path) -> None:
     """A library at `path`, closed at the end, and a copy in `left` from before that."""
     from app.attachments.attachment import Attachment
     from app.chats.chat import Chat, ChatMessage, Folder
-    from app.library.recovery import open_library
+    from app.store.recovery import open_library
 
     library, _ = open_library(path)
     library.save_folder(Folder("Work", id="folder"))

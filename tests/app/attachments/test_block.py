@@ -7,8 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.attachments.attachment import MOST_NAME, Attachment, clean_name
-from app.attachments.block import block_of, runs, with_attachments
+from app.attachments.attachment import MOST_NAME, Attachment, block_of, clean_name, runs, with_attachments
 from app.chats.chat import Chat, ChatMessage
 from app.chats.prompt import prompt_of
 

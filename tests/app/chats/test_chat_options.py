@@ -10,10 +10,10 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from app.chats.chat_options import PROMPT, ChatOptions, applied, unpacked
-from app.library.library import Library
 from app.open_chats.persona import SHIPPED, Personas
 from app.settings.options import Options
 from app.settings_view.chat_panel import OWN_VALUES, ChatPanel
+from app.store.chat_store import Library
 from app.wiring import Chickadee
 from engine.protocol import Generate, Message, Prepare
 from tests.app.conftest import SECONDS, Opener, Requests

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from app.control.exchange import IMPORTING
 from app.folders import Folders
-from app.library.upkeep import keep_up
+from app.store.upkeep import keep_up
 from app.wiring import Chickadee
 from tests.app.conftest import Opener
 from tests.app.sidebar.test_sidebar import filled  # noqa: F401 - a fixture

@@ -10,8 +10,8 @@ from pytestqt.qtbot import QtBot
 
 from app.chats.chat import Chat, ChatMessage
 from app.folders import Folders
-from app.library.library import Library
 from app.markdown.selection import Text
+from app.store.chat_store import Library
 from app.transcript.message_menu import MessageMenu
 from app.wiring import Chickadee
 from tests.app.conftest import SECONDS, Opener

@@ -11,9 +11,9 @@ import pytest
 
 from app.attachments.attachment import Attachment
 from app.chats.chat import GROUPS, Chat, ChatMessage, days_of, group_of, title_of
-from app.library.library import Library
 from app.open_chats.conversation import Change, Conversation
 from app.open_chats.shelf import Shelf
+from app.store.chat_store import Library
 from app.words import said
 from common.failures import Failure
 from engine.protocol import Message, Statistics, StopReason
@@ -284,7 +284,7 @@ def test_a_chat_that_cannot_be_stored_goes_on_and_is_stored_later(
     heard: list[Change] = []
     conversation.listeners.append(heard.append)
     with monkeypatch.context() as context:
-        context.setattr("app.library.library.write_chat", full)
+        context.setattr("app.store.chat_store.write_chat", full)
         conversation.send("q")
         conversation.begin("model")
         conversation.grow("answer")

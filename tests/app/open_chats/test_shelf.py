@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from app.chats.chat import Chat
-from app.library.library import Library
 from app.open_chats.shelf import Shelf
+from app.store.chat_store import Library
 
 
 @pytest.fixture

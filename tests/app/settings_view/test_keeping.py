@@ -14,8 +14,8 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.folders import Folders
-from app.library.kept_files import delete_files, kinds, measured
 from app.settings_view.kept_page import KeptPage
+from app.store.kept_files import delete_files, kinds, measured
 from app.wiring import Chickadee
 from common.folders import CACHE_DIR_VARIABLE
 from engine.kv.saved import SavedChats

@@ -12,8 +12,8 @@ from pytestqt.qtbot import QtBot
 
 from app.chats.chat import Chat, ChatMessage, Folder
 from app.folders import Folders
-from app.library.library import Library
 from app.sidebar.chat_rows import rows_of
+from app.store.chat_store import Library
 from app.wiring import Chickadee
 from tests.app.conftest import Opener
 

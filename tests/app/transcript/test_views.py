@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
-from app import slices
 from app.chats.chat import Chat, ChatMessage
 from app.markdown.prose_view import ProseView
+from app.services import frames as slices
 from app.transcript import scrolling_column
 from app.transcript.answer_view import AnswerView
 from app.transcript.thought_view import ThoughtView
