@@ -43,7 +43,7 @@ from app.services.background import Background
 from app.services.engine_client import EngineClient
 from app.services.frames import Collector
 from app.settings.settings import Settings
-from app.store.recovery import open_library
+from app.store.recovery import open_store
 from app.window import Window
 from app.words import tr
 from common.failures import Failure
@@ -55,7 +55,7 @@ log = logging.getLogger(__name__)
 
 
 class Chickadee(QObject):
-    """The running application: one window, one engine, one library."""
+    """The running application: one window, one engine, one store."""
 
     def __init__(
         self,
@@ -74,10 +74,10 @@ class Chickadee(QObject):
         application.setWindowIcon(application_icon())
         settings = Settings(folders.settings)
         self.appearance = Appearance(application, settings)
-        self.library, self._recovery = open_library(folders.library)
-        self.library.writer.use_thread(Background(self).tell)
+        self.store, self._recovery = open_store(folders.store)
+        self.store.writer.use_thread(Background(self).tell)
         self.client = EngineClient(command, self)
-        self.shelf = Shelf(self.library)
+        self.shelf = Shelf(self.store)
         self.window = Window(folders.geometry)
         self.preferences = Preferences(settings, self.window, self.window.notice, intervals.settled, max_tokens)
         self.assistant = Assistant(self.client, self.preferences.options, patience_ms=intervals.patience)
@@ -89,7 +89,7 @@ class Chickadee(QObject):
         settings.listeners.append(self.models.fetching.settings_changed)
         self._problems = ProblemNotice(self.window.notice, self.choose_model, self.assistant.start_engine)
         self._opened = QTimer(self)
-        unsent = UnsentKeeper(UnsentStore(self.library), self.window.notice, intervals.typed)
+        unsent = UnsentKeeper(UnsentStore(self.store), self.window.notice, intervals.typed)
         self.attaching = Attaching(self.window, self.assistant, unsent, self._opened.start)
         self.unstored = Unstored(self.shelf, self.acts, self.attaching, self.window, intervals.stored_again)
         self._first_model = model
@@ -98,7 +98,7 @@ class Chickadee(QObject):
             self.shelf,
             self.assistant,
             self.window,
-            Tidying(self.library.path, self, intervals.tidied, intervals.tidied_again),
+            Tidying(self.store.path, self, intervals.tidied, intervals.tidied_again),
             self._show_current,
             self.open_chat,
             self._problems.complain,
@@ -119,13 +119,13 @@ class Chickadee(QObject):
         if self._recovery is not None:
             self.window.notice.tell(self._recovery.__str__, kind="problem")
         try:
-            self.window.status.show_models(self.library.recent_models())
+            self.window.status.show_models(self.store.recent_models())
             self.assistant.use_model(self._first_model or default_model())
         except Failure as failure:
             self._problems.complain(failure)
 
     def stop(self) -> None:
-        """Keep what is written, end the engine, close the library."""
+        """Keep what is written, end the engine, close the store."""
         self.places.close()
         self._tick.stop()
         self._collector.close()
@@ -141,10 +141,10 @@ class Chickadee(QObject):
         if conversation is not None:
             conversation.fail("", reason="cancelled")
         self.client.close()
-        self.library.writer.close()  # from here on what is written is done at once
+        self.store.writer.close()  # from here on what is written is done at once
         self.lost = self.unstored.close()
         try:
-            self.library.close()
+            self.store.close()
         except Failure as failure:
             log.warning("%s", failure)
 
@@ -186,7 +186,7 @@ class Chickadee(QObject):
         bind("larger", self.appearance.larger)
         bind("smaller", self.appearance.smaller)
         bind("normal", self.appearance.normal)
-        self.sheets = Sheets(self.window, self.shelf.chats, self.library.path)
+        self.sheets = Sheets(self.window, self.shelf.chats, self.store.path)
         self.sheets.open_chat.connect(self.librarian.open_at)
         deeds = Deeds(
             self.new_chat,
@@ -200,7 +200,7 @@ class Chickadee(QObject):
         ChatCommands(self.window, self.shelf, deeds)
         self.beginning = Beginning(self.window, self.shelf, self.open_chat)
         self.places = PlaceKeeper(self.window, self.shelf, self._intervals.placed)
-        settings, personas = self.preferences.settings, Personas(self.library)
+        settings, personas = self.preferences.settings, Personas(self.store)
         self.options = ChatOptionsControl(self.window, self.shelf, settings, personas, self._opened.start)
         self.watching = Watching(self.window, self.assistant, self.shelf)
         self.appearance.shown += [self.window, self.watching, self.preferences, self.sheets, self.options]
@@ -296,8 +296,8 @@ class Chickadee(QObject):
     def _remember(self, path: Path) -> None:
         self._remembered = path
         try:
-            self.library.remember_model(path)
-            self.window.status.show_models(self.library.recent_models())
+            self.store.remember_model(path)
+            self.window.status.show_models(self.store.recent_models())
         except Failure as failure:
             log.warning("%s (%s)", failure, failure.detail)
 

@@ -1,4 +1,4 @@
-"""All messages of one chat as a tree, and which of its branches is shown. Knows no Qt and no library.
+"""All messages of one chat as a tree, and which of its branches is shown. Knows no Qt and no store.
 
 An edit or another answer is a sibling, never a replacement. A deleted message stays in the tree, marked with its time,
 so that it can be restored; what is shown is a path of messages without that mark.

@@ -86,21 +86,21 @@ class Exchange(QObject):
     # --- the work ---------------------------------------------------------------------------------------------------
 
     def import_file(self, path: str) -> None:
-        library, file = self._shelf.library.path, Path(path)
-        self._begin(IMPORTING, lambda progress: import_chats(file, library, progress), self._imported)
+        store, file = self._shelf.store.path, Path(path)
+        self._begin(IMPORTING, lambda progress: import_chats(file, store, progress), self._imported)
 
     def export(self, chat_ids: Sequence[str] | None, path: str, as_json: bool) -> None:
         """To `path`, which gets the ending of its kind if it has none.
 
         The dialog has asked about the name as it was typed, the system's own dialogs too: with the ending it may be
         another file's, which only the user can give away. A folder of files replaces nothing."""
-        library, ids = self._shelf.library.path, None if chat_ids is None else list(chat_ids)
+        store, ids = self._shelf.store.path, None if chat_ids is None else list(chat_ids)
         ending = ".json" if as_json else ".md"
         target = Path(path) if path.lower().endswith(ending) else Path(path + ending)
         write = export_json if as_json else export_markdown
 
         def work() -> None:
-            self._begin(EXPORTING, lambda progress: write(library, ids, target, progress), self._exported)
+            self._begin(EXPORTING, lambda progress: write(store, ids, target, progress), self._exported)
 
         is_file = as_json or len(self._chosen(chat_ids)) == 1
         if is_file and target != Path(path) and os.path.lexists(target):

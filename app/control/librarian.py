@@ -45,7 +45,7 @@ class Librarian(QObject):
         super().__init__(window)
         self._shelf, self._assistant, self._window = shelf, assistant, window
         self._show_current, self._open_chat, self._complain = show_current, open_chat, complain
-        self.search = Search(shelf.library.path)
+        self.search = Search(shelf.store.path)
         self._finding = Finding(self.search, self)
         self._listing = Throttle(self.list_now, LISTING_MS, self)
         self.tidying = tidying
@@ -187,17 +187,17 @@ class Librarian(QObject):
         self._bin = None
 
     def _restore(self, ids: list[str]) -> None:
-        deleted = self._do(self._shelf.library.deleted_chats) or []
+        deleted = self._do(self._shelf.store.deleted_chats) or []
         self._do(lambda: self._shelf.restore([chat for chat, _ in deleted if chat.id in ids]))
         self._count_bin()
 
     def _delete_for_good(self, ids: list[str]) -> None:
-        self._do(lambda: self._shelf.library.delete_for_good(*ids))
+        self._do(lambda: self._shelf.store.delete_for_good(*ids))
         self.tidying.now()
         self._count_bin()
 
     def _count_bin(self) -> None:
-        deleted = self._do(self._shelf.library.deleted_chats, listing=False) or []
+        deleted = self._do(self._shelf.store.deleted_chats, listing=False) or []
         self._window.sidebar.show_bin(len(deleted))
         if self._bin is not None:
             self._bin.show_chats(deleted)

@@ -160,7 +160,7 @@ class MessageActs(QObject):
             if not conversation.stored:  # there is no message yet to which the edit belongs
                 continue
             try:
-                EditStore(self._shelf.library).save(conversation.chat.id, conversation.edits)
+                EditStore(self._shelf.store).save(conversation.chat.id, conversation.edits)
             except Failure as failure:
                 self._edited[conversation] = failure
                 if told is None:

@@ -1,4 +1,4 @@
-"""Tells what is wrong with the engine or the library in the window's notice, with the step that helps."""
+"""Tells what is wrong with the engine or the store in the window's notice, with the step that helps."""
 
 from __future__ import annotations
 

@@ -31,10 +31,10 @@ class Sheets(QObject):
 
     open_chat = Signal(str, str)
 
-    def __init__(self, window: Window, chats: Callable[[], Iterable[Chat]], library: Path) -> None:
+    def __init__(self, window: Window, chats: Callable[[], Iterable[Chat]], store: Path) -> None:
         super().__init__(window)
         self._window, self._chats = window, chats
-        self._finding = Finding(Search(library), self)
+        self._finding = Finding(Search(store), self)
         self._finding.found.connect(self._found)
         self.palette = Palette(window.ground, self._search)
         self.palette.chosen.connect(self._chosen)

@@ -1,4 +1,4 @@
-"""Has the library's upkeep done in the background, a while after the last change that may ask for it."""
+"""Has the store's upkeep done in the background, a while after the last change that may ask for it."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Tidying(QObject):
 
     ended = Signal(object)
 
-    def __init__(self, library: Path, parent: QObject, pause_ms: int, again_ms: int) -> None:
+    def __init__(self, store: Path, parent: QObject, pause_ms: int, again_ms: int) -> None:
         super().__init__(parent)
-        self._library = library
+        self._store = store
         self._pause_ms, self._again_ms = pause_ms, again_ms
         self._background = Background(self)
         self._pause = QTimer(self)
@@ -52,7 +52,7 @@ class Tidying(QObject):
             self.soon()
         else:
             self._background.run(
-                lambda: keep_up(self._library, self._wanted), lambda _: self.ended.emit(None), self._put_off
+                lambda: keep_up(self._store, self._wanted), lambda _: self.ended.emit(None), self._put_off
             )
 
     def _wanted(self) -> bool:
@@ -60,6 +60,6 @@ class Tidying(QObject):
 
     def _put_off(self, failure: Failure) -> None:
         """Nobody waits for it, but who deletes all chats; others hear with their next write what stands in the way."""
-        log.warning("the library's upkeep waits: %s (%s)", failure, failure.detail)
+        log.warning("the store's upkeep waits: %s (%s)", failure, failure.detail)
         self._pause.start(self._again_ms)
         self.ended.emit(failure)

@@ -26,7 +26,7 @@ class UnsentKeeper:
         self._guarded(store.tidy)
 
     def of(self, conversation: Conversation) -> Unsent:
-        """Read from the library where nobody has looked yet."""
+        """Read from the store where nobody has looked yet."""
         if conversation.unsent is None:
             conversation.unsent = Unsent()
 

@@ -1,4 +1,4 @@
-"""One chat while it is open: what a send, a piece of text, an end or a failure does to its messages and the library.
+"""One chat while it is open: what a send, a piece of text, an end or a failure does to its messages and the store.
 
 Knows neither windows nor the engine's process. Storing never stops a chat: what cannot be stored stays in memory, is
 tried again with the next write, and the listeners hear the reason once.
@@ -21,7 +21,7 @@ from app.chats.tree import Tree, chosen_from
 from app.open_chats.storing import Storing
 from app.open_chats.thought_timer import ThoughtTimer
 from app.open_chats.unsent import Unsent
-from app.store.chat_store import Library
+from app.store.chat_store import ChatStore
 from app.words import Saying, mark, tr
 from common.failures import Failure
 from common.reasoning import Kind
@@ -76,12 +76,12 @@ class Conversation:
 
     def __init__(
         self,
-        library: Library,
+        store: ChatStore,
         chat: Chat | None = None,
         messages: Iterable[ChatMessage] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.library = library
+        self.store = store
         self.chat = chat or Chat()
         self.tree = Tree(messages, self.chat.leaf_id, chosen_from(self.chat.chosen))
         self.messages = self.tree.branch()
@@ -95,7 +95,7 @@ class Conversation:
         self._clock = clock
         self._thinking = ThoughtTimer(clock)
         self._pieces: list[str] = []
-        self._storing = Storing(library, chat is not None, self._cannot_store)
+        self._storing = Storing(store, chat is not None, self._cannot_store)
         self._continuing = False
         self._before: str | None = None  # the end of the branch that is shown again if the next answer never begins
         self._saved_at = 0.0

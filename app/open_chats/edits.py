@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import sqlite3
 
-from app.store.chat_store import Library
+from app.store.chat_store import ChatStore
 from app.store.database import transaction
 
 
 class EditStore:
-    """The library's column of what stands in messages' editors. Raises Failure as the library does."""
+    """The store's column of what stands in messages' editors. Raises Failure as the store does."""
 
-    def __init__(self, library: Library) -> None:
-        self._library = library
+    def __init__(self, store: ChatStore) -> None:
+        self._store = store
 
     def load(self, chat_id: str) -> dict[str, str]:
         """By the messages' ids."""
         return dict(
-            self._library.using(
+            self._store.using(
                 lambda db: db.execute(
                     "SELECT id, edit FROM messages WHERE chat_id = ? AND edit IS NOT NULL", (chat_id,)
                 ).fetchall()
@@ -33,4 +33,4 @@ class EditStore:
                 rows = [(text, id) for id, text in edits.items()]
                 db.executemany("UPDATE messages SET edit = ? WHERE id = ?", rows)
 
-        self._library.using(write)
+        self._store.using(write)

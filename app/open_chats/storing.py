@@ -1,4 +1,4 @@
-"""Writes one chat to the library; what cannot be stored is kept and tried again with the next write. Knows no Qt."""
+"""Writes one chat to the store; what cannot be stored is kept and tried again with the next write. Knows no Qt."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import logging
 from collections.abc import Callable, Iterable
 
 from app.chats.chat import Chat, ChatMessage
-from app.store.chat_store import Library
+from app.store.chat_store import ChatStore
 from common.failures import Failure
 
 log = logging.getLogger(__name__)
 
 
 class Storing:
-    """`failed` is told the reason once, until a write succeeds again. `stored`: is the chat in the library, or about to
+    """`failed` is told the reason once, until a write succeeds again. `stored`: is the chat in the store, or about to
     be?"""
 
-    def __init__(self, library: Library, stored: bool, failed: Callable[[Failure], None]) -> None:
+    def __init__(self, store: ChatStore, stored: bool, failed: Callable[[Failure], None]) -> None:
         self.stored = stored
-        self._library = library
+        self._store = store
         self._failed = failed
         self._unsaved: dict[str, ChatMessage] = {}
         self._later: Chat | None = None  # what the entry is to be when the write that is under way has ended
@@ -42,7 +42,7 @@ class Storing:
             return
         written, was_stored = list(self._unsaved.values()), self.stored
         self._writing = self.stored = True
-        self._library.save_in_turn(chat, written, lambda failure: self._done(written, was_stored, failure))
+        self._store.save_in_turn(chat, written, lambda failure: self._done(written, was_stored, failure))
 
     def unstored(self) -> Failure | None:
         """Try once more to store what could not be; returns why it still cannot.

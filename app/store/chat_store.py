@@ -33,13 +33,13 @@ FORGET_UNSENT = f"""DELETE FROM {{table}} WHERE chat_id <> ''
 LONG = 20_000  # characters: to store them, and to take their words into the index, takes a quarter of a frame
 P = ParamSpec("P")
 R = TypeVar("R")
-LibraryMethod = Callable[Concatenate["Library", P], R]
+StoreMethod = Callable[Concatenate["ChatStore", P], R]
 
 
-def _guarded(method: LibraryMethod[P, R]) -> LibraryMethod[P, R]:
+def _guarded(method: StoreMethod[P, R]) -> StoreMethod[P, R]:
     """SQLite's errors (disk full, file gone, file damaged) become a Failure the user can read."""
 
-    def guarded(self: Library, /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def guarded(self: ChatStore, /, *args: P.args, **kwargs: P.kwargs) -> R:
         self.writer.settle()
         if method.__name__ != "close":
             self.place.check()
@@ -49,7 +49,7 @@ def _guarded(method: LibraryMethod[P, R]) -> LibraryMethod[P, R]:
     return update_wrapper(guarded, method)
 
 
-class Library:
+class ChatStore:
     """The chats at `path`; the folder must exist. All methods raise Failure when the file cannot be used.
 
     `writer`: what may take long is written in the order in which it was asked for; all methods wait for that."""

@@ -1,4 +1,4 @@
-"""How every part opens the library's file, and the sentence for each way in which SQLite can fail."""
+"""How every part opens the store's file, and the sentence for each way in which SQLite can fail."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Place:
         """Raises Failure."""
         if self._identity(self._path) != self._was:
             path = self._path
-            raise Failure("library_gone", lambda: tr(GONE, path=path))
+            raise Failure("store_gone", lambda: tr(GONE, path=path))
 
     @staticmethod
     def _identity(path: Path) -> tuple[int, int] | None:
@@ -69,12 +69,12 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
 
 
 def beside(path: Path, end: str) -> Path:
-    """The file that goes with the library's: its write-ahead log, a part of a rebuilt one, a mark."""
+    """The file that goes with the store's: its write-ahead log, a part of a rebuilt one, a mark."""
     return path.with_name(path.name + end)
 
 
 def damage_mark(path: Path) -> Path:
-    """Stands beside a library in which something damaged was met: the next start looks through all of it."""
+    """Stands beside a store in which something damaged was met: the next start looks through all of it."""
     return beside(path, ".damaged")
 
 
@@ -98,7 +98,7 @@ def failures(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         failure = failure_of(path, error)
-        if failure.code == "library_damaged":
+        if failure.code == "store_damaged":
             with contextlib.suppress(OSError):
                 damage_mark(path).touch(mode=0o600)
         raise failure from error
@@ -118,7 +118,7 @@ def failure_of(path: Path, error: sqlite3.Error) -> Failure:
 
 def _cannot_store(path: Path, reason: str, error: Exception) -> Failure:
     return Failure(
-        "library", lambda: tr("Your chats cannot be saved to {path}: {reason}.", path=path, reason=reason), str(error)
+        "store", lambda: tr("Your chats cannot be saved to {path}: {reason}.", path=path, reason=reason), str(error)
     )
 
 
@@ -129,17 +129,17 @@ SENTENCES = (
         mark("The disk is full, so this chat cannot be saved. Free some space."),
     ),
     (
-        "library_damaged",
+        "store_damaged",
         ("SQLITE_CORRUPT", "SQLITE_NOTADB"),
         mark("The file with your chats, {path}, is damaged. Restart Chickadee to recover what can be read."),
     ),
     (
-        "library_locked",
+        "store_locked",
         ("SQLITE_BUSY", "SQLITE_LOCKED"),
         mark("Another program is using the file with your chats, {path}. Close it and try again."),
     ),
     (
-        "library_readonly",
+        "store_readonly",
         ("SQLITE_READONLY",),
         mark("The file with your chats, {path}, is read-only. Allow writing to it and its folder."),
     ),

@@ -23,7 +23,7 @@ from typing import BinaryIO, cast
 
 from app.chats.chat import Chat
 from app.folders import users_umask
-from app.store.chat_store import Library
+from app.store.chat_store import ChatStore
 from app.store.formats import (
     FORMAT,
     VERSION,
@@ -72,9 +72,9 @@ class Progress:
 # --- to a file ------------------------------------------------------------------------------------------------------
 
 
-def export_json(library: Path, chat_ids: Iterable[str] | None, target: Path, progress: Progress) -> int:
+def export_json(store: Path, chat_ids: Iterable[str] | None, target: Path, progress: Progress) -> int:
     """All chats, or these, with their folders; returns how many. Raises Failure, and Stopped."""
-    with _opened(library) as source, _written(target) as file:
+    with _opened(store) as source, _written(target) as file:
         chats = _chosen(source, chat_ids)
         used = {chat.folder_id for chat in chats}
         folders = [folder for folder in source.folders() if chat_ids is None or folder.id in used]
@@ -87,9 +87,9 @@ def export_json(library: Path, chat_ids: Iterable[str] | None, target: Path, pro
     return len(chats)
 
 
-def export_markdown(library: Path, chat_ids: Iterable[str] | None, target: Path, progress: Progress) -> int:
+def export_markdown(store: Path, chat_ids: Iterable[str] | None, target: Path, progress: Progress) -> int:
     """One chat as a file, several as a folder of files; returns how many. Raises Failure, and Stopped."""
-    with _opened(library) as source:
+    with _opened(store) as source:
         chats = _chosen(source, chat_ids)
         if len(chats) == 1:
             with _written(target) as file:
@@ -103,9 +103,9 @@ def export_markdown(library: Path, chat_ids: Iterable[str] | None, target: Path,
     return len(chats)
 
 
-def _chosen(library: Library, chat_ids: Iterable[str] | None) -> list[Chat]:
+def _chosen(store: ChatStore, chat_ids: Iterable[str] | None) -> list[Chat]:
     wanted = None if chat_ids is None else set(chat_ids)
-    return [chat for chat in library.chats() if wanted is None or chat.id in wanted]
+    return [chat for chat in store.chats() if wanted is None or chat.id in wanted]
 
 
 def _counted(chats: Sequence[Chat], progress: Progress) -> Iterator[Chat]:
@@ -115,13 +115,13 @@ def _counted(chats: Sequence[Chat], progress: Progress) -> Iterator[Chat]:
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[Library]:
-    """A library of its own for this thread."""
-    library = Library(path)
+def _opened(path: Path) -> Iterator[ChatStore]:
+    """A store of its own for this thread."""
+    store = ChatStore(path)
     try:
-        yield library
+        yield store
     finally:
-        library.close()
+        store.close()
 
 
 @contextlib.contextmanager
@@ -183,9 +183,9 @@ def _not_written(path: Path, error: OSError) -> Failure:
 # --- from a file ----------------------------------------------------------------------------------------------------
 
 
-def import_chats(path: Path, library: Path, progress: Progress) -> Imported:
-    """Raises Failure with what is wrong with the file, and Stopped; the library is then as it was."""
-    target = Library(library)
+def import_chats(path: Path, store: Path, progress: Progress) -> Imported:
+    """Raises Failure with what is wrong with the file, and Stopped; the store is then as it was."""
+    target = ChatStore(store)
     try:
         with Merging(target) as merging:
             with _json_of(path) as (file, size):

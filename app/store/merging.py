@@ -1,4 +1,4 @@
-"""Puts imported chats into the library: hidden first, then all at once. Knows neither files nor their formats."""
+"""Puts imported chats into the store: hidden first, then all at once. Knows neither files nor their formats."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from app.chats.chat import Chat, ChatMessage, Folder
-from app.store.chat_store import Library, write_chat, write_folder
+from app.store.chat_store import ChatStore, write_chat, write_folder
 from app.store.database import transaction
 from app.store.formats import SPACE
 
@@ -33,8 +33,8 @@ class Imported:
 class Merging:
     """A context: without `finish` nothing has happened at its end."""
 
-    def __init__(self, library: Library) -> None:
-        self._library = library
+    def __init__(self, store: ChatStore) -> None:
+        self._store = store
         self._folders: list[Folder] = []
         self._folder_of: list[tuple[str, str]] = []
         self._later = tempfile.TemporaryFile()  # noqa: SIM115 - closed by __exit__
@@ -43,12 +43,12 @@ class Merging:
         self._same = 0
 
     def __enter__(self) -> Merging:
-        self._library.using(lambda db: db.execute(f"PRAGMA busy_timeout = {PATIENCE_MS}"))
+        self._store.using(lambda db: db.execute(f"PRAGMA busy_timeout = {PATIENCE_MS}"))
         return self
 
     def __exit__(self, *_error: object) -> None:
         self._later.close()
-        self._library.using(lambda db: db.execute("DELETE FROM chats WHERE deleted_at = ?", (HIDDEN,)))
+        self._store.using(lambda db: db.execute("DELETE FROM chats WHERE deleted_at = ?", (HIDDEN,)))
 
     def add_folder(self, folder: Folder) -> None:
         self._folders.append(folder)
@@ -58,16 +58,16 @@ class Merging:
         if chat.folder_id is not None:
             self._folder_of.append((chat.folder_id, chat.id))
         chat = replace(chat, folder_id=None)
-        chat, messages = self._library.using(lambda db: _own_ids(db, chat, messages))
-        if self._library.using(lambda db: _is_there(db, chat.id)):
+        chat, messages = self._store.using(lambda db: _own_ids(db, chat, messages))
+        if self._store.using(lambda db: _is_there(db, chat.id)):
             self._later.write(msgspec.json.encode((chat, messages)) + b"\n")
         else:
-            self._library.using(lambda db: _hide(db, chat, messages))
+            self._store.using(lambda db: _hide(db, chat, messages))
             self._added.add(chat.id)
 
     def finish(self) -> Imported:
         """Show what was added and merge what was there."""
-        self._library.using(self._finish)
+        self._store.using(self._finish)
         return Imported(len(self._added), len(self._changed), self._same, tuple(self._changed))
 
     def _finish(self, db: sqlite3.Connection) -> None:
@@ -87,8 +87,8 @@ class Merging:
             db.execute("UPDATE chats SET deleted_at = NULL WHERE deleted_at = ?", (HIDDEN,))
 
     def _merge(self, db: sqlite3.Connection, chat: Chat, messages: list[ChatMessage]) -> None:
-        there, deleted_at = self._library.chat_row(chat.id)
-        have = {message.id: message for message in self._library.messages(there)}
+        there, deleted_at = self._store.chat_row(chat.id)
+        have = {message.id: message for message in self._store.messages(there)}
         newer = chat.updated_at > there.updated_at
         new = [message for message in messages if message.id not in have]
         other = [message for message in messages if message.id in have and message != have[message.id]] if newer else []

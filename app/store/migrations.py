@@ -1,4 +1,4 @@
-"""The library's schema as an append-only list of steps; `PRAGMA user_version` counts the steps a file has taken."""
+"""The store's schema as an append-only list of steps; `PRAGMA user_version` counts the steps a file has taken."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def migrate(db: sqlite3.Connection) -> None:
     (version,) = db.execute("PRAGMA user_version").fetchone()
     if version > len(MIGRATIONS):
         raise Failure(
-            "library_newer", "Your chats were saved by a newer version of Chickadee. Update Chickadee to open them."
+            "store_newer", "Your chats were saved by a newer version of Chickadee. Update Chickadee to open them."
         )
     for number, step in enumerate(MIGRATIONS[version:], start=version + 1):
         db.execute("BEGIN IMMEDIATE")

@@ -1,8 +1,8 @@
-"""Opens the library; a damaged file is set aside and what can be read of it goes into a new one. Knows no windows.
+"""Opens the store; a damaged file is set aside and what can be read of it goes into a new one. Knows no windows.
 
 At the start only what costs nothing is looked at: can the file be opened and its chats be listed, is it as long as it
-says, was anything found damaged since the last start (a file beside the library says so), is the log beside it, which a
-killed program leaves, of another library (a backup was copied here). Only where something speaks
+says, was anything found damaged since the last start (a file beside the store says so), is the log beside it, which a
+killed program leaves, of another store (a backup was copied here). Only where something speaks
 for it, all of it is read; if it is damaged, it is rebuilt beside the old one, so that being killed meanwhile loses
 nothing.
 """
@@ -21,7 +21,7 @@ from datetime import datetime
 from pathlib import Path
 
 from app.chats.chat import UNTITLED, title_of
-from app.store.chat_store import Library
+from app.store.chat_store import ChatStore
 from app.store.database import beside, damage_mark, failures, open_for_reading, transaction
 from app.store.migrations import index_anew
 from app.store.pages import MAGIC, Pages, Row, Value
@@ -34,7 +34,7 @@ BYSTANDERS = ("SQLITE_BUSY", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """What came back of a damaged library, and where the damaged file lies. `str()` is what the user reads."""
+    """What came back of a damaged store, and where the damaged file lies. `str()` is what the user reads."""
 
     damaged: Path
     chats: int = 0
@@ -52,8 +52,8 @@ class Recovery:
         return f"{back} {kept}"
 
 
-def open_library(path: Path) -> tuple[Library, Recovery | None]:
-    """The library at `path`, created if there is none, and what was recovered if it was damaged.
+def open_store(path: Path) -> tuple[ChatStore, Recovery | None]:
+    """The store at `path`, created if there is none, and what was recovered if it was damaged.
 
     Raises Failure when it can be neither opened nor set aside: locked, not writable, of a newer version.
     """
@@ -62,16 +62,16 @@ def open_library(path: Path) -> tuple[Library, Recovery | None]:
         if path.is_dir():
             damaged = _set_aside(path, path.rename)
             _create(path)
-            return Library(path), Recovery(damaged)
+            return ChatStore(path), Recovery(damaged)
         if not path.exists():
             _create(path)
         if recovery := _without_foreign_log(path):
-            return Library(path), recovery
-        library = _opened(path) if _is_sound(path) else None
-        if library is not None:
-            return library, None
+            return ChatStore(path), recovery
+        store = _opened(path) if _is_sound(path) else None
+        if store is not None:
+            return store, None
         recovery = _recover(path)
-    return Library(path), recovery
+    return ChatStore(path), recovery
 
 
 def check(path: Path) -> bool:
@@ -80,25 +80,25 @@ def check(path: Path) -> bool:
         with contextlib.closing(open_for_reading(path)) as db:
             return bool(db.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",))
     except sqlite3.DatabaseError as error:
-        log.warning("the library could not be checked: %s", error)
+        log.warning("the store could not be checked: %s", error)
         return (getattr(error, "sqlite_errorname", "") or "").startswith(BYSTANDERS)
 
 
-def _opened(path: Path) -> Library | None:
+def _opened(path: Path) -> ChatStore | None:
     """None if it is damaged."""
-    library: Library | None = None
+    store: ChatStore | None = None
     try:
-        library = Library(path)
-        library.chats()
-        library.folders()
+        store = ChatStore(path)
+        store.chats()
+        store.folders()
         if damage_mark(path).exists():  # the file itself is sound: it was the index of its words
-            library.using(index_anew)
+            store.using(index_anew)
             damage_mark(path).unlink()
-        return library
+        return store
     except Failure as failure:
-        if library is not None:
-            library.close()
-        if failure.code != "library_damaged":
+        if store is not None:
+            store.close()
+        if failure.code != "store_damaged":
             raise
         log.warning("%s (%s)", failure, failure.detail)
         return None
@@ -115,25 +115,25 @@ def _is_sound(path: Path) -> bool:
     return (path.stat().st_size >= whole and not damage_mark(path).exists()) or check(path)
 
 
-# --- a log of another library ---------------------------------------------------------------------------------------
+# --- a log of another store ---------------------------------------------------------------------------------------
 
 
 def _without_foreign_log(path: Path) -> Recovery | None:
-    """Set a log aside that would put another library's pages over this one's: SQLite takes any that is whole."""
+    """Set a log aside that would put another store's pages over this one's: SQLite takes any that is whole."""
     wal = beside(path, "-wal")
     if not wal.exists() or not wal.stat().st_size or not _is_foreign(path):
         return None
     name = beside(_set_aside(path, lambda name: wal.rename(beside(name, "-wal"))), "-wal")
     beside(path, "-shm").unlink(missing_ok=True)
-    library = Library(path)
+    store = ChatStore(path)
     try:
-        return Recovery(name, *library.using(whole_counts))
+        return Recovery(name, *store.using(whole_counts))
     finally:
-        library.close()
+        store.close()
 
 
 def _is_foreign(path: Path) -> bool:
-    """Does nothing of the library, which can be read without the log, remain with it? Looks, and writes nothing."""
+    """Does nothing of the store, which can be read without the log, remain with it? Looks, and writes nothing."""
     alone = _read_only(path, "immutable=1", CHAT_IDS)
     if not alone:
         return False
@@ -164,13 +164,13 @@ def _read_only(path: Path, how: str, question: str) -> set[str] | None:
 def _recover(path: Path) -> Recovery:
     part = beside(path, ".part")
     _remove(part)
-    library = Library(part)
+    store = ChatStore(part)
     try:
         with contextlib.closing(_content(path)) as content:
             pages = Pages(content, _read(beside(path, "-wal")))
-            chats, messages = library.using(lambda db: salvage(pages, db))
+            chats, messages = store.using(lambda db: salvage(pages, db))
     finally:
-        library.close()
+        store.close()
     part.replace(beside(path, ".rebuilt"))
     recovery = Recovery(_set_aside(path, lambda name: _move(path, name)), chats, messages)
     _finish(path)
@@ -204,12 +204,12 @@ def _set_aside(path: Path, move: Callable[[Path], object]) -> Path:
         name = path.with_name(f"{path.stem}-damaged-{stamp}-{number}{path.suffix}")
         number += 1
     move(name)
-    log.warning("the damaged library is %s now", name)
+    log.warning("the damaged store is %s now", name)
     return name
 
 
 def _finish(path: Path) -> None:
-    """Put a rebuilt library where the damaged one was, also if the program was killed on the way."""
+    """Put a rebuilt store where the damaged one was, also if the program was killed on the way."""
     rebuilt = beside(path, ".rebuilt")
     if rebuilt.exists() and not path.exists():
         for end in ("-wal", "-shm"):
@@ -222,7 +222,7 @@ def _create(path: Path) -> None:
     """All at once: an empty file is one that something has emptied."""
     part = beside(path, ".part")
     _remove(part)
-    Library(part).close()
+    ChatStore(part).close()
     part.replace(path)
 
 
@@ -279,7 +279,7 @@ class Table:
 
 
 def salvage(pages: Pages, db: sqlite3.Connection) -> tuple[int, int]:
-    """Fill the empty library `db`; returns how many chats, without deleted ones, and how many messages in them."""
+    """Fill the empty store `db`; returns how many chats, without deleted ones, and how many messages in them."""
     tables = _tables(db)
     db.execute("PRAGMA foreign_keys = OFF")
     with transaction(db):

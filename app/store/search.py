@@ -16,7 +16,7 @@ from pathlib import Path
 
 from app.store.database import failures, open_for_reading
 
-# Thai to Lao, Burmese, Khmer, kana, Chinese characters, Korean syllables. The index of every library is built with
+# Thai to Lao, Burmese, Khmer, kana, Chinese characters, Korean syllables. The index of every store is built with
 # these: another range needs a migration that fills the index again, or words would stay behind in it.
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
@@ -133,7 +133,7 @@ class Hit:
 
 
 class Search:
-    """Looks in the library's file through a connection of its own."""
+    """Looks in the store's file through a connection of its own."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

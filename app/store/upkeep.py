@@ -1,4 +1,4 @@
-"""What the library does in idle time: takes what is deleted for good out of the file, and files' texts into its index.
+"""What the store does in idle time: takes what is deleted for good out of the file, and files' texts into its index.
 
 All in steps of some milliseconds on a connection of its own, so that whoever writes meanwhile hardly waits; ended in
 between, it goes on next time. Knows no windows; not for the window's thread.
@@ -21,13 +21,13 @@ PIECE = 20_000  # characters of a file that are one entry of the index: some mil
 MOST_INDEXED = 1_000_000  # characters of one file: a thick novel
 REMOVED = 20  # messages in one step
 MERGED_PAGES = 64  # of the index in one step
-SMALL = 1 << 20  # bytes of a library that SQLite copies in some milliseconds
+SMALL = 1 << 20  # bytes of a store that SQLite copies in some milliseconds
 GAP_SECONDS = 0.002  # for whoever waits to write
 INDEXES = ("message_index", "attachment_index")
 
 
 def keep_up(path: Path, wanted: Callable[[], bool] = lambda: True) -> None:
-    """Do all that is to be done in the library at `path`, as long as it is `wanted`. Raises Failure."""
+    """Do all that is to be done in the store at `path`, as long as it is `wanted`. Raises Failure."""
     with failures(path), contextlib.closing(open_database(path)) as db:
         know_spaced(db)
         for _ in chain(_remove(db), _forget_words(db), _index_files(db)):

@@ -1,4 +1,4 @@
-"""Writes to the library in order: short ones at once, long ones in a thread, and behind these whatever comes meanwhile.
+"""Writes to the store in order: short ones at once, long ones in a thread, and behind these whatever comes meanwhile.
 
 A file of three million characters takes SQLite longer than a frame. Two connections that write at the same time would
 wait for each other, so that there is one order for all. Knows no windows.

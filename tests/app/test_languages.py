@@ -249,7 +249,7 @@ def test_a_notice_follows_the_language(chickadee: Chickadee, ask: Ask, qtbot: Qt
 
 def test_errors_that_are_shown_follow_the_language(chickadee: Chickadee) -> None:
     notice, settings = chickadee.window.notice, chickadee.preferences.settings
-    path = chickadee.library.path
+    path = chickadee.store.path
     locked = sqlite3.connect(path, isolation_level=None)
     locked.execute("BEGIN IMMEDIATE")
     chickadee.send("a question that cannot be stored")

@@ -219,7 +219,7 @@ def test_how_long_it_took_is_there_after_a_restart(chickadee: Chickadee, qtbot: 
     for text, kind in pieces:
         conversation.grow(text, kind)
     conversation.fail("", reason="cancelled")
-    stored = chickadee.library.messages(conversation.chat)[-1]
+    stored = chickadee.store.messages(conversation.chat)[-1]
     assert stored.content == "<think>hm</think>yes"
     assert stored.thought_seconds is not None
     view = chickadee.window.transcript.views[-1]

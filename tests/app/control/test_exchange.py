@@ -30,8 +30,8 @@ def test_all_chats_go_out_and_come_back(filled: Chickadee, qtbot: QtBot, tmp_pat
     file = tmp_path / "all.json"
     assert len(json.loads(file.read_bytes())["chats"]) == 6
     filled.librarian.delete(["0", "1"])
-    filled.shelf.library.delete_for_good("0")
-    keep_up(folders.library)
+    filled.shelf.store.delete_for_good("0")
+    keep_up(folders.store)
     filled.librarian.exchange.import_file(str(file))
     qtbot.waitUntil(lambda: told(filled) == "1 chat was imported. 1 chat was updated.")
     assert len(filled.window.sidebar.titles()) == 6

@@ -1,4 +1,4 @@
-"""Two libraries, each in a folder of its own."""
+"""Two stores, each in a folder of its own."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from app.store.chat_store import Library
+from app.store.chat_store import ChatStore
 
 
 @pytest.fixture
-def library(tmp_path: Path) -> Iterator[Library]:
-    library = Library(tmp_path / "library.sqlite3")
-    yield library
-    library.close()
+def store(tmp_path: Path) -> Iterator[ChatStore]:
+    store = ChatStore(tmp_path / "library.sqlite3")
+    yield store
+    store.close()
 
 
 @pytest.fixture
-def other(tmp_path: Path) -> Iterator[Library]:
+def other(tmp_path: Path) -> Iterator[ChatStore]:
     (tmp_path / "other").mkdir()
-    library = Library(tmp_path / "other" / "library.sqlite3")
-    yield library
-    library.close()
+    store = ChatStore(tmp_path / "other" / "library.sqlite3")
+    yield store
+    store.close()

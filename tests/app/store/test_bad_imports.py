@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.store.chat_store import Library
+from app.store.chat_store import ChatStore
 from app.store.formats import markdown_of
 from common.failures import Failure
 from tests.app.store.moved_chats import counts, everything, fill, load
@@ -73,27 +73,27 @@ HEAD = '{"format": "chickadee-chats", "version": 1, "chats": ['
     ],
 )  # fmt: skip
 def test_a_bad_file_is_told_and_changes_nothing(
-    library: Library, tmp_path: Path, make: Callable[[Path], None], words: str
+    store: ChatStore, tmp_path: Path, make: Callable[[Path], None], words: str
 ) -> None:
-    fill(library)
-    before = everything(library)
+    fill(store)
+    before = everything(store)
     path = tmp_path / "f.json"
     make(path)
     with pytest.raises(Failure) as caught:
-        load(path, library)
+        load(path, store)
     assert words in str(caught.value)
-    assert everything(library) == before
-    assert library._db.execute("SELECT count(*) FROM chats").fetchone() == (3,)
+    assert everything(store) == before
+    assert store._db.execute("SELECT count(*) FROM chats").fetchone() == (3,)
 
 
-def test_strange_values_are_taken_in_a_usable_form(library: Library, tmp_path: Path) -> None:
+def test_strange_values_are_taken_in_a_usable_form(store: ChatStore, tmp_path: Path) -> None:
     turn = {"id": "m", "parent_id": "nowhere", "role": "user", "content": "a\ud83d\0", "created_at": 1e300}
     chat = {"id": "x", "title": " \n ", "created_at": float("nan"), "updated_at": -5, "leaf_id": "gone",
             "folder_id": "no such folder", "forget_turns": -3, "messages": [turn], "unknown": [1]}  # fmt: skip
     path = tmp_path / "f.json"
     path.write_text(json.dumps({"format": "chickadee-chats", "version": 1, "chats": [chat]}))
-    assert counts(load(path, library)) == (1, 0, 0)
-    (found,) = library.chats()
+    assert counts(load(path, store)) == (1, 0, 0)
+    (found,) = store.chats()
     assert (found.title, found.updated_at, found.folder_id, found.forget_turns) == ("?", 0.0, None, 0)
-    assert library.messages(found)[0].content == "a?\0"
-    assert "9999" in markdown_of(found, library.messages(found))
+    assert store.messages(found)[0].content == "a?\0"
+    assert "9999" in markdown_of(found, store.messages(found))

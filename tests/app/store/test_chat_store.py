@@ -1,4 +1,4 @@
-"""The library's file: what goes in comes out, old files are brought up to date, failures become sentences."""
+"""The store's file: what goes in comes out, old files are brought up to date, failures become sentences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from app.attachments.attachment import Attachment
 from app.chats.chat import Chat, ChatMessage
 from app.open_chats.unsent import UnsentStore
-from app.store.chat_store import Library
+from app.store.chat_store import ChatStore
 from app.store.database import failure_of
 from app.store.migrations import MIGRATIONS, migrate
 from app.store.upkeep import keep_up
@@ -34,13 +34,13 @@ def dialogue(chat: Chat) -> tuple[Chat, list[ChatMessage]]:
 
 def test_what_goes_in_comes_out_after_a_restart(path: Path) -> None:
     chat, messages = dialogue(Chat("title"))
-    library = Library(path)
-    library.save(chat, messages)
-    library.close()
-    library = Library(path)
-    assert library.chats() == [chat]
-    assert library.messages(chat) == messages
-    library.close()
+    store = ChatStore(path)
+    store.save(chat, messages)
+    store.close()
+    store = ChatStore(path)
+    assert store.chats() == [chat]
+    assert store.messages(chat) == messages
+    store.close()
 
 
 def test_attachments_stay_with_their_message(path: Path) -> None:
@@ -52,92 +52,92 @@ def test_attachments_stay_with_their_message(path: Path) -> None:
     question = ChatMessage(chat.id, None, "user", "q", stop_reason="end", attachments=files)
     answer = ChatMessage(chat.id, question.id, "assistant", "a", stop_reason="end", sources="[]")
     chat = replace(chat, leaf_id=answer.id)
-    library = Library(path)
-    library.save(chat, [question, answer])
-    library.save(chat, [question])  # again, as an unfinished write is
-    library.close()
-    library = Library(path)
-    assert library.chats() == [chat]
-    assert library.messages(chat) == [question, answer]
-    library.using(lambda db: db.execute("DELETE FROM chats"))
-    assert library.using(lambda db: db.execute("SELECT count(*) FROM attachments").fetchone()) == (0,)
-    library.close()
+    store = ChatStore(path)
+    store.save(chat, [question, answer])
+    store.save(chat, [question])  # again, as an unfinished write is
+    store.close()
+    store = ChatStore(path)
+    assert store.chats() == [chat]
+    assert store.messages(chat) == [question, answer]
+    store.using(lambda db: db.execute("DELETE FROM chats"))
+    assert store.using(lambda db: db.execute("SELECT count(*) FROM attachments").fetchone()) == (0,)
+    store.close()
 
 
 def test_every_branch_is_read(path: Path) -> None:
     chat, (question, answer) = dialogue(Chat("title"))
     other = replace(answer, id="other", content="second answer")
-    library = Library(path)
-    library.save(replace(chat, leaf_id="other"), [question, answer, other])
-    assert library.messages(library.chats()[0]) == [question, answer, other]
-    library.close()
+    store = ChatStore(path)
+    store.save(replace(chat, leaf_id="other"), [question, answer, other])
+    assert store.messages(store.chats()[0]) == [question, answer, other]
+    store.close()
 
 
 def test_deleted_messages_are_kept_for_a_month(path: Path) -> None:
     now = time.time()
     chat, (question, answer) = dialogue(Chat("title"))
     older, newer = (replace(answer, id=str(days), deleted_at=now - days * 86_400) for days in (31, 29))
-    library = Library(path)
-    library.save(chat, [question, answer, older, newer])
+    store = ChatStore(path)
+    store.save(chat, [question, answer, older, newer])
     keep_up(path)
-    assert library.messages(chat) == [question, answer, newer]
-    library.close()
+    assert store.messages(chat) == [question, answer, newer]
+    store.close()
 
 
 def test_a_ring_of_parents_ends(path: Path) -> None:
     chat = Chat("ring", leaf_id="a")
-    library = Library(path)
-    library.save(chat, [ChatMessage(chat.id, "b", "user", "", "a"), ChatMessage(chat.id, "a", "user", "", "b")])
-    assert len(library.messages(chat)) == 2
-    library.close()
+    store = ChatStore(path)
+    store.save(chat, [ChatMessage(chat.id, "b", "user", "", "a"), ChatMessage(chat.id, "a", "user", "", "b")])
+    assert len(store.messages(chat)) == 2
+    store.close()
 
 
 def test_deleted_chats_are_hidden_restored_and_in_the_end_gone(path: Path) -> None:
-    library = Library(path)
+    store = ChatStore(path)
     chat, messages = dialogue(Chat("title"))
-    library.save(chat, messages)
-    library.delete(chat.id)
-    assert library.chats() == []
-    library.restore(chat.id)
-    assert library.chats() == [chat]
-    library.delete(chat.id)
-    library.close()
+    store.save(chat, messages)
+    store.delete(chat.id)
+    assert store.chats() == []
+    store.restore(chat.id)
+    assert store.chats() == [chat]
+    store.delete(chat.id)
+    store.close()
     db = sqlite3.connect(path)
     db.execute("UPDATE chats SET deleted_at = ?", (time.time() - 31 * 86_400,))
     db.commit()
-    library = Library(path)
-    library.restore(chat.id)
-    assert (library.chats(), library.deleted_chats()) == ([], [])
+    store = ChatStore(path)
+    store.restore(chat.id)
+    assert (store.chats(), store.deleted_chats()) == ([], [])
     keep_up(path)
     assert db.execute("SELECT count(*) FROM messages").fetchone() == (0,)
-    library.close()
+    store.close()
     db.close()
 
 
 def test_half_a_write_is_none(path: Path) -> None:
-    library = Library(path)
+    store = ChatStore(path)
     chat, (question, _) = dialogue(Chat("title"))
     stranger = ChatMessage("no such chat", None, "user", "x")
     with pytest.raises(Failure):
-        library.save(chat, [question, stranger])
-    assert library.chats() == []
-    library.close()
+        store.save(chat, [question, stranger])
+    assert store.chats() == []
+    store.close()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
 def test_the_file_is_private(path: Path) -> None:
-    library = Library(path)
-    library.save(Chat("t"))
+    store = ChatStore(path)
+    store.save(Chat("t"))
     for file in path.parent.glob("library*"):
         assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
-    library.close()
+    store.close()
 
 
-@pytest.mark.parametrize(("content", "code"), [(b"not a database, " * 100, "library_damaged")])
+@pytest.mark.parametrize(("content", "code"), [(b"not a database, " * 100, "store_damaged")])
 def test_a_damaged_file_is_told(path: Path, content: bytes, code: str) -> None:
     path.write_bytes(content)
     with pytest.raises(Failure) as caught:
-        Library(path)
+        ChatStore(path)
     assert caught.value.code == code
     assert path.read_bytes() == content
 
@@ -149,17 +149,17 @@ def test_no_room_for_the_index_of_the_log_is_a_full_disk_too(path: Path) -> None
 
 
 def test_a_full_disk_is_told_and_the_next_write_succeeds(path: Path) -> None:
-    library = Library(path)
+    store = ChatStore(path)
     chat = Chat("t")
-    library.save(chat)
-    (pages,) = library._db.execute("PRAGMA page_count").fetchone()
-    library._db.execute(f"PRAGMA max_page_count = {pages}")
+    store.save(chat)
+    (pages,) = store._db.execute("PRAGMA page_count").fetchone()
+    store._db.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(Failure) as caught:
-        library.save(chat, [ChatMessage(chat.id, None, "user", "x" * 100_000)])
+        store.save(chat, [ChatMessage(chat.id, None, "user", "x" * 100_000)])
     assert caught.value.code == "disk_full"
-    library._db.execute("PRAGMA max_page_count = 100000")
-    library.save(chat, [ChatMessage(chat.id, None, "user", "x" * 100_000)])
-    library.close()
+    store._db.execute("PRAGMA max_page_count = 100000")
+    store.save(chat, [ChatMessage(chat.id, None, "user", "x" * 100_000)])
+    store.close()
 
 
 @pytest.mark.parametrize("steps", range(len(MIGRATIONS) + 1))
@@ -174,10 +174,10 @@ def test_every_older_schema_is_brought_up_to_date(path: Path, steps: int) -> Non
     assert db.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
     schema = db.execute("SELECT name, sql FROM sqlite_master ORDER BY name").fetchall()
     db.close()
-    library = Library(path)
-    assert [chat.title for chat in library.chats()] == (["Old chat"] if steps else [])
-    assert library.recent_models() == []
-    library.close()
+    store = ChatStore(path)
+    assert [chat.title for chat in store.chats()] == (["Old chat"] if steps else [])
+    assert store.recent_models() == []
+    store.close()
     blank = sqlite3.connect(":memory:", isolation_level=None)
     migrate(blank)
     assert blank.execute("SELECT name, sql FROM sqlite_master ORDER BY name").fetchall() == schema
@@ -192,10 +192,10 @@ def test_files_that_were_not_sent_come_along(path: Path) -> None:
     file = '[{"name": "a.txt", "kind": "text", "size": 5, "text": "words"}]'
     db.execute("INSERT INTO unsent VALUES ('', 'a question', ?)", (file,))
     db.close()
-    library = Library(path)
-    unsent = UnsentStore(library).load("")
+    store = ChatStore(path)
+    unsent = UnsentStore(store).load("")
     assert (unsent.text, [each.text for each in unsent.attachments]) == ("a question", ["words"])
-    library.close()
+    store.close()
 
 
 def test_a_newer_file_is_left_alone(path: Path) -> None:
@@ -203,25 +203,25 @@ def test_a_newer_file_is_left_alone(path: Path) -> None:
     db.execute("PRAGMA user_version = 999")
     db.close()
     with pytest.raises(Failure, match="newer version of Chickadee"):
-        Library(path)
+        ChatStore(path)
 
 
 def test_recent_models_come_latest_first(path: Path) -> None:
-    library = Library(path)
+    store = ChatStore(path)
     for name in ("a", "b", "a"):
-        library.remember_model(Path(name))
-    assert library.recent_models() == [Path("a"), Path("b")]
-    library.close()
+        store.remember_model(Path(name))
+    assert store.recent_models() == [Path("a"), Path("b")]
+    store.close()
 
 
 def test_what_was_not_sent_goes_with_its_chat(path: Path) -> None:
-    library = Library(path)
-    library.save(Chat("t", id="c"))
+    store = ChatStore(path)
+    store.save(Chat("t", id="c"))
     for chat_id in ("", "c", "gone long ago"):
-        library._db.execute("INSERT INTO unsent VALUES (?, 'half a secret', '')", (chat_id,))
-        library._db.execute("INSERT INTO unsent_files (chat_id, attachments) VALUES (?, '[]')", (chat_id,))
-    library.delete("c")
-    library.delete_for_good("c")
+        store._db.execute("INSERT INTO unsent VALUES (?, 'half a secret', '')", (chat_id,))
+        store._db.execute("INSERT INTO unsent_files (chat_id, attachments) VALUES (?, '[]')", (chat_id,))
+    store.delete("c")
+    store.delete_for_good("c")
     for table in ("unsent", "unsent_files"):
-        assert library._db.execute(f"SELECT chat_id FROM {table}").fetchall() == [("",)]
-    library.close()
+        assert store._db.execute(f"SELECT chat_id FROM {table}").fetchall() == [("",)]
+    store.close()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.store.chat_store import Library
+from app.store.chat_store import ChatStore
 from app.store.formats import chat_of_chatgpt
 from tests.app.store.any_json import JSON
 from tests.app.store.moved_chats import counts, everything, load
@@ -92,7 +92,7 @@ def test_fields_of_any_kind_are_understood_or_passed_over(facts: dict[str, Any],
     assert found[0].title
 
 
-def test_chatgpts_export_with_its_zip_file(library: Library, tmp_path: Path) -> None:
+def test_chatgpts_export_with_its_zip_file(store: ChatStore, tmp_path: Path) -> None:
     talks = [conversation(node("u", "root"), node("a", "u", "assistant"), conversation_id=str(n)) for n in range(5)]
     plain, packed = tmp_path / "conversations.json", tmp_path / "export.zip"
     plain.write_text(json.dumps(talks))
@@ -100,7 +100,7 @@ def test_chatgpts_export_with_its_zip_file(library: Library, tmp_path: Path) -> 
         archive.writestr("user.json", "{}")
         archive.writestr("chat.html", "<html>")
         archive.writestr("folder/conversations.json", json.dumps(talks))
-    assert counts(load(packed, library)) == (5, 0, 0)
-    before = everything(library)
-    assert counts(load(plain, library)) == (0, 0, 5)
-    assert everything(library) == before
+    assert counts(load(packed, store)) == (5, 0, 0)
+    before = everything(store)
+    assert counts(load(plain, store)) == (0, 0, 5)
+    assert everything(store) == before

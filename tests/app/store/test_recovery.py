@@ -1,4 +1,4 @@
-"""A damaged library: set aside, what can be read comes back, and nothing else is ever set aside."""
+"""A damaged store: set aside, what can be read comes back, and nothing else is ever set aside."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import pytest
 
 from app.chats.chat import Chat, ChatMessage, Folder
 from app.folders import Folders
-from app.store.chat_store import Library
+from app.store.chat_store import ChatStore
 from app.store.database import damage_mark
 from app.store.migrations import MIGRATIONS
 from app.store.pages import Pages
-from app.store.recovery import Recovery, check, open_library
+from app.store.recovery import Recovery, check, open_store
 from app.store.search import Search
 from app.store.upkeep import keep_up
 from common.failures import Failure
@@ -39,9 +39,9 @@ def path(tmp_path: Path) -> Path:
 
 def fill(path: Path) -> None:
     """CHATS chats of TURNS messages, every fifth message longer than a page; chat 0 is deleted for good."""
-    library, _ = open_library(path)
+    store, _ = open_store(path)
     folder = Folder("Work", id="folder")
-    library.save_folder(folder)
+    store.save_folder(folder)
     for number in range(CHATS + 1):
         chat = Chat(f"chat {number}", id=f"chat{number}", folder_id="folder" if number % 3 == 0 else None)
         branch: list[ChatMessage] = []
@@ -50,26 +50,26 @@ def fill(path: Path) -> None:
             text = f"words of {number}/{turn} 答案 " * (300 if turn == 4 else 3)
             role = "assistant" if turn % 2 else "user"
             branch.append(ChatMessage(chat.id, parent, role, text, id=f"m{number}-{turn}"))  # type: ignore[arg-type]
-        library.save(replace(chat, leaf_id=branch[-1].id), branch)
-    library.remember_model(Path("a model"))
-    library.delete("chat0")
-    library.delete_for_good("chat0")
+        store.save(replace(chat, leaf_id=branch[-1].id), branch)
+    store.remember_model(Path("a model"))
+    store.delete("chat0")
+    store.delete_for_good("chat0")
     keep_up(path)
-    library.close()
+    store.close()
 
 
-def recovered(path: Path) -> tuple[Library, Recovery]:
-    library, recovery = open_library(path)
+def recovered(path: Path) -> tuple[ChatStore, Recovery]:
+    store, recovery = open_store(path)
     assert recovery is not None
     assert check(path)
-    return library, recovery
+    return store, recovery
 
 
-def whole(library: Library) -> set[str]:
+def whole(store: ChatStore) -> set[str]:
     """The ids of the chats of which all messages are there, in one branch, with the right text."""
     good = set()
-    for chat in library.chats():
-        messages = library.messages(chat)
+    for chat in store.chats():
+        messages = store.messages(chat)
         number = chat.id.removeprefix("chat")
         right = [message.content.startswith(f"words of {number}/{at} ") for at, message in enumerate(messages)]
         if len(messages) == TURNS and all(right) and chat.title == f"chat {number}":
@@ -82,12 +82,12 @@ def pages_of(path: Path) -> tuple[bytearray, int]:
     return data, int.from_bytes(data[16:18])
 
 
-def test_a_sound_library_is_left_alone(path: Path) -> None:
+def test_a_sound_store_is_left_alone(path: Path) -> None:
     before = path.read_bytes()
-    library, recovery = open_library(path)
+    store, recovery = open_store(path)
     assert recovery is None
-    assert len(whole(library)) == CHATS
-    library.close()
+    assert len(whole(store)) == CHATS
+    store.close()
     assert path.read_bytes() == before
     assert {file.name for file in path.parent.iterdir()} == {"library.sqlite3"}
 
@@ -96,21 +96,21 @@ def test_the_header_overwritten(path: Path) -> None:
     data, _ = pages_of(path)
     data[:100] = random.Random(1).randbytes(100)
     path.write_bytes(data)
-    library, recovery = recovered(path)
-    assert len(whole(library)) == CHATS == recovery.chats
+    store, recovery = recovered(path)
+    assert len(whole(store)) == CHATS == recovery.chats
     assert recovery.messages == CHATS * TURNS
-    assert [folder.name for folder in library.folders()] == ["Work"]
-    assert {chat.id for chat in library.chats() if chat.folder_id} == {f"chat{n}" for n in range(3, CHATS + 1, 3)}
-    assert library.recent_models() == [Path("a model")]
+    assert [folder.name for folder in store.folders()] == ["Work"]
+    assert {chat.id for chat in store.chats() if chat.folder_id} == {f"chat{n}" for n in range(3, CHATS + 1, 3)}
+    assert store.recent_models() == [Path("a model")]
     assert recovery.damaged.read_bytes() == data
     assert recovery.damaged.name.startswith("library-damaged-20")
     assert str(recovery.damaged) in str(recovery)
     assert "Recovered: 40 chats with 240 messages" in str(recovery)
-    library.close()
+    store.close()
     search = Search(path)
     assert len(search.search('"7/2 答案"')) == 1
     search.close()
-    again, nothing = open_library(path)
+    again, nothing = open_store(path)
     assert nothing is None
     again.close()
 
@@ -124,15 +124,15 @@ def test_pages_in_the_middle_overwritten(path: Path, seed: int) -> None:
         data[page * size : (page + 1) * size] = dice.randbytes(size) if seed % 2 else bytes(size)
     path.write_bytes(data)
     damage_mark(path).touch()
-    library, recovery = open_library(path)
+    store, recovery = open_store(path)
     assert recovery is not None
     assert check(path)
-    assert len(whole(library)) >= CHATS - 4 * 20
-    for chat in library.chats():
-        for message in library.messages(chat):
-            assert message.parent_id is None or message.parent_id in {each.id for each in library.messages(chat)}
+    assert len(whole(store)) >= CHATS - 4 * 20
+    for chat in store.chats():
+        for message in store.messages(chat):
+            assert message.parent_id is None or message.parent_id in {each.id for each in store.messages(chat)}
     assert recovery.chats >= CHATS - 4
-    library.close()
+    store.close()
 
 
 def test_the_first_page_of_a_table_overwritten(path: Path) -> None:
@@ -142,23 +142,23 @@ def test_the_first_page_of_a_table_overwritten(path: Path) -> None:
     data, size = pages_of(path)
     data[(root - 1) * size : root * size] = b"\xff" * size
     path.write_bytes(data)
-    library, _ = open_library(path)
+    store, _ = open_store(path)
     with pytest.raises(Failure, match="Restart Chickadee"):
-        library.messages(Chat(id="chat1"))
-    library.close()
-    library, _ = recovered(path)
-    assert len(whole(library)) == CHATS
+        store.messages(Chat(id="chat1"))
+    store.close()
+    store, _ = recovered(path)
+    assert len(whole(store)) == CHATS
     assert not damage_mark(path).exists()
-    library.close()
+    store.close()
 
 
 @pytest.mark.parametrize("share", [0.9, 0.5, 0.1])
 def test_a_truncated_file(path: Path, share: float) -> None:
     data = path.read_bytes()
     path.write_bytes(data[: int(len(data) * share)])
-    library, _ = recovered(path)
-    assert len(whole(library)) > CHATS * (share - 0.35)
-    library.close()
+    store, _ = recovered(path)
+    assert len(whole(store)) > CHATS * (share - 0.35)
+    store.close()
 
 
 def test_messages_without_their_chat_come_back_as_one(path: Path) -> None:
@@ -171,56 +171,56 @@ def test_messages_without_their_chat_come_back_as_one(path: Path) -> None:
         ):
             data[page * size : (page + 1) * size] = bytes(size)
     path.write_bytes(data)
-    library, recovery = recovered(path)
+    store, recovery = recovered(path)
     assert recovery.messages == CHATS * TURNS
-    assert {chat.title for chat in library.chats() if chat.id == "chat1"} == {
+    assert {chat.title for chat in store.chats() if chat.id == "chat1"} == {
         "words of 1/0 答案 words of 1/0 答案 words of 1/0 答案"
     }
-    library.close()
+    store.close()
 
 
 def test_what_stands_only_in_the_log_comes_back(path: Path) -> None:
     script = (
         "import os, sys; from pathlib import Path; from app.chats.chat import *; from app.store.chat_store import *;"
-        "library = Library(Path(sys.argv[1])); chat = Chat('late', id='late');"
-        "library.save(chat, [ChatMessage(chat.id, None, 'user', 'late words', id='late1')]); os._exit(9)"
+        "store = ChatStore(Path(sys.argv[1])); chat = Chat('late', id='late');"
+        "store.save(chat, [ChatMessage(chat.id, None, 'user', 'late words', id='late1')]); os._exit(9)"
     )
     subprocess.run([sys.executable, "-c", script, str(path)], cwd=ROOT, check=False)
     wal = path.with_name(path.name + "-wal")
     assert wal.stat().st_size > 0
     path.write_bytes(b"")
     logged = wal.read_bytes()
-    library, recovery = recovered(path)
-    assert "late" in [chat.id for chat in library.chats()]
+    store, recovery = recovered(path)
+    assert "late" in [chat.id for chat in store.chats()]
     assert recovery.damaged.with_name(recovery.damaged.name + "-wal").read_bytes() == logged
-    library.close()
+    store.close()
 
 
 @pytest.mark.parametrize("content", [b"", b"x", b"not a database, " * 1000, b"SQLite format 3\0" + b"\xff" * 9000])
-def test_garbage_gives_a_new_library(tmp_path: Path, content: bytes) -> None:
+def test_garbage_gives_a_new_store(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "library.sqlite3"
     path.write_bytes(content)
-    library, recovery = recovered(path)
-    assert library.chats() == []
+    store, recovery = recovered(path)
+    assert store.chats() == []
     assert recovery.damaged.read_bytes() == content
     assert "none of its chats could be read" in str(recovery)
-    library.save(Chat("new"))
-    library.close()
+    store.save(Chat("new"))
+    store.close()
 
 
 def test_a_folder_in_its_place(tmp_path: Path) -> None:
     path = tmp_path / "library.sqlite3"
     path.mkdir()
     (path / "mine").write_text("kept")
-    library, recovery = recovered(path)
+    store, recovery = recovered(path)
     assert (recovery.damaged / "mine").read_text() == "kept"
-    library.close()
+    store.close()
 
 
 def test_a_file_that_may_only_be_read_is_not_set_aside(path: Path) -> None:
     path.chmod(0o400)
     with permissions_hold(), pytest.raises(Failure, match=r"is read-only|cannot be saved") as caught:
-        open_library(path)
+        open_store(path)
     assert str(path) in str(caught.value)
     assert [file.name for file in path.parent.glob("*damaged*")] == []
 
@@ -233,10 +233,10 @@ def test_a_locked_file_is_not_set_aside(tmp_path: Path) -> None:
     db.execute("PRAGMA user_version = 1")
     db.execute("BEGIN EXCLUSIVE")
     with pytest.raises(Failure, match="Another program") as caught:
-        open_library(path)
-    assert caught.value.code == "library_locked"
+        open_store(path)
+    assert caught.value.code == "store_locked"
     db.close()
-    open_library(path)[0].close()
+    open_store(path)[0].close()
     assert [file.name for file in path.parent.glob("*damaged*")] == []
 
 
@@ -245,7 +245,7 @@ def test_a_newer_file_is_not_set_aside(path: Path) -> None:
     db.execute("PRAGMA user_version = 999")
     db.close()
     with pytest.raises(Failure, match="newer version of Chickadee"):
-        open_library(path)
+        open_store(path)
     assert {file.name for file in path.parent.iterdir()} <= {
         "library.sqlite3",
         "library.sqlite3-wal",
@@ -264,54 +264,54 @@ def test_rows_of_older_versions_are_understood(tmp_path: Path, steps: int) -> No
     db.execute("INSERT INTO messages (id, chat_id, role, content, created_at) VALUES ('m', 'c', 'user', 'hi', 1)")
     db.close()
     path.write_bytes(bytes(100) + path.read_bytes()[100:])
-    library, recovery = recovered(path)
+    store, recovery = recovered(path)
     assert (recovery.chats, recovery.messages) == (1, 1)
-    assert [message.content for message in library.messages(library.chats()[0])] == ["hi"]
-    library.close()
+    assert [message.content for message in store.messages(store.chats()[0])] == ["hi"]
+    store.close()
 
 
 def test_being_killed_between_the_steps_loses_nothing(path: Path) -> None:
     path.rename(path.with_name(path.name + ".rebuilt"))
     path.with_name(path.name + "-wal").write_bytes(b"of the damaged one")
-    library, recovery = open_library(path)
+    store, recovery = open_store(path)
     assert recovery is None
-    assert len(whole(library)) == CHATS
-    library.close()
+    assert len(whole(store)) == CHATS
+    store.close()
 
 
 def test_a_damaged_index_of_words_is_filled_anew(path: Path) -> None:
-    library, _ = open_library(path)
-    library._db.execute("DELETE FROM message_index_data WHERE id > 10")
-    library.close()
+    store, _ = open_store(path)
+    store._db.execute("DELETE FROM message_index_data WHERE id > 10")
+    store.close()
     search = Search(path)
     with pytest.raises(Failure):
         search.search('"7/2 答案"')
     assert damage_mark(path).exists()
-    library, recovery = open_library(path)
+    store, recovery = open_store(path)
     assert recovery is None
     assert len(search.search('"7/2 答案"')) == 1
     search.close()
-    library.close()
+    store.close()
 
 
-def test_a_log_of_another_library_is_set_aside(path: Path, tmp_path: Path) -> None:
+def test_a_log_of_another_store_is_set_aside(path: Path, tmp_path: Path) -> None:
     """As after a backup was copied to where a program was killed: SQLite would put the log over it and lose it all."""
     other = tmp_path / "other.sqlite3"
-    library = Library(other)
-    library.save(Chat("another", id="another"), [ChatMessage("another", None, "user", "of another", id="of-another")])
+    store = ChatStore(other)
+    store.save(Chat("another", id="another"), [ChatMessage("another", None, "user", "of another", id="of-another")])
     log_file = Path(f"{other}-wal").read_bytes()
-    library.close()
+    store.close()
     Path(f"{path}-wal").write_bytes(log_file)
-    library, recovery = open_library(path)
+    store, recovery = open_store(path)
     assert recovery is not None
     assert (recovery.chats, recovery.messages) == (CHATS, CHATS * TURNS)
     assert recovery.damaged.read_bytes() == log_file
-    assert len(whole(library)) == CHATS
-    library.close()
+    assert len(whole(store)) == CHATS
+    store.close()
     assert check(path)
-    library, recovery = open_library(path)
+    store, recovery = open_store(path)
     assert recovery is None
-    library.close()
+    store.close()
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -325,10 +325,10 @@ def test_reading_pages_never_fails(path: Path, seed: int) -> None:
 
 
 def test_the_user_is_told(open_window: Opener, folders: Folders) -> None:
-    fill(folders.library)
-    data = bytearray(folders.library.read_bytes())
+    fill(folders.store)
+    data = bytearray(folders.store.read_bytes())
     data[:16] = bytes(16)
-    folders.library.write_bytes(data)
+    folders.store.write_bytes(data)
     chickadee = open_window()
     assert chickadee.window.notice.isVisible()
     assert "Recovered: 40 chats with 240 messages" in chickadee.window.notice.text.text()
@@ -336,4 +336,4 @@ def test_the_user_is_told(open_window: Opener, folders: Folders) -> None:
     (damaged,) = folders.data.glob("library-damaged-*.sqlite3")
     if os.name == "posix":
         assert stat.S_IMODE(damaged.stat().st_mode) == 0o600
-        assert stat.S_IMODE(folders.library.stat().st_mode) == 0o600
+        assert stat.S_IMODE(folders.store.stat().st_mode) == 0o600

@@ -12,34 +12,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.chats.chat import Chat, ChatMessage
-from app.store.chat_store import Library
+from app.store.chat_store import ChatStore
 from app.store.migrations import MIGRATIONS
 from app.store.search import Hit, Search, folded, marks_in, snippet_of, terms_of
 from app.store.upkeep import keep_up
 
 
 @pytest.fixture
-def library(tmp_path: Path) -> Iterator[Library]:
-    library = Library(tmp_path / "library.sqlite3")
-    yield library
-    library.close()
+def store(tmp_path: Path) -> Iterator[ChatStore]:
+    store = ChatStore(tmp_path / "library.sqlite3")
+    yield store
+    store.close()
 
 
 @pytest.fixture
-def search(library: Library) -> Iterator[Search]:
-    search = Search(library.path)
+def search(store: ChatStore) -> Iterator[Search]:
+    search = Search(store.path)
     yield search
     search.close()
 
 
-def put(library: Library, *contents: str, title: str = "a chat") -> Chat:
+def put(store: ChatStore, *contents: str, title: str = "a chat") -> Chat:
     chat = Chat(title)
     messages: list[ChatMessage] = []
     for content in contents:
         parent = messages[-1].id if messages else None
         messages.append(ChatMessage(chat.id, parent, "user", content, created_at=float(len(messages))))
     chat = replace(chat, leaf_id=messages[-1].id if messages else None)
-    library.save(chat, messages)
+    store.save(chat, messages)
     return chat
 
 
@@ -73,25 +73,25 @@ def marked(hit: Hit) -> list[str]:
     ],
 )
 def test_what_is_typed_is_found_and_marked(
-    library: Library, search: Search, content: str, query: str, marks: list[str]
+    store: ChatStore, search: Search, content: str, query: str, marks: list[str]
 ) -> None:
-    put(library, content, "something else")
+    put(store, content, "something else")
     (hit,) = search.search(query)
     assert hit.snippet == content
     assert marked(hit) == marks
 
 
 @pytest.mark.parametrize("query", ["", "   ", '"', "***", "()", "hello world", '"hel lo"', '"hell"', "ello"])
-def test_what_is_not_there_is_not_found(library: Library, search: Search, query: str) -> None:
-    put(library, "hello there")
+def test_what_is_not_there_is_not_found(store: ChatStore, search: Search, query: str) -> None:
+    put(store, "hello there")
     assert search.search(query) == []
 
 
 @pytest.mark.parametrize(
     "query", ['"', '""', "a AND", "NOT", "NEAR(", "words:", "a OR b", "-x", "^a", "a*b", "'; --", "{a b}: c", "a\0b"]
 )
-def test_no_query_is_an_error(library: Library, search: Search, query: str) -> None:
-    put(library, "not or and near words a b c x")
+def test_no_query_is_an_error(store: ChatStore, search: Search, query: str) -> None:
+    put(store, "not or and near words a b c x")
     search.search(query)
 
 
@@ -110,31 +110,31 @@ def test_any_text_is_a_query(content: str, query: str) -> None:
     db.close()
 
 
-def test_the_index_follows_every_change(library: Library, search: Search) -> None:
-    chat = put(library, "alpha", "beta")
-    message = library.messages(chat)[-1]
-    library.save(chat, [replace(message, content="gamma")])
+def test_the_index_follows_every_change(store: ChatStore, search: Search) -> None:
+    chat = put(store, "alpha", "beta")
+    message = store.messages(chat)[-1]
+    store.save(chat, [replace(message, content="gamma")])
     assert found(search, "beta") == []
     assert found(search, "gamma") == ["gamma"]
-    library.save(chat, [replace(message, content="gamma", deleted_at=2e9)])
+    store.save(chat, [replace(message, content="gamma", deleted_at=2e9)])
     assert search.search("gamma") == []
-    library.save(chat, [replace(message, content="gamma")])
-    library.delete(chat.id)
+    store.save(chat, [replace(message, content="gamma")])
+    store.delete(chat.id)
     assert search.search("gamma") == []
-    library.restore(chat.id)
+    store.restore(chat.id)
     assert found(search, "gamma") == ["gamma"]
-    library.delete(chat.id)
-    library.delete_for_good(chat.id)
-    library.restore(chat.id)
+    store.delete(chat.id)
+    store.delete_for_good(chat.id)
+    store.restore(chat.id)
     assert search.search("alpha") == []
-    keep_up(library.path)
+    keep_up(store.path)
     assert search.search("alpha") == []
-    library._db.execute("INSERT INTO message_index (message_index) VALUES ('integrity-check')")
+    store._db.execute("INSERT INTO message_index (message_index) VALUES ('integrity-check')")
 
 
-def test_titles_come_first_then_messages_the_latest_first(library: Library, search: Search) -> None:
-    put(library, "old words", "new words", title="talk")
-    put(library, "nothing", title="Words of a title")
+def test_titles_come_first_then_messages_the_latest_first(store: ChatStore, search: Search) -> None:
+    put(store, "old words", "new words", title="talk")
+    put(store, "nothing", title="Words of a title")
     hits = search.search("words")
     assert [hit.snippet for hit in hits] == ["Words of a title", "new words", "old words"]
     assert hits[0].message_id is None
@@ -152,7 +152,7 @@ def test_a_snippet_is_one_line_around_the_match() -> None:
     assert [line[start:end] for start, end in marks] == ["needle"]
 
 
-def test_an_older_library_is_searched_at_once(tmp_path: Path) -> None:
+def test_an_older_store_is_searched_at_once(tmp_path: Path) -> None:
     path = tmp_path / "library.sqlite3"
     db = sqlite3.connect(path, isolation_level=None)
     for step in MIGRATIONS[:3]:
@@ -163,7 +163,7 @@ def test_an_older_library_is_searched_at_once(tmp_path: Path) -> None:
         "INSERT INTO messages (id, chat_id, role, content, created_at) VALUES ('m', 'c', 'user', 'this 旧版本', 1)"
     )
     db.close()
-    Library(path).close()
+    ChatStore(path).close()
     search = Search(path)
     assert [(hit.chat_id, hit.message_id) for hit in search.search("版本 this")] == [("c", "m")]
     search.close()

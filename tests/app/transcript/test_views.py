@@ -33,7 +33,7 @@ def long_chat(chickadee: Chickadee, count: int, texts: dict[int, str] | None = N
         parent = messages[-1].id if messages else None
         messages.append(ChatMessage(chat.id, parent, role, text, stop_reason="end"))  # type: ignore[arg-type]
     chat = Chat("long", chat.id, leaf_id=messages[-1].id)
-    chickadee.library.save(chat, messages)
+    chickadee.store.save(chat, messages)
     return chat
 
 

@@ -83,8 +83,8 @@ def _damage(dice: Random, kind: str) -> list[Any]:
 
 
 def do(recipe: Recipe, folder: Path) -> str:
-    """In the worker: damage a library and open it twice. Raises Broken."""
-    from app.store.recovery import open_library
+    """In the worker: damage a store and open it twice. Raises Broken."""
+    from app.store.recovery import open_store
     from common.failures import Failure
 
     shutil.rmtree(folder, ignore_errors=True)
@@ -96,35 +96,35 @@ def do(recipe: Recipe, folder: Path) -> str:
         _do_damage(path, kind, what)
     before, words = _files(folder), _words(folder)
     try:
-        library, recovery = open_library(path)
+        store, recovery = open_store(path)
     except Failure as failure:
         _check_kept(path, before, words)
         return str(failure)
-    _use(library)
+    _use(store)
     _check_kept(path, before, words)
     if recovery is not None:
         assert recovery.damaged.exists(), "the damaged file is gone"
-        _, again = open_library(path)
+        _, again = open_store(path)
         assert again is None, "what was recovered is damaged again"
     return str(recovery or "")
 
 
-def _use(library: Any) -> None:
+def _use(store: Any) -> None:
     """As a window does. What is found damaged on the way is told by a sentence."""
     from app.store.search import Search
     from app.store.upkeep import keep_up
     from common.failures import Failure
 
     with contextlib.suppress(Failure):
-        for chat in [*library.chats(), *(chat for chat, _ in library.deleted_chats())]:
-            library.messages(chat)
-    search = Search(library.path)
+        for chat in [*store.chats(), *(chat for chat, _ in store.deleted_chats())]:
+            store.messages(chat)
+    search = Search(store.path)
     for work in (
-        library.folders,
-        library.recent_models,
+        store.folders,
+        store.recent_models,
         lambda: search.search("mark"),
-        lambda: keep_up(library.path),
-        library.close,
+        lambda: keep_up(store.path),
+        store.close,
     ):
         with contextlib.suppress(Failure):
             work()
@@ -154,7 +154,7 @@ def _check_kept(path: Path, before: dict[str, bytes], words: set[str]) -> None:
         )
     main = before.get(path.name, b"")
     if main and not main.startswith(b"SQLite format 3") and main not in after.values():
-        raise Broken("a file that was no library is gone", f"{sorted(before)} {sorted(after)}")
+        raise Broken("a file that was no store is gone", f"{sorted(before)} {sorted(after)}")
 
 
 def _do_damage(path: Path, kind: str, what: Any) -> None:
@@ -222,7 +222,7 @@ def _replace_log(path: Path, wal: Path, how: str, *what: Any) -> None:
 
 
 def _bases(home: Path) -> Path:
-    """Libraries to damage: closed orderly, left by a killed program, and another one; made once."""
+    """Stores to damage: closed orderly, left by a killed program, and another one; made once."""
     bases = home / "bases"
     if not bases.exists():
         for name, words in (("open", "mark"), ("other", "other")):
@@ -234,13 +234,13 @@ def _bases(home: Path) -> Path:
 
 
 def _fill(path: Path, word: str, left: Path) -> None:
-    """A library at `path`, closed at the end, and a copy in `left` from before that."""
+    """A store at `path`, closed at the end, and a copy in `left` from before that."""
     from app.attachments.attachment import Attachment
     from app.chats.chat import Chat, ChatMessage, Folder
-    from app.store.recovery import open_library
+    from app.store.recovery import open_store
 
-    library, _ = open_library(path)
-    library.save_folder(Folder("Work", id="folder"))
+    store, _ = open_store(path)
+    store.save_folder(Folder("Work", id="folder"))
     for number in range(CHATS):
         chat = Chat(f"chat {number}", id=f"{word}{number}", folder_id="folder" if number % 3 == 0 else None)
         above, turns = None, []
@@ -251,21 +251,21 @@ def _fill(path: Path, word: str, left: Path) -> None:
             f"{word}m{number}-{turn}",
                                      attachments=(file,) if turn == 0 else ()))  # fmt: skip
             above = turns[-1].id
-        library.save(chat, turns)
-    library.remember_model(Path("a model"))
-    library.delete(f"{word}0")
+        store.save(chat, turns)
+    store.remember_model(Path("a model"))
+    store.delete(f"{word}0")
     shutil.copytree(path.parent, left)
-    library.close()
+    store.close()
 
 
-class Libraries:
+class Stores:
     """Runs the cases of this kind."""
 
-    name = "libraries"
+    name = "stores"
     recipe = staticmethod(recipe)
 
     def __init__(self, folder: Path) -> None:
-        self._worker = Worker("libraries", folder / "library", folder, LIMITS)
+        self._worker = Worker("stores", folder / "store", folder, LIMITS)
 
     @property
     def peak(self) -> int:
@@ -279,4 +279,4 @@ class Libraries:
         self._worker.close()
 
 
-__all__ = ["Libraries", "do", "recipe"]
+__all__ = ["Stores", "do", "recipe"]

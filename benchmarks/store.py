@@ -1,8 +1,8 @@
-"""How long the library takes with many chats: search, listing, filling the index of an older file, deleting for good.
+"""How long the store takes with many chats: search, listing, filling the index of an older file, deleting for good.
 
-    python -m benchmarks.library [--chats N] [--messages N] [--files N] [--json]
+    python -m benchmarks.store [--chats N] [--messages N] [--files N] [--json]
 
-The library is a new one in a temporary folder: chats of random words, a tenth of the messages in Chinese, and files of
+The store is a new one in a temporary folder: chats of random words, a tenth of the messages in Chinese, and files of
 10,000 words beside some of the questions. Every query
 is timed from the text to the marked snippets; the worst of its kind is what counts.
 """
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from app.attachments.attachment import Attachment
 from app.chats.chat import Chat, ChatMessage
-from app.store.chat_store import Library
+from app.store.chat_store import ChatStore
 from app.store.migrations import index_messages
 from app.store.search import Search
 from app.store.upkeep import keep_up
@@ -41,7 +41,7 @@ QUERIES = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.library", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.store", description=__doc__.splitlines()[0])
     parser.add_argument("--chats", type=int, default=1000)
     parser.add_argument("--messages", type=int, default=20_000)
     parser.add_argument("--files", type=int, default=200)
@@ -58,29 +58,29 @@ def main() -> None:
 
 
 def measure(path: Path, chats: int, messages: int, files: int) -> dict[str, float]:
-    library = Library(path)
-    rows = {"store (per message)": timed(lambda: fill(library, chats, messages)) / messages}
-    before = size_of(library)
-    rows["store (per file)"] = timed(lambda: attach(library, files)) / max(files, 1)
-    stored = size_of(library)
+    store = ChatStore(path)
+    rows = {"store (per message)": timed(lambda: fill(store, chats, messages)) / messages}
+    before = size_of(store)
+    rows["store (per file)"] = timed(lambda: attach(store, files)) / max(files, 1)
+    stored = size_of(store)
     rows["index (per file, in idle time)"] = timed(lambda: keep_up(path)) / max(files, 1)
-    rows["list all chats"] = timed(library.chats)
+    rows["list all chats"] = timed(store.chats)
     search = Search(path)
     search.search("warm")
     for name, query in QUERIES.items():
         rows[f"search: {name}"] = max(timed(lambda query=query: search.search(query)) for _ in range(5))  # type: ignore[misc]
-    rows["index all messages anew"] = timed(lambda: library.using(index_messages))
-    rows |= {"MB of messages": before, "MB of files": stored - before, "MB of their index": size_of(library) - stored}
-    gone = library.chats()[: chats // 10]
-    library.delete(*(chat.id for chat in gone))
-    rows[f"delete {len(gone)} chats for good"] = timed(lambda: library.delete_for_good(*(chat.id for chat in gone)))
+    rows["index all messages anew"] = timed(lambda: store.using(index_messages))
+    rows |= {"MB of messages": before, "MB of files": stored - before, "MB of their index": size_of(store) - stored}
+    gone = store.chats()[: chats // 10]
+    store.delete(*(chat.id for chat in gone))
+    rows[f"delete {len(gone)} chats for good"] = timed(lambda: store.delete_for_good(*(chat.id for chat in gone)))
     rows["take them out of the file (in idle time)"] = timed(lambda: keep_up(path))
     search.close()
-    library.close()
+    store.close()
     return rows
 
 
-def fill(library: Library, chats: int, messages: int) -> None:
+def fill(store: ChatStore, chats: int, messages: int) -> None:
     dice = random.Random(6)
     for number in range(chats):
         chat = Chat(f"chat {number} {word(dice)}", created_at=number, updated_at=number)
@@ -90,22 +90,22 @@ def fill(library: Library, chats: int, messages: int) -> None:
             message = ChatMessage(chat.id, parent, "assistant" if turn % 2 else "user", text(dice), stop_reason="end")
             parent = message.id
             branch.append(message)
-        library.save(replace(chat, leaf_id=parent), branch)
+        store.save(replace(chat, leaf_id=parent), branch)
 
 
-def attach(library: Library, files: int) -> None:
+def attach(store: ChatStore, files: int) -> None:
     """Beside the first question of the latest chats."""
     dice = random.Random(7)
-    for chat in library.chats()[:files]:
+    for chat in store.chats()[:files]:
         text = " ".join(word(dice) for _ in range(10_000))
-        question = library.messages(chat)[0]
-        library.save(chat, [replace(question, attachments=(Attachment("notes.txt", "text", len(text), text),))])
+        question = store.messages(chat)[0]
+        store.save(chat, [replace(question, attachments=(Attachment("notes.txt", "text", len(text), text),))])
 
 
-def size_of(library: Library) -> float:
+def size_of(store: ChatStore) -> float:
     """MB, with all that is still in the write-ahead log."""
-    library.using(lambda db: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone())
-    return library.path.stat().st_size / 1e6
+    store.using(lambda db: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone())
+    return store.path.stat().st_size / 1e6
 
 
 def word(dice: random.Random) -> str:
