@@ -11,9 +11,9 @@ from PySide6.QtCore import QEventLoop, QTimer
 from PySide6.QtWidgets import QApplication
 
 from app.folders import open_folders
-from app.library.chat import ChatMessage
 from app.state.conversation import Conversation
 from app.state.engine_state import EngineState
+from app.store.chat import ChatMessage
 from app.wiring import Chickadee
 from common.failures import Failure
 

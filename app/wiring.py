@@ -10,9 +10,6 @@ from pathlib import Path
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QApplication
 
-from app.assistant.engine_client import EngineClient
-from app.background import Background
-from app.collector import Collector
 from app.control.appearance import Appearance
 from app.control.chat_controller import ChatController
 from app.control.chat_list_controller import ChatListController, Upkeep
@@ -32,13 +29,16 @@ from app.control.welcome_controller import WelcomeController
 from app.control.window_state_controller import WindowStateController
 from app.folders import Folders
 from app.intervals import Intervals
-from app.library.library import Library
-from app.library.recovery import open_library
 from app.look.icons import application_icon
+from app.services.background import Background
+from app.services.engine_client import EngineClient
+from app.services.frames import Collector
 from app.settings.settings import Settings
 from app.state.engine_queue import EngineQueue
 from app.state.open_chats import OpenChats
 from app.state.persona import Personas
+from app.store.chat_store import ChatStore
+from app.store.recovery import open_store
 from app.window import Window
 from common.failures import Failure
 from common.folders import cache_folder
@@ -75,7 +75,7 @@ class Chats:
     window_state: WindowStateController
 
     def close(self) -> None:
-        """Everything is kept; what cannot be, `unsaved` names when the library's writes are done."""
+        """Everything is kept; what cannot be, `unsaved` names when the store's writes are done."""
         parts = (
             self.window_state, self.chat, self.list, self.import_export, self.palette, self.drafts, self.storage
         )  # fmt: skip
@@ -98,12 +98,12 @@ def compose_settings(
 
 
 def compose_models(
-    window: Window, client: EngineClient, library: Library, preferences: Preferences, intervals: Intervals
+    window: Window, client: EngineClient, store: ChatStore, preferences: Preferences, intervals: Intervals
 ) -> Models:
     settings = preferences.settings
     keeper = ModelKeeper(window, settings.path, lambda: preferences.options)
     engine = EngineQueue(client, preferences.options, keeper.settings.tailored, patience_ms=intervals.patience)
-    status = StatusController(window, engine, library, intervals.tick)
+    status = StatusController(window, engine, store, intervals.tick)
     plan = SettingsPlan(preferences, keeper.planner, keeper.options.question)
     client.received.connect(engine.handle)
     client.ended.connect(engine.engine_ended)
@@ -121,14 +121,14 @@ def compose_models(
 
 
 def compose_chats(
-    window: Window, models: Models, library: Library, preferences: Preferences, folders: Folders, intervals: Intervals
+    window: Window, models: Models, store: ChatStore, preferences: Preferences, folders: Folders, intervals: Intervals
 ) -> Chats:
     engine = models.engine
-    open_chats = OpenChats(library)
+    open_chats = OpenChats(store)
     chat = ChatController(window, open_chats, engine, intervals.opened)
     messages = MessageController(window, open_chats, engine, intervals.typed)
     drafts = DraftController(window, open_chats, engine, chat, intervals.typed)
-    upkeep = Upkeep(library.path, window, intervals.tidied, intervals.tidied_again)
+    upkeep = Upkeep(store.path, window, intervals.tidied, intervals.tidied_again)
     chat_list = ChatListController(window, open_chats, engine, chat, upkeep)
     chats = Chats(
         open_chats,
@@ -137,8 +137,8 @@ def compose_chats(
         drafts,
         chat_list,
         ImportExportController(window, open_chats, chat_list),
-        PaletteController(window, open_chats, engine, chat, library.path),
-        ChatOptionsControl(window, open_chats, preferences.settings, Personas(library)),
+        PaletteController(window, open_chats, engine, chat, store.path),
+        ChatOptionsControl(window, open_chats, preferences.settings, Personas(store)),
         EngineMonitorController(window, engine, open_chats),
         ContextMenu(window.status, open_chats, engine, window.notice),
         UnsavedController(window, open_chats, messages, drafts, intervals.stored_again),
@@ -152,7 +152,7 @@ def compose_chats(
 
 
 class Chickadee(QObject):
-    """The running application: one window, one engine, one library."""
+    """The running application: one window, one engine, one store."""
 
     def __init__(
         self,
@@ -170,13 +170,13 @@ class Chickadee(QObject):
         self.folders, self._first_model = folders, model
         settings = Settings(folders.settings)
         self.appearance = Appearance(application, settings)
-        self.library, self._recovery = open_library(folders.library)
-        self.library.writer.use_thread(Background(self).tell)
+        self.store, self._recovery = open_store(folders.store)
+        self.store.writer.use_thread(Background(self).tell)
         self.client = EngineClient(command, self)
         self.window = Window(folders.geometry)
         self.preferences = compose_settings(self.window, self.appearance, settings, intervals, max_tokens)
-        self.models = compose_models(self.window, self.client, self.library, self.preferences, intervals)
-        self.chats = compose_chats(self.window, self.models, self.library, self.preferences, folders, intervals)
+        self.models = compose_models(self.window, self.client, self.store, self.preferences, intervals)
+        self.chats = compose_chats(self.window, self.models, self.store, self.preferences, folders, intervals)
         self.appearance.shown += [
             self.models.keeper, self.chats.engine_monitor, self.chats.palette, self.chats.options
         ]  # fmt: skip
@@ -197,7 +197,7 @@ class Chickadee(QObject):
             self.window.notice.tell_failure(failure)
 
     def stop(self) -> None:
-        """Keep what is written, end the engine, close the library."""
+        """Keep what is written, end the engine, close the store."""
         self._collector.close()
         self.chats.close()
         self.models.status.close()
@@ -207,10 +207,10 @@ class Chickadee(QObject):
         if self.engine.active is not None:
             self.engine.active.fail("", reason="cancelled")
         self.client.close()
-        self.library.writer.close()  # from here on what is written is done at once
+        self.store.writer.close()  # from here on what is written is done at once
         self.lost = self.chats.unsaved.close()
         try:
-            self.library.close()
+            self.store.close()
         except Failure as failure:
             log.warning("%s", failure)
 

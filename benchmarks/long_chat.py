@@ -11,8 +11,8 @@ from PySide6.QtCore import QPoint, QPointF, Qt, QTimer
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QApplication
 
-from app.library.chat import Chat, ChatMessage
-from app.library.library import Library
+from app.store.chat import Chat, ChatMessage
+from app.store.chat_store import ChatStore
 from app.wiring import Chickadee
 from benchmarks.culprits import Culprits
 from benchmarks.turns import Gaps, Heartbeat, wait, wait_until
@@ -88,7 +88,7 @@ def measure_long_chat(chickadee: Chickadee, chat: Chat, count: int, culprits: Cu
     return LongChat(count, opened, opened_own, again, views, most, up, down, start, end, streaming, megabytes)
 
 
-def store_long_chat(library: Library, count: int) -> Chat:
+def store_long_chat(store: ChatStore, count: int) -> Chat:
     """Questions of a line or some, answers of every kind and length."""
     chat, messages = Chat("A long chat"), list[ChatMessage]()
     for number in range(count):
@@ -100,7 +100,7 @@ def store_long_chat(library: Library, count: int) -> Chat:
             text = f"Question {number}: " + "and what does it do then? " * (1 + number % 7)
             messages.append(ChatMessage(chat.id, parent, "user", text, stop_reason="end"))
     chat = replace(chat, leaf_id=messages[-1].id)
-    library.save(chat, messages)
+    store.save(chat, messages)
     return chat
 
 

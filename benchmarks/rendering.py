@@ -21,7 +21,7 @@ from pathlib import Path
 from PySide6.QtWidgets import QApplication
 
 from app.folders import open_folders
-from app.markdown.math_service import math_service
+from app.services.math_service import math_service
 from app.wiring import Chickadee
 from benchmarks.turns import Gaps, Heartbeat, wait
 from engine.protocol import Statistics

@@ -16,9 +16,9 @@ from pathlib import Path
 from PySide6.QtWidgets import QApplication, QWidget
 
 from app.folders import open_folders
-from app.library.library import Library
-from app.markdown.math_service import math_service
 from app.model_library.models_dialog import ModelsDialog
+from app.services.math_service import math_service
+from app.store.chat_store import ChatStore
 from app.wiring import Chickadee
 from models.default import default_model
 from tests.screenshot_chats import fill
@@ -97,7 +97,7 @@ def branch(chickadee: Chickadee, ids: dict[str, str]) -> None:
 
 def attachment(chickadee: Chickadee, ids: dict[str, str]) -> None:
     chickadee.chats.chat.open(ids["trip"])
-    notes = Path(chickadee.library.path).with_name("packing list.md")
+    notes = Path(chickadee.store.path).with_name("packing list.md")
     notes.write_text("- boots\n- map\n" * 60, encoding="utf-8")
     chickadee.chats.drafts.attach([notes])
     settle()
@@ -202,10 +202,10 @@ def attach(name: str) -> Arrange:
 
     def arrange(chickadee: Chickadee, ids: dict[str, str]) -> None:
         chickadee.chats.chat.open(ids["trip"])
-        files = [chickadee.library.path.with_name("Timetable of all ferries, summer.csv")]
+        files = [chickadee.store.path.with_name("Timetable of all ferries, summer.csv")]
         files[0].write_text("harbour,time\nNorth,08:15\n" * 40)
         if name == "book":
-            files.append(chickadee.library.path.with_name("Guide to the islands.txt"))
+            files.append(chickadee.store.path.with_name("Guide to the islands.txt"))
             files[1].write_text("\n\n".join(f"Island {n} has a harbour. " + "It is quiet. " * 40 for n in range(200)))
         chickadee.window.composer.files.emit(files)
         draft = chickadee.open_chats.current.draft
@@ -333,9 +333,9 @@ def take(shot: Shot, folder: Path) -> None:
         folders = open_folders(Path(data) / "data")
         ids = {}
         if shot.filled:
-            library = Library(folders.library)
-            ids = fill(library)
-            library.close()
+            store = ChatStore(folders.store)
+            ids = fill(store)
+            store.close()
         folders.settings.write_text(
             f'[window]\nlanguage = "{shot.language}"\ntheme = "{shot.theme}"\ntext_size = {shot.percent}\n'
         )

@@ -15,11 +15,10 @@ import msgspec
 from PySide6.QtCore import QObject, QProcess, QTimer
 
 from app.attachments import READ_FILE
-from app.attachments.attachment import Attachment, clean_name
+from app.attachments.attachment import Attachment, clean_name, sentence
 from app.attachments.child import MOST_SECONDS, Reply
-from app.attachments.refusal import sentence
-from app.background import Background
-from app.processes import end_process, new_process
+from app.services.background import Background
+from app.services.json_line_process import end_process, new_process
 from common.failures import Failure
 
 log = logging.getLogger(__name__)

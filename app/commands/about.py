@@ -6,10 +6,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
-from app.background import Background
 from app.commands.bundled import NAME, VERSION, Component, components
 from app.look.icons import bird
 from app.look.theme import SIZES
+from app.services.background import Background
 from app.settings.schema import choice_words
 from app.words import mark, tr
 from engine.protocol import Limit, ModelInfo

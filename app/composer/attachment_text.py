@@ -6,8 +6,7 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QDialog, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
-from app.attachments.attachment import Attachment
-from app.attachments.block import runs
+from app.attachments.attachment import Attachment, runs
 from app.look.theme import SIZES, code_font
 from app.words import tr, tr_n
 

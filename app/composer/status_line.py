@@ -8,12 +8,11 @@ from pathlib import Path
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QWidget
 
-from app.byte_words import in_bytes
 from app.composer.gauge import Gauge
 from app.look.theme import SIZES
 from app.settings.schema import choice_words
 from app.state.engine_state import EngineState
-from app.words import mark, told, tr
+from app.words import in_bytes, mark, told, tr
 from common.paths import path_text
 from engine.protocol import Statistics
 from models.titles import title_of

@@ -6,13 +6,13 @@ from PySide6.QtCore import QEvent, QObject, QTimer
 from PySide6.QtGui import QGuiApplication
 
 from app.composer.waiting import waiting_line
-from app.library.chat import ChatMessage
 from app.markdown.last_code import last_code
 from app.markdown.web_links import ask_about_link
 from app.state.conversation import Conversation
 from app.state.engine_queue import EngineQueue
 from app.state.engine_state import EngineState
 from app.state.open_chats import OpenChats
+from app.store.chat import ChatMessage
 from app.window import Window
 from app.words import Saying, mark, tr
 from common.failures import Failure

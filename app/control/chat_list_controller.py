@@ -11,19 +11,19 @@ from typing import Any
 
 from PySide6.QtCore import QEvent, QObject, QTimer
 
-from app.background import Background
 from app.control.chat_controller import ChatController
 from app.events import Event
-from app.library.chat import Chat
-from app.library.search import Search
-from app.library.upkeep import keep_up
-from app.look.throttle import Throttle
 from app.notice import UNDO_MS
+from app.services.background import Background
+from app.services.timers import Throttle
 from app.sidebar.bin_dialog import BinDialog
 from app.sidebar.chat_rows import Row, rows_of
 from app.sidebar.finding import Finding
 from app.state.engine_queue import EngineQueue
 from app.state.open_chats import OpenChats
+from app.store.chat import Chat
+from app.store.search import Search
+from app.store.upkeep import keep_up
 from app.window import Window
 from app.words import tr, tr_n
 from common.failures import Failure
@@ -34,16 +34,16 @@ CLOSING_SECONDS = 2.0  # nobody sees a window that is closed wait so long
 
 
 class Upkeep(QObject):
-    """Has the library's upkeep done in the background, a while after the last change that may ask for it.
+    """Has the store's upkeep done in the background, a while after the last change that may ask for it.
 
     `soon` asks for it, `now` for what is to be out of the file at once. What `close` cuts off goes on next time.
 
     `ended` tells the Failure that it waits for, or None."""
 
-    def __init__(self, library: Path, parent: QObject, pause_ms: int, again_ms: int) -> None:
+    def __init__(self, store: Path, parent: QObject, pause_ms: int, again_ms: int) -> None:
         super().__init__(parent)
         self.ended: Event[Failure | None] = Event()
-        self._library = library
+        self._store = store
         self._pause_ms, self._again_ms = pause_ms, again_ms
         self._background = Background(self)
         self._pause = QTimer(self)
@@ -69,7 +69,7 @@ class Upkeep(QObject):
             self.soon()
         else:
             self._background.run(
-                lambda: keep_up(self._library, self._wanted), lambda _: self.ended.emit(None), self._put_off
+                lambda: keep_up(self._store, self._wanted), lambda _: self.ended.emit(None), self._put_off
             )
 
     def _wanted(self) -> bool:
@@ -77,7 +77,7 @@ class Upkeep(QObject):
 
     def _put_off(self, failure: Failure) -> None:
         """Nobody waits for it, but who deletes all chats; others hear with their next write what stands in the way."""
-        log.warning("the library's upkeep waits: %s (%s)", failure, failure.detail)
+        log.warning("the store's upkeep waits: %s (%s)", failure, failure.detail)
         self._pause.start(self._again_ms)
         self.ended.emit(failure)
 
@@ -88,7 +88,7 @@ class ChatListController(QObject):
     ) -> None:
         super().__init__(window)
         self._window, self._open_chats, self._engine, self._chat = window, open_chats, engine, chat
-        self.search = Search(open_chats.library.path)
+        self.search = Search(open_chats.store.path)
         self.upkeep = upkeep
         self._finding = Finding(self.search, self)
         self._listing = Throttle(self.list_now, LISTING_MS, self)
@@ -216,17 +216,17 @@ class ChatListController(QObject):
         self._bin = None
 
     def _restore(self, ids: list[str]) -> None:
-        deleted = self._do(self._open_chats.library.deleted_chats) or []
+        deleted = self._do(self._open_chats.store.deleted_chats) or []
         self._do(lambda: self._open_chats.restore([chat for chat, _ in deleted if chat.id in ids]))
         self._count_bin()
 
     def _delete_for_good(self, ids: list[str]) -> None:
-        self._do(lambda: self._open_chats.library.delete_for_good(*ids))
+        self._do(lambda: self._open_chats.store.delete_for_good(*ids))
         self.upkeep.now()
         self._count_bin()
 
     def _count_bin(self) -> None:
-        deleted = self._do(self._open_chats.library.deleted_chats, listing=False) or []
+        deleted = self._do(self._open_chats.store.deleted_chats, listing=False) or []
         self._window.sidebar.show_bin(len(deleted))
         if self._bin is not None:
             self._bin.show_chats(deleted)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer
 
-from app.attachments.attachment import Attachment
+from app.attachments.attachment import Attachment, Refused, sentence
 from app.attachments.fitting import (
     Counted,
     best_matching,
@@ -18,11 +18,10 @@ from app.attachments.fitting import (
 )
 from app.attachments.reader import FileReader
 from app.attachments.reading import extracted
-from app.attachments.refusal import Refused, sentence
-from app.background import Background
 from app.composer.fit_question import question_of
 from app.control.chat_controller import ChatController
 from app.notice import Notice
+from app.services.background import Background
 from app.state.conversation import Conversation
 from app.state.draft import NEW, DraftFile, DraftStore, MessageDraft
 from app.state.engine_queue import EngineQueue
@@ -53,7 +52,7 @@ class DraftKeeper:
         self._guarded(store.tidy)
 
     def of(self, conversation: Conversation) -> MessageDraft:
-        """Read from the library where nobody has looked yet."""
+        """Read from the store where nobody has looked yet."""
         if conversation.draft is None:
             conversation.draft = MessageDraft()
 
@@ -118,7 +117,7 @@ class DraftController(QObject):
     ) -> None:
         super().__init__(window)
         self._composer, self._notice, self._engine, self._chat = window.composer, window.notice, engine, chat
-        self._drafts = DraftKeeper(DraftStore(open_chats.library), window.notice, pause_ms)
+        self._drafts = DraftKeeper(DraftStore(open_chats.store), window.notice, pause_ms)
         self._reader = FileReader(self)
         self._background = Background(self)
         self._conversation: Conversation | None = None

@@ -9,12 +9,12 @@ from collections.abc import Hashable
 import msgspec
 from PySide6.QtCore import QObject, Signal
 
-from app.assistant.planner import Planner
 from app.plan_words import choices_words, context_words, speed_words
+from app.services.planner import Planner
 from app.settings.schema import choice_words
 from common.planning import Ask, Verdict
 
-# The settings whose every choice is planned, in the order in which they are asked. A library of another process takes
+# The settings whose every choice is planned, in the order in which they are asked. A store of another process takes
 # a second, so it comes last.
 CHOICES = {"kv_type": ("f16", "q8_0", "q4_0"), "flash_attention": ("on", "off"), "backend": ("llama", "ik")}
 

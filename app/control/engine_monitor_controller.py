@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject
 
-from app.look.throttle import Throttle
 from app.panel.engine_panel import EnginePanel
 from app.panel.observed import Observed, seconds_saved
+from app.services.timers import Throttle
 from app.state.conversation import Conversation
 from app.state.engine_queue import EngineQueue
 from app.state.open_chats import OpenChats

@@ -10,15 +10,13 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtWidgets import QFileDialog
 
-from app.background import Background
 from app.control.chat_list_controller import ChatListController
-from app.library.chat import Chat
-from app.library.chat_markdown import file_name
-from app.library.exporting import export_json, export_markdown
-from app.library.importing import import_chats
-from app.library.merging import Imported
-from app.library.progress import Progress, Stopped
+from app.services.background import Background
 from app.state.open_chats import OpenChats
+from app.store.chat import Chat
+from app.store.exchange import Progress, Stopped, export_json, export_markdown, import_chats
+from app.store.formats import file_name
+from app.store.merging import Imported
 from app.window import Window
 from app.words import mark, tr, tr_n
 from common.failures import Failure
@@ -88,21 +86,21 @@ class ImportExportController(QObject):
     # --- the work ---------------------------------------------------------------------------------------------------
 
     def import_file(self, path: str) -> None:
-        library, file = self._open_chats.library.path, Path(path)
-        self._begin(IMPORTING, lambda progress: import_chats(file, library, progress), self._imported)
+        store, file = self._open_chats.store.path, Path(path)
+        self._begin(IMPORTING, lambda progress: import_chats(file, store, progress), self._imported)
 
     def export(self, chat_ids: Sequence[str] | None, path: str, as_json: bool) -> None:
         """To `path`, which gets the ending of its kind if it has none.
 
         The dialog has asked about the name as it was typed, the system's own dialogs too: with the ending it may be
         another file's, which only the user can give away. A folder of files replaces nothing."""
-        library, ids = self._open_chats.library.path, None if chat_ids is None else list(chat_ids)
+        store, ids = self._open_chats.store.path, None if chat_ids is None else list(chat_ids)
         ending = ".json" if as_json else ".md"
         target = Path(path) if path.lower().endswith(ending) else Path(path + ending)
         write = export_json if as_json else export_markdown
 
         def work() -> None:
-            self._begin(EXPORTING, lambda progress: write(library, ids, target, progress), self._exported)
+            self._begin(EXPORTING, lambda progress: write(store, ids, target, progress), self._exported)
 
         is_file = as_json or len(self._chosen(chat_ids)) == 1
         if is_file and target != Path(path) and os.path.lexists(target):

@@ -8,13 +8,13 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QUrl
 from PySide6.QtGui import QDesktopServices
 
-from app.background import Background
 from app.control.chat_list_controller import ChatListController
 from app.control.preferences import Preferences
 from app.folders import Folders
-from app.library.kept_files import delete_files, delete_paths, kinds, measured
+from app.services.background import Background
 from app.settings_view.kept_page import KeptPage
 from app.settings_view.settings_dialog import SettingsDialog
+from app.store.kept_files import delete_files, delete_paths, kinds, measured
 from app.words import mark, told, tr
 from common.failures import Failure
 

@@ -162,7 +162,7 @@ class MessageController(QObject):
             if not conversation.stored:  # there is no message yet to which the edit belongs
                 continue
             try:
-                EditStore(self._open_chats.library).save(conversation.chat.id, conversation.edits)
+                EditStore(self._open_chats.store).save(conversation.chat.id, conversation.edits)
             except Failure as failure:
                 self._edited[conversation] = failure
                 if told is None:

@@ -9,15 +9,15 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
-from app.assistant.planner import Planner
-from app.background import Background
 from app.control.bringing import Bringing
 from app.control.fetching import Fetching
 from app.control.model_options_control import ModelOptionsControl
-from app.look.throttle import Throttle
 from app.model_library.model_page import ModelPage
 from app.model_library.model_settings import ModelSettings
 from app.model_library.models_dialog import ModelsDialog
+from app.services.background import Background
+from app.services.planner import Planner
+from app.services.timers import Throttle
 from app.settings.options import Options
 from app.settings_view.one_dialog import OneDialog
 from app.state.engine_state import EngineState

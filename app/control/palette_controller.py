@@ -13,10 +13,10 @@ from app.commands.finder import Entry, command_entries, matching
 from app.commands.help_sheet import HelpSheet
 from app.commands.palette import Palette
 from app.control.chat_controller import ChatController
-from app.library.search import Hit, Search
 from app.sidebar.finding import Finding
 from app.state.engine_queue import EngineQueue
 from app.state.open_chats import OpenChats
+from app.store.search import Hit, Search
 from app.window import Window
 
 RECENT = 5  # chats that the empty palette offers
@@ -26,11 +26,11 @@ SHORTEST = 2  # letters; one alone is in every text
 
 class PaletteController(QObject):
     def __init__(
-        self, window: Window, open_chats: OpenChats, engine: EngineQueue, chat: ChatController, library: Path
+        self, window: Window, open_chats: OpenChats, engine: EngineQueue, chat: ChatController, store: Path
     ) -> None:
         super().__init__(window)
         self._window, self._open_chats, self._engine, self._chat = window, open_chats, engine, chat
-        self._finding = Finding(Search(library), self)
+        self._finding = Finding(Search(store), self)
         self._finding.found.connect(self._found)
         self.palette = Palette(window.ground, self._search)
         self.palette.chosen.connect(self._chosen)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject
 
-from app.assistant.planner import Planner
 from app.control.effects import Effects
 from app.control.preferences import Preferences
+from app.services.planner import Planner
 from app.settings_view.settings_dialog import SettingsDialog
 from app.state.engine_state import EngineState
 from common.planning import Ask

@@ -11,12 +11,12 @@ from PySide6.QtWidgets import QFileDialog, QMenu
 
 from app.composer.choices import forgotten_line
 from app.composer.status_line import StatusLine
-from app.library.library import Library
 from app.notice import UNDO_MS, Notice, Told
 from app.state.engine_queue import EngineQueue
 from app.state.engine_state import EngineState, Problem
 from app.state.open_chats import OpenChats
 from app.state.prompt import lines_of, parts_of
+from app.store.chat_store import ChatStore
 from app.window import Window
 from app.words import Saying, mark, told, tr
 from common.failures import Failure
@@ -30,9 +30,9 @@ STEPS = {"restart": mark("Restart engine"), "choose": mark("Choose another model
 class StatusController(QObject):
     """`tick_ms`: so often is looked at an answer that is being written, for its speed, and whether it still goes on."""
 
-    def __init__(self, window: Window, engine: EngineQueue, library: Library, tick_ms: int) -> None:
+    def __init__(self, window: Window, engine: EngineQueue, store: ChatStore, tick_ms: int) -> None:
         super().__init__(window)
-        self._window, self._engine, self._library = window, engine, library
+        self._window, self._engine, self._store = window, engine, store
         self._problem: Told | None = None
         self._remembered: Path | None = None
         self._tick = QTimer(self)
@@ -51,7 +51,7 @@ class StatusController(QObject):
 
     def start(self, model: Path) -> None:
         """Load the first model. Raises Failure."""
-        self._window.status.show_models(self._library.recent_models())
+        self._window.status.show_models(self._store.recent_models())
         self._engine.use_model(model)
 
     def choose_model(self) -> None:
@@ -82,8 +82,8 @@ class StatusController(QObject):
     def _remember(self, path: Path) -> None:
         self._remembered = path
         try:
-            self._library.remember_model(path)
-            self._window.status.show_models(self._library.recent_models())
+            self._store.remember_model(path)
+            self._window.status.show_models(self._store.recent_models())
         except Failure as failure:
             log.warning("%s (%s)", failure, failure.detail)
 

@@ -31,7 +31,7 @@ class UnsavedController(QObject):
             self._notice.tell(lambda: tr("Everything is saved now."), milliseconds=UNDO_MS)
 
     def close(self) -> list[str]:
-        """What goes with the window, sentence by sentence. The library's writes are done at once by now."""
+        """What goes with the window, sentence by sentence. The store's writes are done at once by now."""
         self._again.stop()
         return self.sentences()
 

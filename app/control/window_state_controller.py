@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QTimer
 
-from app.background import Background, ignore
+from app.services.background import Background, ignore
 from app.state.open_chats import OpenChats
 from app.window import Window
 

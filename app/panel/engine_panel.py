@@ -9,7 +9,6 @@ import time
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
-from app.byte_words import in_bytes
 from app.commands.command_set import with_keys
 from app.look.icons import icon
 from app.look.theme import SIZES, theme
@@ -17,7 +16,7 @@ from app.panel.observed import CacheMap, MemoryParts, Observed
 from app.panel.plots import CostPlot, Plot
 from app.panel.strip import Part, Strip
 from app.settings.schema import choice_words
-from app.words import mark, tr
+from app.words import in_bytes, mark, tr
 from engine.protocol import HeadGroup
 
 IMPORT_MS = 20

@@ -19,9 +19,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )  # fmt: skip
 
-from app.library.chat import Chat
-from app.library.library import KEEP_DELETED_SECONDS
 from app.look.theme import SIZES
+from app.store.chat import Chat
+from app.store.chat_store import KEEP_DELETED_SECONDS
 from app.words import tr, tr_n
 
 DAY = 86_400

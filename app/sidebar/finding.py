@@ -6,8 +6,8 @@ import logging
 
 from PySide6.QtCore import QObject, Signal
 
-from app.background import Background
-from app.library.search import Hit, Search
+from app.services.background import Background
+from app.store.search import Hit, Search
 from common.failures import Failure
 
 log = logging.getLogger(__name__)

@@ -17,8 +17,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )  # fmt: skip
 
-from app.library.search import Hit
 from app.look.theme import SIZES, theme
+from app.store.search import Hit
 from app.words import tr
 
 Index = QModelIndex | QPersistentModelIndex

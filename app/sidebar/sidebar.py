@@ -18,7 +18,6 @@ from PySide6.QtWidgets import (
 )
 
 from app.commands.command_set import with_keys
-from app.library.search import Hit
 from app.look.icons import icon
 from app.look.theme import SIZES, theme
 from app.sidebar.chat_list import ChatList
@@ -26,6 +25,7 @@ from app.sidebar.chat_menu import chat_menu, folder_menu
 from app.sidebar.chat_rows import Row
 from app.sidebar.hit_list import HitList
 from app.sidebar.task_line import TaskLine
+from app.store.search import Hit
 from app.words import tr
 
 

@@ -10,9 +10,8 @@ from datetime import datetime
 
 import msgspec
 
-from app.attachments.attachment import Attachment
-from app.attachments.block import runs
-from app.library.chat import ChatMessage
+from app.attachments.attachment import Attachment, runs
+from app.store.chat import ChatMessage
 from app.words import tr, tr_n
 from engine.protocol import Statistics
 

@@ -1,4 +1,4 @@
-"""One chat while it is open: what a send, a piece of text, an end or a failure does to its messages and the library.
+"""One chat while it is open: what a send, a piece of text, an end or a failure does to its messages and the store.
 
 Knows neither windows nor the engine's process. Storing never stops a chat: what cannot be stored stays in memory, is
 tried again with the next write, and `not_saved` tells the reason once.
@@ -13,13 +13,13 @@ from typing import Any, Literal
 
 from app.attachments.attachment import Attachment
 from app.events import Event
-from app.library.chat import UNTITLED, Chat, ChatMessage, Ending, cleaned, title_of
-from app.library.library import Library
-from app.library.tree import Tree, chosen_from
 from app.state.answer_facts import continued, packed, sources_of, unpacked
 from app.state.draft import MessageDraft
 from app.state.prompt import prompt_of, turns_to_free, with_draft, without_oldest
 from app.state.saving import ChatSaver
+from app.store.chat import UNTITLED, Chat, ChatMessage, Ending, cleaned, title_of
+from app.store.chat_store import ChatStore
+from app.store.tree import Tree, chosen_from
 from app.words import Saying, mark, tr
 from common.failures import Failure
 from common.reasoning import Kind, open_sections
@@ -100,12 +100,12 @@ class Conversation:
 
     def __init__(
         self,
-        library: Library,
+        store: ChatStore,
         chat: Chat | None = None,
         messages: Iterable[ChatMessage] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.library = library
+        self.store = store
         self.chat = chat or Chat()
         self.tree = Tree(messages, self.chat.leaf_id, chosen_from(self.chat.chosen))
         self.messages = self.tree.branch()
@@ -128,7 +128,7 @@ class Conversation:
         self._clock = clock
         self._thinking = ThoughtTimer(clock)
         self._pieces: list[str] = []
-        self._storing = ChatSaver(library, chat is not None, self._cannot_store)
+        self._storing = ChatSaver(store, chat is not None, self._cannot_store)
         self._continuing = False
         self._before: str | None = None  # the end of the branch that is shown again if the next answer never begins
         self._saved_at = 0.0

@@ -9,9 +9,9 @@ from typing import Literal
 import msgspec
 
 from app.attachments.attachment import Attachment
-from app.library.database import transaction
-from app.library.library import UNSENT, Library
-from app.library.writer import Done
+from app.store.chat_store import UNSENT, ChatStore
+from app.store.database import transaction
+from app.store.writer import Done
 from common.failures import Failure
 from engine.protocol import ModelInfo
 
@@ -88,14 +88,14 @@ class MessageDraft:
 
 
 class DraftStore:
-    """The library's tables of what is not sent. Raises Failure as the library does."""
+    """The store's tables of what is not sent. Raises Failure as the store does."""
 
-    def __init__(self, library: Library) -> None:
-        self._library = library
+    def __init__(self, store: ChatStore) -> None:
+        self._store = store
         self._without_files: set[str] = set()  # chats that certainly have none in the table
 
     def load(self, chat_id: str) -> MessageDraft:
-        text, packed = self._library.using(
+        text, packed = self._store.using(
             lambda db: (
                 db.execute("SELECT text FROM unsent WHERE chat_id = ?", (chat_id,)).fetchone(),
                 db.execute("SELECT attachments FROM unsent_files WHERE chat_id = ?", (chat_id,)).fetchone(),
@@ -135,10 +135,10 @@ class DraftStore:
 
         if attachments:
             self._without_files.discard(chat_id)
-        self._library.writer.write(write, written, long=files)
+        self._store.writer.write(write, written, long=files)
 
     def tidy(self) -> None:
         """Forget what belongs to chats that are gone for good."""
         for table in UNSENT:
             forget = f"DELETE FROM {table} WHERE chat_id != ? AND chat_id NOT IN (SELECT id FROM chats)"
-            self._library.using(lambda db, forget=forget: db.execute(forget, (NEW,)))  # type: ignore[misc]
+            self._store.using(lambda db, forget=forget: db.execute(forget, (NEW,)))  # type: ignore[misc]

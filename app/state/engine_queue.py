@@ -12,12 +12,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from app.assistant.engine_end import EngineEnd
-from app.assistant.link import Link
 from app.bugs import BUG, report
 from app.chats.chat_options import applied
 from app.events import Event
 from app.intervals import Intervals
+from app.services.engine_link import EngineEnd, Link
 from app.settings.options import Options
 from app.state.conversation import Conversation
 from app.state.engine_requests import Counting, Loading, ReadAhead, Taker

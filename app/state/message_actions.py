@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.library.chat import ChatMessage
+from app.store.chat import ChatMessage
 from app.words import mark
 
 

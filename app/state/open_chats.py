@@ -1,4 +1,4 @@
-"""Which chats there are and which of them are open. Knows the library, no windows and no engine."""
+"""Which chats there are and which of them are open. Knows the store, no windows and no engine."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from app.events import Event
-from app.library.chat import Chat, ChatMessage, Folder
-from app.library.library import Library
 from app.state.conversation import Conversation
 from app.state.saving import EditStore
+from app.store.chat import Chat, ChatMessage, Folder
+from app.store.chat_store import ChatStore
 from app.words import Saying
 from common.failures import Failure
 
@@ -21,11 +21,11 @@ class OpenChats:
 
     `current_changed`: another chat is looked at, or the same one was opened again. The other events are those of all
     open conversations; who shows an answer as it grows connects to its conversation. Methods raise Failure when the
-    library cannot be used.
+    store cannot be used.
     """
 
-    def __init__(self, library: Library) -> None:
-        self.library = library
+    def __init__(self, store: ChatStore) -> None:
+        self.store = store
         self.current_changed: Event[Conversation] = Event()
         self.message_added: Event[Conversation, ChatMessage] = Event()
         self.answer_ended: Event[Conversation, ChatMessage] = Event()
@@ -35,8 +35,8 @@ class OpenChats:
         self.options_changed: Event[Conversation] = Event()
         self.context_changed: Event[Conversation] = Event()
         self.not_saved: Event[Conversation, Saying] = Event()
-        self._chats = {chat.id: chat for chat in library.chats()}
-        self._folders = {folder.id: folder for folder in library.folders()}
+        self._chats = {chat.id: chat for chat in store.chats()}
+        self._folders = {folder.id: folder for folder in store.folders()}
         self._open: dict[str, Conversation] = {}
         self.current = self.new()
 
@@ -47,14 +47,14 @@ class OpenChats:
     def new(self) -> Conversation:
         """An empty chat, or the one in which something is begun; it is listed and stored with its first message."""
         begun = (c for c in self._open.values() if not c.stored and not c.messages and c.draft and c.draft.begun)
-        return self._look_at(next(begun, None) or self._adopt(Conversation(self.library)))
+        return self._look_at(next(begun, None) or self._adopt(Conversation(self.store)))
 
     def open(self, chat_id: str) -> Conversation:
         """Make the chat the current one."""
         if chat_id not in self._open:
             chat = self._chats[chat_id]
-            conversation = self._adopt(Conversation(self.library, chat, self.library.messages(chat)))
-            conversation.edits = EditStore(self.library).load(chat_id)
+            conversation = self._adopt(Conversation(self.store, chat, self.store.messages(chat)))
+            conversation.edits = EditStore(self.store).load(chat_id)
         return self._look_at(self._open[chat_id])
 
     def rename(self, chat_id: str, title: str) -> None:
@@ -73,7 +73,7 @@ class OpenChats:
     def delete(self, chat_ids: Iterable[str]) -> list[Chat]:
         """Take the chats off the list and return those that were on it; `restore` brings them back."""
         ids = [chat_id for chat_id in chat_ids if chat_id in self._chats]
-        self.library.delete(*ids)
+        self.store.delete(*ids)
         for chat_id in ids:
             self._open.pop(chat_id, None)
         gone = [self._chats.pop(chat_id) for chat_id in ids]
@@ -83,13 +83,13 @@ class OpenChats:
 
     def restore(self, chats: Iterable[Chat]) -> None:
         chats = list(chats)
-        self.library.restore(*(chat.id for chat in chats))
+        self.store.restore(*(chat.id for chat in chats))
         self._chats |= {chat.id: chat for chat in chats}
 
     def delete_all(self) -> list[str]:
         """Delete all chats for good, also those that could be restored; returns the ids of those that were listed."""
         ids = list(self._chats)
-        self.library.delete_all()  # first: where it fails, all is as it was
+        self.store.delete_all()  # first: where it fails, all is as it was
         for conversation in self._open.values():
             conversation.let_go()
         self._open.clear()
@@ -103,11 +103,11 @@ class OpenChats:
         return [(title, failure) for title, failure in tried if failure is not None]
 
     def reload(self, chat_ids: Iterable[str] = ()) -> None:
-        """The library's file was written by an import: read the list again, and these chats if they are open.
+        """The store's file was written by an import: read the list again, and these chats if they are open.
 
         A chat that is being answered, or has words that could not be stored, goes on as it is; its next write wins."""
-        self._chats = {chat.id: chat for chat in self.library.chats()}
-        self._folders = {folder.id: folder for folder in self.library.folders()}
+        self._chats = {chat.id: chat for chat in self.store.chats()}
+        self._folders = {folder.id: folder for folder in self.store.folders()}
         for chat_id in chat_ids:
             conversation = self._open.get(chat_id)
             if conversation is not None and not conversation.busy and conversation.unstored() is None:
@@ -146,7 +146,7 @@ class OpenChats:
         """The folder goes, its chats stay; what `restore_folder` needs to undo that."""
         inside = [chat.id for chat in self._chats.values() if chat.folder_id == folder_id]
         self._amend(inside, folder_id=None)
-        self.library.delete_folder(folder_id)
+        self.store.delete_folder(folder_id)
         return self._folders.pop(folder_id), inside
 
     def restore_folder(self, folder: Folder, inside: Iterable[str]) -> None:
@@ -154,7 +154,7 @@ class OpenChats:
         self.move([chat_id for chat_id in inside if chat_id in self._chats], folder.id)
 
     def _save_folder(self, folder: Folder) -> None:
-        self.library.save_folder(folder)
+        self.store.save_folder(folder)
         self._folders[folder.id] = folder
 
     # --- inside -----------------------------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ class OpenChats:
                 self._open[chat_id].amend(**values)
             elif chat_id in self._chats:
                 closed.append(replace(self._chats[chat_id], **values))
-        self.library.save_chats(closed)
+        self.store.save_chats(closed)
         self._chats |= {chat.id: chat for chat in closed}
 
     def _look_at(self, conversation: Conversation) -> Conversation:

@@ -1,6 +1,6 @@
-"""Personas: chat options under a name. Some come with the program, the user saves his own in the library.
+"""Personas: chat options under a name. Some come with the program, the user saves his own in the store.
 
-In the library rather than in the settings' file, because they belong to the chats that use them: they are kept,
+In the store rather than in the settings' file, because they belong to the chats that use them: they are kept,
 recovered and taken to another computer together.
 """
 
@@ -10,7 +10,7 @@ import sqlite3
 from dataclasses import dataclass
 
 from app.chats.chat_options import PROMPT, ChatOptions, unpacked
-from app.library.library import Library
+from app.store.chat_store import ChatStore
 from app.words import mark, tr
 
 MOST_NAME = 60  # characters
@@ -67,10 +67,10 @@ def _options(persona: _Shipped) -> ChatOptions:
 
 
 class Personas:
-    """All personas. Methods raise Failure as the library does, and ValueError with a sentence for a bad name."""
+    """All personas. Methods raise Failure as the store does, and ValueError with a sentence for a bad name."""
 
-    def __init__(self, library: Library) -> None:
-        self._library = library
+    def __init__(self, store: ChatStore) -> None:
+        self._store = store
 
     def all(self) -> list[Persona]:
         """Those that come with the program, in the user's language, then his own by name."""
@@ -80,7 +80,7 @@ class Personas:
         return [Persona(tr(persona.name), _options(persona)) for persona in SHIPPED]
 
     def own(self) -> list[Persona]:
-        rows = self._library.using(lambda db: db.execute("SELECT name, options FROM personas").fetchall())
+        rows = self._store.using(lambda db: db.execute("SELECT name, options FROM personas").fetchall())
         found = [Persona(name, unpacked(packed), own=True) for name, packed in rows]
         return sorted(found, key=lambda persona: persona.name.casefold())
 
@@ -91,7 +91,7 @@ class Personas:
         """Keep the options under a name, in place of an own persona of that name; the name as it is kept."""
         name = self._checked(name)
         packed = ChatOptions("", options.values).packed()
-        self._library.using(lambda db: db.execute("INSERT OR REPLACE INTO personas VALUES (?, ?)", (name, packed)))
+        self._store.using(lambda db: db.execute("INSERT OR REPLACE INTO personas VALUES (?, ?)", (name, packed)))
         return name
 
     def rename(self, old: str, new: str) -> str:
@@ -99,14 +99,14 @@ class Personas:
         new = self._checked(new)
         if new != old and any(persona.name == new for persona in self.own()):
             raise ValueError(tr("There is already a persona “{name}”.", name=new))
-        self._library.using(lambda db: db.execute("UPDATE personas SET name = ? WHERE name = ?", (new, old)))
+        self._store.using(lambda db: db.execute("UPDATE personas SET name = ? WHERE name = ?", (new, old)))
         return new
 
     def delete(self, name: str) -> None:
         def work(db: sqlite3.Connection) -> None:
             db.execute("DELETE FROM personas WHERE name = ?", (name,))
 
-        self._library.using(work)
+        self._store.using(work)
 
     def _checked(self, name: str) -> str:
         name = " ".join(name.encode("utf-8", "replace").decode().split())[:MOST_NAME]

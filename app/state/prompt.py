@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from app.attachments.attachment import Attachment
-from app.attachments.block import with_attachments
-from app.library.chat import ChatMessage
+from app.attachments.attachment import Attachment, with_attachments
+from app.store.chat import ChatMessage
 from app.words import tr, tr_n
 from common.reasoning import without_thoughts
 from engine.protocol import Counted, Message

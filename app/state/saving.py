@@ -1,4 +1,4 @@
-"""Writes one chat, and what was begun to be made of its messages, to the library. Knows no Qt."""
+"""Writes one chat, and what was begun to be made of its messages, to the store. Knows no Qt."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import logging
 import sqlite3
 from collections.abc import Callable, Iterable
 
-from app.library.chat import Chat, ChatMessage
-from app.library.database import transaction
-from app.library.library import Library
+from app.store.chat import Chat, ChatMessage
+from app.store.chat_store import ChatStore
+from app.store.database import transaction
 from common.failures import Failure
 
 log = logging.getLogger(__name__)
@@ -17,12 +17,12 @@ log = logging.getLogger(__name__)
 class ChatSaver:
     """What cannot be stored is kept and tried again with the next write.
 
-    `failed` is told the reason once, until a write succeeds again. `stored`: is the chat in the library, or about to
+    `failed` is told the reason once, until a write succeeds again. `stored`: is the chat in the store, or about to
     be?"""
 
-    def __init__(self, library: Library, stored: bool, failed: Callable[[Failure], None]) -> None:
+    def __init__(self, store: ChatStore, stored: bool, failed: Callable[[Failure], None]) -> None:
         self.stored = stored
-        self._library = library
+        self._store = store
         self._failed = failed
         self._unsaved: dict[str, ChatMessage] = {}
         self._later: Chat | None = None  # what the entry is to be when the write that is under way has ended
@@ -46,7 +46,7 @@ class ChatSaver:
             return
         written, was_stored = list(self._unsaved.values()), self.stored
         self._writing = self.stored = True
-        self._library.save_in_turn(chat, written, lambda failure: self._done(written, was_stored, failure))
+        self._store.save_in_turn(chat, written, lambda failure: self._done(written, was_stored, failure))
 
     def unstored(self) -> Failure | None:
         """Try once more to store what could not be; returns why it still cannot.
@@ -79,17 +79,17 @@ class ChatSaver:
 
 
 class EditStore:
-    """The library's column of what the user has begun to make of sent messages: kept with them, over restarts too.
+    """The store's column of what the user has begun to make of sent messages: kept with them, over restarts too.
 
-    Raises Failure as the library does."""
+    Raises Failure as the store does."""
 
-    def __init__(self, library: Library) -> None:
-        self._library = library
+    def __init__(self, store: ChatStore) -> None:
+        self._store = store
 
     def load(self, chat_id: str) -> dict[str, str]:
         """By the messages' ids."""
         return dict(
-            self._library.using(
+            self._store.using(
                 lambda db: db.execute(
                     "SELECT id, edit FROM messages WHERE chat_id = ? AND edit IS NOT NULL", (chat_id,)
                 ).fetchall()
@@ -105,4 +105,4 @@ class EditStore:
                 rows = [(text, id) for id, text in edits.items()]
                 db.executemany("UPDATE messages SET edit = ? WHERE id = ?", rows)
 
-        self._library.using(write)
+        self._store.using(write)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import QPoint, Signal
 from PySide6.QtGui import QFontMetrics
 
-from app.library.chat import ChatMessage
 from app.look.theme import SIZES, body_font
 from app.markdown.block_stack import delete_slowly
 from app.markdown.selection import SelectionScope
+from app.store.chat import ChatMessage
 from app.transcript.heights import Heights, estimate
 from app.transcript.message_view import MessageView
 

@@ -21,7 +21,6 @@ from PySide6.QtWidgets import QApplication, QFrame, QLabel, QPlainTextEdit, QTex
 from app.commands.place_keys import meant
 from app.composer.chips import SentFiles
 from app.composer.choices import Choices
-from app.library.chat import ChatMessage
 from app.look.theme import SIZES, theme
 from app.markdown.block_stack import BlockStack
 from app.markdown.blocks import LONG
@@ -29,6 +28,7 @@ from app.markdown.prose_view import ProseView
 from app.markdown.selection import scope_of
 from app.state.answer_facts import facts_of, sources_line
 from app.state.message_actions import Place, actions_of
+from app.store.chat import ChatMessage
 from app.transcript.action_row import ActionRow
 from app.transcript.answer_view import AnswerView
 from app.transcript.message_editor import MessageEditor

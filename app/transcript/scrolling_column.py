@@ -8,10 +8,10 @@ import time
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QPushButton, QScrollArea, QWidget
 
-from app.library.chat import ChatMessage
 from app.look.icons import icon
 from app.look.theme import SIZES, theme
-from app.slices import slices
+from app.services.frames import slices
+from app.store.chat import ChatMessage
 from app.transcript.drag_scroll import DragScroll
 from app.transcript.message_column import MessageColumn
 from app.transcript.message_view import MessageView

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from app.look.theme import DARK, LIGHT, SIZES, Theme, contrast, stylesheet
-from app.slices import slices
+from app.services.frames import slices
 from app.wiring import Chickadee
 from models.assets import asset
 

@@ -15,10 +15,18 @@ from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.assistant.engine_end import EngineEnd
-from app.catalogue import ENGINE, WINDOW, Catalogue, read_catalogue, read_contexts
-from app.qt_libraries import lacking
-from app.system_language import best_of, in_system_language, system_languages
+from app.catalogue import (
+    ENGINE,
+    WINDOW,
+    Catalogue,
+    best_of,
+    in_system_language,
+    read_catalogue,
+    read_contexts,
+    system_languages,
+)
+from app.fatal import lacking
+from app.services.engine_link import EngineEnd
 from app.wiring import Chickadee
 from models.assets import asset
 
@@ -241,7 +249,7 @@ def test_a_notice_follows_the_language(chickadee: Chickadee, ask: Ask, qtbot: Qt
 
 def test_errors_that_are_shown_follow_the_language(chickadee: Chickadee) -> None:
     notice, settings = chickadee.window.notice, chickadee.preferences.settings
-    path = chickadee.library.path
+    path = chickadee.store.path
     locked = sqlite3.connect(path, isolation_level=None)
     locked.execute("BEGIN IMMEDIATE")
     chickadee.chats.drafts.send("a question that cannot be stored")

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.assistant.engine_end import EngineEnd
 from app.composer.choices import forgotten_line, words_of
 from app.composer.waiting import duration
-from app.line_buffer import LineBuffer
 from app.look.theme import DARK, LIGHT, Theme, contrast
+from app.services.engine_link import EngineEnd
+from app.services.json_line_process import LineBuffer
 from app.state.engine_queue import LiveSpeed
 from app.state.prompt import turns_to_free, without_oldest
 from engine.protocol import Message, Remedy

@@ -31,7 +31,7 @@ def last_text(chickadee: Chickadee) -> str:
 
 
 def stored(folders: Folders) -> list[tuple[str, str, str | None]]:
-    db = sqlite3.connect(folders.library)
+    db = sqlite3.connect(folders.store)
     rows = db.execute("SELECT role, content, stop_reason FROM messages ORDER BY number").fetchall()
     db.close()
     return rows

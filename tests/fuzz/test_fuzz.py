@@ -14,7 +14,7 @@ CASES = {
     "templates": 6,
     "floods": 5,
     "kills": 1,
-    "libraries": 25,
+    "stores": 25,
     "caches": 8,
     "attachments": 8,
     "imports": 40,

@@ -10,10 +10,10 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from app.chats.chat_options import PROMPT, ChatOptions, applied, unpacked
-from app.library.library import Library
 from app.settings.options import Options
 from app.settings_view.chat_panel import OWN_VALUES, ChatPanel
 from app.state.persona import SHIPPED, Personas
+from app.store.chat_store import ChatStore
 from app.wiring import Chickadee
 from engine.protocol import Generate, Message, Prepare
 from tests.app.conftest import SECONDS, Opener, Requests
@@ -42,8 +42,8 @@ def test_a_chats_options_go_above_the_settings() -> None:
 
 
 def test_personas_are_saved_renamed_and_deleted(tmp_path: Path) -> None:
-    library = Library(tmp_path / "library.sqlite3")
-    personas = Personas(library)
+    store = ChatStore(tmp_path / "library.sqlite3")
+    personas = Personas(store)
     assert [persona.name for persona in personas.all()] == [persona.name for persona in SHIPPED]
     assert personas.save("  My \n own ", ChatOptions("x", {"answer.top_k": 1})) == "My own"
     personas.save("My own", ChatOptions("", {"answer.top_k": 2}))
@@ -58,7 +58,7 @@ def test_personas_are_saved_renamed_and_deleted(tmp_path: Path) -> None:
     personas.rename("Other", "Another")
     personas.delete("My own")
     assert [persona.name for persona in personas.own()] == ["Another"]
-    library.close()
+    store.close()
 
 
 def panel(chickadee: Chickadee) -> ChatPanel:

@@ -11,8 +11,7 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication, QImage
 from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.attachments.attachment import Attachment
-from app.attachments.block import block_of
+from app.attachments.attachment import Attachment, block_of
 from app.composer.attachment_text import AttachmentText
 from app.composer.chips import Chip
 from app.wiring import Chickadee

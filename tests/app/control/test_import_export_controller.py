@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from app.control.import_export_controller import IMPORTING
 from app.folders import Folders
-from app.library.upkeep import keep_up
+from app.store.upkeep import keep_up
 from app.wiring import Chickadee
 from tests.app.conftest import Opener
 from tests.app.sidebar.test_sidebar import filled  # noqa: F401 - a fixture
@@ -30,8 +30,8 @@ def test_all_chats_go_out_and_come_back(filled: Chickadee, qtbot: QtBot, tmp_pat
     file = tmp_path / "all.json"
     assert len(json.loads(file.read_bytes())["chats"]) == 6
     filled.chats.list.delete(["0", "1"])
-    filled.open_chats.library.delete_for_good("0")
-    keep_up(folders.library)
+    filled.open_chats.store.delete_for_good("0")
+    keep_up(folders.store)
     filled.chats.import_export.import_file(str(file))
     qtbot.waitUntil(lambda: told(filled) == "1 chat was imported. 1 chat was updated.")
     assert len(filled.window.sidebar.titles()) == 6

@@ -16,12 +16,12 @@ from PySide6.QtGui import QAccessible, QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from app.look.theme import SIZES
-from app.markdown import math_service as service_module
 from app.markdown.math_object import OBJECT, spans
-from app.markdown.math_service import MathService
 from app.markdown.math_text import put_back, take_formulas
-from app.markdown.math_worker import EM, Drawing, Task, draw
 from app.markdown.prose_view import ProseView
+from app.services import math_service as service_module
+from app.services.math_service import MathService
+from app.services.math_worker import EM, Drawing, Task, draw
 from app.transcript.answer_view import AnswerView
 from common.confinement import landlock
 from tests.app.conftest import SECONDS
@@ -256,5 +256,5 @@ def test_the_worker_draws_and_can_do_nothing_else(tmp_path: Path) -> None:
     refused = dict.fromkeys(attempts, "PermissionError") | {"drawing": "done"}
     if not landlock.version():
         refused |= {"file": "done", "writing": "done"}
-    confining = "from app.markdown.math_worker import *\nrestrain()"
+    confining = "from app.services.math_worker import *\nrestrain()"
     assert tried(confining, attempts, str(secret)) == refused

@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.folders import Folders
-from app.library.chat import Chat, ChatMessage
-from app.library.library import Library
 from app.markdown.selection import Text
+from app.store.chat import Chat, ChatMessage
+from app.store.chat_store import ChatStore
 from app.transcript.message_menu import MessageMenu
 from app.wiring import Chickadee
 from tests.app.conftest import SECONDS, Opener
@@ -25,12 +25,12 @@ COPIED = f"First words.\n\n{CODE}\n\nBetween.\n\na\tb\none\ttwo\nthree\t$x$\n\nT
 
 @pytest.fixture
 def chickadee(folders: Folders, open_window: Opener) -> Chickadee:
-    library = Library(folders.library)
+    store = ChatStore(folders.store)
     chat = Chat("Birds")
     question = ChatMessage(chat.id, None, "user", "A question", stop_reason="end")
     answer = ChatMessage(chat.id, question.id, "assistant", ANSWER, stop_reason="end", model="m")
-    library.save(chat, [question, answer])
-    library.close()
+    store.save(chat, [question, answer])
+    store.close()
     window = open_window(command=None)
     window.chats.chat.open(chat.id)
     return window

@@ -9,10 +9,10 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.assistant.planner import question
 from app.model_library.model_options import ModelOptions
 from app.model_library.model_settings import ModelSettings, settings_for
 from app.model_library.models_dialog import ModelsDialog
+from app.services.planner import question
 from app.settings.options import Options
 from app.settings_view.setting_controls import Choice, Line
 from app.wiring import Chickadee

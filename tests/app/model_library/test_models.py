@@ -76,7 +76,7 @@ def test_a_name_that_is_not_utf8_is_listed_planned_loaded_and_remembered(
     load = [request for request in requests() if isinstance(request, Load)][-1]
     assert path_of(load.path) == path
     assert load.n_ctx == 640
-    assert chickadee.library.recent_models()[0] == path
+    assert chickadee.store.recent_models()[0] == path
 
 
 def test_a_model_has_one_name_everywhere(

@@ -14,8 +14,8 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.folders import Folders
-from app.library.kept_files import delete_files, kinds, measured
 from app.settings_view.kept_page import KeptPage
+from app.store.kept_files import delete_files, kinds, measured
 from app.wiring import Chickadee
 from common.folders import CACHE_DIR_VARIABLE
 from engine.kv.saved import SavedChats
@@ -42,8 +42,8 @@ def opened(chickadee: Chickadee, qtbot: QtBot) -> KeptPage:
 
 
 def test_every_kind_has_its_files_and_nothing_is_counted_twice(folders: Folders, cache: Path) -> None:
-    folders.library.write_bytes(bytes(1000))
-    folders.library.with_name("library.sqlite3-wal").write_bytes(bytes(24))
+    folders.store.write_bytes(bytes(1000))
+    folders.store.with_name("library.sqlite3-wal").write_bytes(bytes(24))
     (folders.logs / "window.log").write_bytes(bytes(10))
     (folders.data / "models").mkdir()
     (folders.data / "models" / "m.gguf").write_bytes(bytes(77))
@@ -165,13 +165,13 @@ def test_all_chats_go_for_good_also_one_that_is_being_answered(
     assert chickadee.open_chats.chats() == []
     assert chickadee.open_chats.current.messages == []
     qtbot.waitUntil(lambda: not any(b"secret" in path.read_bytes() for path in folders.data.glob("library*")))
-    with sqlite3.connect(folders.library) as db:
+    with sqlite3.connect(folders.store) as db:
         assert db.execute("SELECT count(*) FROM chats").fetchone() == (0,)
         assert db.execute("SELECT count(*) FROM messages").fetchone() == (0,)
     db.close()
 
 
-def test_a_damaged_library_goes_with_the_chats_and_a_folder_of_that_name_stays(
+def test_a_damaged_store_goes_with_the_chats_and_a_folder_of_that_name_stays(
     cache: Path, chickadee: Chickadee, qtbot: QtBot, folders: Folders
 ) -> None:
     file, folder = (folders.data / f"library-damaged-{name}.sqlite3" for name in ("file", "folder"))

@@ -11,24 +11,24 @@ from PySide6.QtWidgets import QApplication, QLineEdit
 from pytestqt.qtbot import QtBot
 
 from app.folders import Folders
-from app.library.chat import Chat, ChatMessage, Folder
-from app.library.library import Library
 from app.sidebar.chat_rows import rows_of
+from app.store.chat import Chat, ChatMessage, Folder
+from app.store.chat_store import ChatStore
 from app.wiring import Chickadee
 from tests.app.conftest import Opener
 
 
 @pytest.fixture
 def filled(open_window: Opener, folders: Folders) -> Chickadee:
-    """The window on a library of six chats."""
-    library = Library(folders.library)
+    """The window on a store of six chats."""
+    store = ChatStore(folders.store)
     for number in range(6):
         chat = Chat(f"chat {number}", id=str(number), updated_at=time.time() - number)
         question = ChatMessage(chat.id, None, "user", f"question {number}", id=f"q{number}")
         first = ChatMessage(chat.id, question.id, "assistant", f"<b>first</b> 答案 {number}", id=f"a{number}")
         second = replace(first, id=f"b{number}", content=f"second answer {number}")
-        library.save(replace(chat, leaf_id=second.id), [question, first, second])
-    library.close()
+        store.save(replace(chat, leaf_id=second.id), [question, first, second])
+    store.close()
     return open_window()
 
 
@@ -120,7 +120,7 @@ def test_a_click_beside_the_chats_leaves_the_open_one_marked(filled: Chickadee, 
 
 def test_the_selection_and_the_place_stay_when_the_list_changes(filled: Chickadee, qtbot: QtBot) -> None:
     view = filled.window.sidebar.list
-    filled.open_chats.library.save_chats(Chat(f"old {number}", updated_at=float(number)) for number in range(40))
+    filled.open_chats.store.save_chats(Chat(f"old {number}", updated_at=float(number)) for number in range(40))
     filled.open_chats.reload()
     filled.chats.list.list_now()
     bar = view.verticalScrollBar()

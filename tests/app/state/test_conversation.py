@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from app.attachments.attachment import Attachment
-from app.library.chat import GROUPS, Chat, ChatMessage, days_of, group_of, title_of
-from app.library.library import Library
 from app.state.conversation import Conversation
 from app.state.open_chats import OpenChats
+from app.store.chat import GROUPS, Chat, ChatMessage, days_of, group_of, title_of
+from app.store.chat_store import ChatStore
 from app.words import Saying, said
 from common.failures import Failure
 from engine.protocol import Message, Statistics, StopReason
@@ -30,10 +30,10 @@ class Clock:
 
 
 @pytest.fixture
-def library(tmp_path: Path) -> Iterator[Library]:
-    library = Library(tmp_path / "library.sqlite3")
-    yield library
-    library.close()
+def store(tmp_path: Path) -> Iterator[ChatStore]:
+    store = ChatStore(tmp_path / "library.sqlite3")
+    yield store
+    store.close()
 
 
 @pytest.fixture
@@ -42,18 +42,18 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def conversation(library: Library, clock: Clock) -> Conversation:
-    return Conversation(library, clock=clock)
+def conversation(store: ChatStore, clock: Clock) -> Conversation:
+    return Conversation(store, clock=clock)
 
 
 def in_file(conversation: Conversation) -> list[ChatMessage]:
     """The shown branch as a restart would find it."""
-    chat = next(chat for chat in conversation.library.chats() if chat.id == conversation.chat.id)
-    return Conversation(conversation.library, chat, conversation.library.messages(chat)).messages
+    chat = next(chat for chat in conversation.store.chats() if chat.id == conversation.chat.id)
+    return Conversation(conversation.store, chat, conversation.store.messages(chat)).messages
 
 
 def test_an_empty_chat_is_not_stored(conversation: Conversation) -> None:
-    assert conversation.library.chats() == []
+    assert conversation.store.chats() == []
 
 
 @pytest.mark.parametrize("text", ["", "  \n\t "])
@@ -65,7 +65,7 @@ def test_nothing_is_not_sent(conversation: Conversation, text: str) -> None:
 def test_the_question_is_stored_before_the_answer_begins(conversation: Conversation) -> None:
     assert conversation.send("  What is *this*?\nMore.  ")
     assert [message.content for message in in_file(conversation)] == ["What is *this*?\nMore."]
-    assert conversation.library.chats()[0].title == "What is this?"
+    assert conversation.store.chats()[0].title == "What is this?"
     assert conversation.phase == "waiting"
     assert not conversation.send("another")
 
@@ -152,7 +152,7 @@ def test_answering_again_keeps_the_first_answer_in_the_file(conversation: Conver
         if text == "first":
             assert conversation.answer_again()
     assert [message.content for message in in_file(conversation)] == ["q", "second"]
-    count = conversation.library._db.execute("SELECT count(*) FROM messages").fetchone()
+    count = conversation.store._db.execute("SELECT count(*) FROM messages").fetchone()
     assert count == (3,)
 
 
@@ -284,7 +284,7 @@ def test_a_chat_that_cannot_be_stored_goes_on_and_is_stored_later(
     heard: list[Saying] = []
     conversation.not_saved.connect(lambda _conversation, words: heard.append(words))
     with monkeypatch.context() as context:
-        context.setattr("app.library.library.write_chat", full)
+        context.setattr("app.store.chat_store.write_chat", full)
         conversation.send("q")
         conversation.begin("model")
         conversation.grow("answer")
@@ -292,25 +292,25 @@ def test_a_chat_that_cannot_be_stored_goes_on_and_is_stored_later(
     assert list(map(said, heard)) == [
         "The disk is full. You can go on chatting, but what is not saved is lost when you close the window."
     ]
-    assert conversation.library.chats() == []
+    assert conversation.store.chats() == []
     conversation.send("second")
     assert [message.content for message in in_file(conversation)] == ["q", "answer", "second"]
 
 
-def test_the_open_chats_find_chats_again(library: Library) -> None:
-    open_chats = OpenChats(library)
+def test_the_open_chats_find_chats_again(store: ChatStore) -> None:
+    open_chats = OpenChats(store)
     open_chats.current.send("hello there")
     chat_id = open_chats.current.chat.id
     open_chats.rename(chat_id, "  Greeting ")
-    again = OpenChats(library)
+    again = OpenChats(store)
     assert [chat.title for chat in again.chats()] == ["Greeting"]
     assert again.open(chat_id).messages[0].content == "hello there"
     again.rename(chat_id, "   ")
     assert [chat.title for chat in again.chats()] == ["Greeting"]
 
 
-def test_a_deleted_chat_comes_back(library: Library) -> None:
-    open_chats = OpenChats(library)
+def test_a_deleted_chat_comes_back(store: ChatStore) -> None:
+    open_chats = OpenChats(store)
     open_chats.current.send("hello")
     (chat,) = open_chats.delete([open_chats.current.chat.id])
     assert open_chats.chats() == []

@@ -8,10 +8,10 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.assistant.engine_client import EngineClient
-from app.assistant.engine_end import EngineEnd
 from app.composer.status_line import lines_of
 from app.folders import Folders
+from app.services.engine_client import EngineClient
+from app.services.engine_link import EngineEnd
 from app.wiring import Chickadee
 from engine.protocol import Text, encode
 from tests.app.conftest import SECONDS, Opener

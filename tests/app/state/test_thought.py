@@ -9,10 +9,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
-from app.library.chat import ChatMessage
 from app.markdown.prose_view import ProseView
 from app.state.conversation import ThoughtTimer
 from app.state.prompt import prompt_of
+from app.store.chat import ChatMessage
 from app.transcript.answer_view import AnswerView
 from app.transcript.thought_view import line_of
 from app.wiring import Chickadee
@@ -219,7 +219,7 @@ def test_how_long_it_took_is_there_after_a_restart(chickadee: Chickadee, qtbot: 
     for text, kind in pieces:
         conversation.grow(text, kind)
     conversation.fail("", reason="cancelled")
-    stored = chickadee.library.messages(conversation.chat)[-1]
+    stored = chickadee.store.messages(conversation.chat)[-1]
     assert stored.content == "<think>hm</think>yes"
     assert stored.thought_seconds is not None
     view = chickadee.window.transcript.views[-1]

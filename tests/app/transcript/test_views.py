@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
-from app import slices
-from app.library.chat import Chat, ChatMessage
 from app.markdown.prose_view import ProseView
+from app.services import frames as slices
+from app.store.chat import Chat, ChatMessage
 from app.transcript import scrolling_column
 from app.transcript.answer_view import AnswerView
 from app.transcript.thought_view import ThoughtView
@@ -33,7 +33,7 @@ def long_chat(chickadee: Chickadee, count: int, texts: dict[int, str] | None = N
         parent = messages[-1].id if messages else None
         messages.append(ChatMessage(chat.id, parent, role, text, stop_reason="end"))  # type: ignore[arg-type]
     chat = Chat("long", chat.id, leaf_id=messages[-1].id)
-    chickadee.library.save(chat, messages)
+    chickadee.store.save(chat, messages)
     return chat
 
 

@@ -1,0 +1,144 @@
+"""Asks the engine's planner whether models fit: a process beside the one that answers, started when it is needed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Hashable, Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+from PySide6.QtCore import QObject, QProcess, QTimer, Signal
+
+from app.services.json_line_process import LineBuffer, end_process, new_process
+from common.paths import path_text
+from common.planning import Ask, Verdict, engine_command
+from engine.protocol import Load
+from models.reach import reach
+
+log = logging.getLogger(__name__)
+IDLE_MS = 30_000
+
+
+def question(path: Path, load: Load, freed_bytes: int = 0) -> Ask:
+    """About the file at `path`, loaded as `load` says; `freed_bytes` are given back before."""
+    return Ask(
+        path=path_text(path),
+        n_ctx=load.n_ctx,
+        kv_type=load.kv_type,
+        threads=load.threads,
+        memory_bytes=load.memory_bytes,
+        freed_bytes=freed_bytes,
+        draft=load.draft_model,
+        backend=load.backend,
+        flash_attention=load.flash_attention,
+        kv_mode=load.kv_mode,
+        kv_share=load.kv_share,
+    )
+
+
+def _files(question: Ask) -> list[str]:
+    return [file for file in (question.path, question.draft) if file]
+
+
+class Planner(QObject):
+    """`answered` carries a key and its Verdict. Of several questions under one key only the last is answered."""
+
+    answered = Signal(object, object)
+
+    def __init__(self, parent: QObject, command: Sequence[str] | None = None) -> None:
+        super().__init__(parent)
+        self._command = list(command or engine_command("plans"))
+        self._waiting: dict[Hashable, Ask] = {}
+        self._asked: Hashable | None = None
+        self._process: QProcess | None = None
+        self._lines = LineBuffer()
+        self._idle = QTimer(self)
+        self._idle.setSingleShot(True)
+        self._idle.setInterval(IDLE_MS)
+        self._idle.timeout.connect(self.close)
+
+    def ask(self, key: Hashable, question: Ask) -> None:
+        self._waiting[key] = question
+        self._next()
+
+    def withdraw(self, keys: Iterable[Hashable]) -> None:
+        """Nobody waits for these any more; the one that is being worked out is still answered."""
+        for key in keys:
+            self._waiting.pop(key, None)
+
+    def forget(self) -> None:
+        """Nobody waits for the questions any more."""
+        self._waiting.clear()
+
+    def close(self) -> None:
+        self._idle.stop()
+        self._waiting.clear()
+        self._asked = None
+        self._end()
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            end_process(process)
+
+    def _next(self) -> None:
+        if self._asked is not None or not self._waiting:
+            return
+        self._idle.stop()
+        key = next(iter(self._waiting))
+        if self._process is not None and not all(map(self._reach.covers, _files(self._waiting[key]))):
+            self._end()
+        if self._process is None:
+            self._start()
+        if self._process is None:  # it could not start, and everybody was told
+            return
+        self._asked = key
+        self._process.write(msgspec.json.encode(self._waiting.pop(key)) + b"\n")
+
+    def _start(self) -> None:
+        """It may read what is asked about now; for another file than that, outside of the model folders, it is started
+        again."""
+        self._reach = reach(file for question in self._waiting.values() for file in _files(question))
+        process = self._process = new_process(self)
+        self._lines = LineBuffer()
+        process.setStandardErrorFile(QProcess.nullDevice())
+        process.readyReadStandardOutput.connect(self._read)
+        process.finished.connect(self._ended)
+        process.errorOccurred.connect(self._failed)
+        process.start(self._command[0], [*self._command[1:], *self._reach.arguments])
+
+    def _read(self) -> None:
+        if self._process is None:
+            return
+        for line in self._lines.feed(bytes(self._process.readAllStandardOutput().data())):
+            try:
+                verdict = msgspec.json.decode(line, type=Verdict)
+            except msgspec.MsgspecError as error:
+                log.warning("the planner said %.200r: %s", line, error)
+                verdict = Verdict()
+            self._take(verdict)
+        if self._asked is None and not self._waiting:
+            self._idle.start()
+
+    def _take(self, verdict: Verdict) -> None:
+        key, self._asked = self._asked, None
+        if key is not None and key not in self._waiting:
+            self.answered.emit(key, verdict)
+        self._next()
+
+    def _failed(self, error: QProcess.ProcessError) -> None:
+        if error == QProcess.ProcessError.FailedToStart:
+            self._ended()
+
+    def _ended(self) -> None:
+        """What was asked brought it down, or it never ran: the others are asked of a new one."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.deleteLater()
+        log.warning("the planner ended")
+        if self._asked is None:
+            keys, self._waiting = list(self._waiting), {}
+            for key in keys:
+                self.answered.emit(key, Verdict())
+        else:
+            self._take(Verdict())
