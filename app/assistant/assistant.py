@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 from app.assistant.counting import Counting, Taker
 from app.assistant.loading import Loading
@@ -22,12 +23,27 @@ from app.chats.prompt import with_system, without_oldest
 from app.intervals import Intervals
 from app.open_chats.conversation import Conversation
 from app.open_chats.read_ahead import ReadAhead
-from app.services.engine_link import EngineEnd, Link
+from app.services.process_end import EngineEnd
 from app.settings.options import Options
 from common.paths import path_of
 from engine import protocol
 
 log = logging.getLogger(__name__)
+
+
+class Link(Protocol):
+    """The engine's process, whoever runs it: it is running or not, and takes requests while it is."""
+
+    @property
+    def running(self) -> bool: ...
+
+    def start(self, files: Iterable[str | Path | None] = ()) -> None:
+        """`files` are those that it will be asked to load."""
+
+    def send(self, request: protocol.Request) -> None: ...
+
+    def kill(self) -> None:
+        """End an engine that no longer answers; `Assistant.engine_ended` follows."""
 
 
 class Assistant:
@@ -232,7 +248,7 @@ class Assistant:
         if self._restarting:
             self.start_engine()
             return
-        wanted = end.hung and (self._queue or self.standing.phase == "loading")
+        wanted = end.killed and (self._queue or self.standing.phase == "loading")
         self._read_ahead.forget()
         self._counting.forget()
         if self._active:
