@@ -32,7 +32,7 @@ PIECED = {
 }  # fmt: skip
 # The window's own sentences that are kept with a message, or said before there is a window: made in English.
 STORED = (
-    "app/services/engine_client.py", "app/services/engine_link.py", "app/bugs.py", "app/__main__.py", "app/folders.py",
+    "app/services/engine_client.py", "app/services/process_end.py", "app/bugs.py", "app/__main__.py", "app/folders.py",
     "app/store/migrations.py", "app/fatal.py", "app/services/single_instance.py",
 )  # fmt: skip
 SUGGESTED = "assets/catalogue.toml"  # what it says of each model is shown

@@ -1,20 +1,20 @@
-"""The engine process as Qt sees it: requests go in as lines, events come out as a signal. Knows no models or chats."""
+"""The engine's process: requests go in as lines, events come out as a signal. Knows no models or chats."""
 
 from __future__ import annotations
 
 import logging
-import sys
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import msgspec
-from PySide6.QtCore import QObject, QProcess, Signal
+from PySide6.QtCore import QObject, Signal
 
-from app.services.engine_link import EngineEnd
 from app.services.frames import slices
-from app.services.json_line_process import LineBuffer, end_process, new_process
+from app.services.json_line_process import JsonLineProcess
+from app.services.process_end import EngineEnd, ProcessEnd
 from common.planning import engine_command
 from engine import protocol
 from models.reach import reach
@@ -22,7 +22,6 @@ from models.reach import reach
 log = logging.getLogger(__name__)
 stderr_log = logging.getLogger("engine.stderr")
 GRACE_MS = 1500
-REMEMBERED_LINES = 20
 SLICE_SECONDS = 0.003
 NOT_UNDERSTOOD = (
     "The engine sent a message that this window does not understand; their versions may differ. The log has the "
@@ -38,7 +37,7 @@ class Line(msgspec.Struct):
 
 
 class EngineClient(QObject):
-    """Implements `Link`. `received` carries an `engine.protocol.Event`, `ended` an `EngineEnd`."""
+    """`received` carries an `engine.protocol.Event`, `ended` an `EngineEnd`."""
 
     received = Signal(object)
     ended = Signal(object)
@@ -46,54 +45,38 @@ class EngineClient(QObject):
     def __init__(self, command: Sequence[str] | None = None, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._command = list(command or engine_command("serve"))
-        self._process: QProcess | None = None
-        self._killed = False
+        self._process = JsonLineProcess(self, self._heard, self._end, errors=stderr_log)
         self._unread: deque[bytes] = deque()
 
     @property
     def running(self) -> bool:
-        return self._process is not None and self._process.state() != QProcess.ProcessState.NotRunning
+        return self._process.running
 
     @property
     def pid(self) -> int:
-        return self._process.processId() if self._process else 0
+        return self._process.pid
 
     def start(self, files: Iterable[str | Path | None] = ()) -> None:
-        self._lines, self._errors = LineBuffer(), LineBuffer()
+        """`files` are those that it will be asked to load."""
         self._unread.clear()
-        self._killed = False
-        self._said: deque[str] = deque(maxlen=REMEMBERED_LINES)
-        process = self._process = new_process(self)
-        process.readyReadStandardOutput.connect(self._read)
-        process.readyReadStandardError.connect(self._read_errors)
-        process.finished.connect(self._finished)
-        process.errorOccurred.connect(self._failed)
-        process.start(self._command[0], [*self._command[1:], *reach(files).arguments])
+        self._process.start([*self._command, *reach(files).arguments])
 
     def send(self, request: protocol.Request) -> None:
-        """Write the request; QProcess buffers it until the engine reads. Without an engine it is dropped."""
-        if self._process is not None and self.running:
-            self._process.write(protocol.encode(request))
+        """Without an engine it is dropped."""
+        self._process.write(protocol.encode(request))
 
     def kill(self) -> None:
         """End an engine that does not react; `ended` follows."""
-        if self._process is not None:
-            self._killed = True
-            self._process.kill()
+        self._process.kill()
 
     def close(self) -> None:
         """End the engine: close its stdin, which it takes as a request to end, then terminate, then kill."""
         self._unread.clear()
-        process, self._process = self._process, None
-        if process is None:
-            return
-        if not end_process(process, GRACE_MS, terminate=True):
+        if not self._process.close(GRACE_MS, terminate=True):
             log.warning("the engine did not end by itself")
 
-    def _read(self) -> None:
-        if self._process is None:
-            return
-        self._unread += self._lines.feed(bytes(self._process.readAllStandardOutput().data()))
+    def _heard(self, lines: list[bytes]) -> None:
+        self._unread += lines
         if self._tell_next():
             slices().add(self, self._tell_next)
 
@@ -114,36 +97,12 @@ class EngineClient(QObject):
         else:
             self.received.emit(event)
 
-    def _read_errors(self) -> None:
-        if self._process is None:
-            return
-        for line in self._errors.feed(bytes(self._process.readAllStandardError().data())):
-            text = line.decode("utf-8", "replace")
-            self._said.append(text)
-            stderr_log.info("%s", text)
-
-    def _finished(self, exit_code: int, status: QProcess.ExitStatus) -> None:
-        self._read()
+    def _end(self, end: ProcessEnd) -> None:
         while self._tell_next():
             continue
-        self._read_errors()
-        said = "\n".join(self._said)
-        if status == QProcess.ExitStatus.CrashExit and sys.platform != "win32":
-            # On Unix QProcess gives the number of the signal that ended the process as its exit code.
-            self._end(EngineEnd(signal_number=exit_code, hung=self._killed, output=said))
-        else:
-            self._end(EngineEnd(exit_code=exit_code, hung=self._killed, output=said))
-
-    def _failed(self, error: QProcess.ProcessError) -> None:
-        if error == QProcess.ProcessError.FailedToStart and self._process is not None:
-            self._end(EngineEnd(not_started=self._process.errorString()))
-
-    def _end(self, end: EngineEnd) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.deleteLater()
-        log.warning("engine: %s", end)
-        self.ended.emit(end)
+        told = EngineEnd(**asdict(end))
+        log.warning("engine: %s", told)
+        self.ended.emit(told)
 
 
 def _ends_a_request(line: bytes) -> bool:

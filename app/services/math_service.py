@@ -8,10 +8,12 @@ from collections import OrderedDict, deque
 
 import msgspec
 import psutil
-from PySide6.QtCore import QCoreApplication, QObject, QProcess, QTimer, Signal
+from PySide6.QtCore import QCoreApplication, QObject, Signal
 
-from app.services.json_line_process import LineBuffer, end_process, new_process
+from app.services.json_line_process import JsonLineProcess
 from app.services.math_worker import LONGEST_TEX, Drawing, Task
+from app.services.process_end import ProcessEnd
+from app.services.timers import Debounce
 
 log = logging.getLogger(__name__)
 REMEMBERED_BYTES = 8 << 20
@@ -43,14 +45,14 @@ class MathService(QObject):
         self._known: OrderedDict[Task, Drawing] = OrderedDict()
         self._bytes = 0
         self._waiting: deque[Task] = deque()
-        self._process: QProcess | None = None
+        self._process = JsonLineProcess(self, self._heard, self._ended)
         self._warm = False
         self._failures = 0
         self._computed = 0.0  # seconds of the process, when it began with the oldest task
         self._looks = 0  # of the watch, since then
-        self._watch = self._timer(self._too_slow)
-        self._idle = self._timer(self.close)
-        self._tell = self._timer(self.ready.emit)
+        self._watch = Debounce(self._too_slow, self._patience, self)
+        self._idle = Debounce(self.close, IDLE_MS, self)
+        self._tell = Debounce(self.ready.emit, BATCH_MS, self, restarts=False)
 
     @property
     def busy(self) -> bool:
@@ -73,43 +75,27 @@ class MathService(QObject):
 
     def close(self) -> None:
         """End the process; the next formula starts it again."""
-        self._watch.stop()
-        self._idle.stop()
-        process, self._process = self._process, None
-        if process is None:
-            return
-        end_process(process, 0 if self._waiting else GRACE_MS)
-
-    def _timer(self, work: object) -> QTimer:
-        timer = QTimer(self)
-        timer.setSingleShot(True)
-        timer.timeout.connect(work)
-        return timer
+        self._watch.cancel()
+        self._idle.cancel()
+        self._process.close(0 if self._waiting else GRACE_MS)
 
     def _start(self) -> None:
-        self._idle.stop()
-        if self._process is not None:
+        self._idle.cancel()
+        if self._process.running:
             return
-        self._warm, self._lines = False, LineBuffer()
-        process = self._process = new_process(self)
-        process.setStandardErrorFile(QProcess.nullDevice())
-        process.readyReadStandardOutput.connect(self._read)
-        process.finished.connect(self._ended)
-        process.errorOccurred.connect(self._failed)
-        process.start(self._command[0], self._command[1:])
+        self._warm = False
+        self._process.start(self._command)
         for task in list(self._waiting)[:-1]:
             self._send(task)
 
     def _send(self, task: Task) -> None:
-        if self._process is not None:
-            self._process.write(msgspec.json.encode(task) + b"\n")
-            if not self._watch.isActive():
+        if self._process.running:
+            self._process.send(task)
+            if not self._watch.waiting:
                 self._begin(self._patience if self._warm else START_MS)
 
-    def _read(self) -> None:
-        if self._process is None:
-            return
-        for line in self._lines.feed(bytes(self._process.readAllStandardOutput().data())):
+    def _heard(self, lines: list[bytes]) -> None:
+        for line in lines:
             try:
                 drawing = msgspec.json.decode(line, type=Drawing)
             except msgspec.MsgspecError as error:
@@ -117,21 +103,21 @@ class MathService(QObject):
             if self._warm:
                 self._remember(drawing)
             self._warm, self._failures = True, 0  # the first line only says that all is loaded
-        self._watch.stop()
+        self._watch.cancel()
         if self._waiting:
             self._begin(self._patience)
         else:
-            self._idle.start(IDLE_MS)
+            self._idle.request()
 
     def _begin(self, patience: int) -> None:
         """The process is at the oldest task from now on."""
         self._computed, self._looks = self._processor_seconds(), 0
-        self._watch.start(patience)
+        self._watch.request_in(patience)
 
     def _processor_seconds(self) -> float:
         """What the process has computed so far; 0 where that cannot be told."""
         try:
-            times = psutil.Process(self._process.processId()).cpu_times() if self._process else None
+            times = psutil.Process(self._process.pid).cpu_times() if self._process.pid else None
         except (psutil.Error, ValueError):  # it has ended, or has not begun
             return 0.0
         return times.user + times.system if times else 0.0
@@ -146,28 +132,23 @@ class MathService(QObject):
         self._bytes += len(drawing.svg)
         while self._bytes > REMEMBERED_BYTES and len(self._known) > 1:
             self._bytes -= len(self._known.popitem(last=False)[1].svg)
-        if not self._tell.isActive():
-            self._tell.start(BATCH_MS)
+        self._tell.request()
 
     def _too_slow(self) -> None:
         """Whatever the process is at, it is the oldest task; without that one it starts anew."""
-        if self._process is None or not self._waiting:
+        if not self._process.running or not self._waiting:
             return
         self._looks += 1
         computed = self._processor_seconds() - self._computed
         if self._warm and computed < 0.9 * self._patience / 1000 and self._looks < BUSY:
-            self._watch.start(self._patience)
+            self._watch.request()
         else:
             self._give_up("too slow")
 
-    def _ended(self) -> None:
-        self._read()
-        self._give_up("the process ended")
-
-    def _failed(self, error: QProcess.ProcessError) -> None:
-        if error == QProcess.ProcessError.FailedToStart:
+    def _ended(self, end: ProcessEnd) -> None:
+        if end.not_started:
             self._failures = FAILURES
-            self._give_up("the process did not start")
+        self._give_up(f"the process {end}")
 
     def _give_up(self, reason: str) -> None:
         if not self._warm:
@@ -176,8 +157,8 @@ class MathService(QObject):
         waiting, self._waiting = list(self._waiting), deque()
         self.close()
         for task in waiting:
-            if self.drawing(task) is not None and not self._tell.isActive():
-                self._tell.start(0)
+            if self.drawing(task) is not None:
+                self._tell.request_in(0)
 
 
 _service: MathService | None = None

@@ -7,9 +7,11 @@ from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
-from PySide6.QtCore import QObject, QProcess, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
-from app.services.json_line_process import LineBuffer, end_process, new_process
+from app.services.json_line_process import JsonLineProcess
+from app.services.process_end import ProcessEnd
+from app.services.timers import Debounce
 from common.paths import path_text
 from common.planning import Ask, Verdict, engine_command
 from engine.protocol import Load
@@ -50,12 +52,8 @@ class Planner(QObject):
         self._command = list(command or engine_command("plans"))
         self._waiting: dict[Hashable, Ask] = {}
         self._asked: Hashable | None = None
-        self._process: QProcess | None = None
-        self._lines = LineBuffer()
-        self._idle = QTimer(self)
-        self._idle.setSingleShot(True)
-        self._idle.setInterval(IDLE_MS)
-        self._idle.timeout.connect(self.close)
+        self._process = JsonLineProcess(self, self._heard, self._ended)
+        self._idle = Debounce(self.close, IDLE_MS, self)
 
     def ask(self, key: Hashable, question: Ask) -> None:
         self._waiting[key] = question
@@ -71,46 +69,33 @@ class Planner(QObject):
         self._waiting.clear()
 
     def close(self) -> None:
-        self._idle.stop()
+        self._idle.cancel()
         self._waiting.clear()
         self._asked = None
-        self._end()
-
-    def _end(self) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            end_process(process)
+        self._process.close()
 
     def _next(self) -> None:
         if self._asked is not None or not self._waiting:
             return
-        self._idle.stop()
+        self._idle.cancel()
         key = next(iter(self._waiting))
-        if self._process is not None and not all(map(self._reach.covers, _files(self._waiting[key]))):
-            self._end()
-        if self._process is None:
+        if self._process.running and not all(map(self._reach.covers, _files(self._waiting[key]))):
+            self._process.close()
+        if not self._process.running:
             self._start()
-        if self._process is None:  # it could not start, and everybody was told
+        if not self._process.running:  # it could not start, and everybody was told
             return
         self._asked = key
-        self._process.write(msgspec.json.encode(self._waiting.pop(key)) + b"\n")
+        self._process.send(self._waiting.pop(key))
 
     def _start(self) -> None:
         """It may read what is asked about now; for another file than that, outside of the model folders, it is started
         again."""
         self._reach = reach(file for question in self._waiting.values() for file in _files(question))
-        process = self._process = new_process(self)
-        self._lines = LineBuffer()
-        process.setStandardErrorFile(QProcess.nullDevice())
-        process.readyReadStandardOutput.connect(self._read)
-        process.finished.connect(self._ended)
-        process.errorOccurred.connect(self._failed)
-        process.start(self._command[0], [*self._command[1:], *self._reach.arguments])
+        self._process.start([*self._command, *self._reach.arguments])
 
-    def _read(self) -> None:
-        if self._process is None:
-            return
-        for line in self._lines.feed(bytes(self._process.readAllStandardOutput().data())):
+    def _heard(self, lines: list[bytes]) -> None:
+        for line in lines:
             try:
                 verdict = msgspec.json.decode(line, type=Verdict)
             except msgspec.MsgspecError as error:
@@ -118,7 +103,7 @@ class Planner(QObject):
                 verdict = Verdict()
             self._take(verdict)
         if self._asked is None and not self._waiting:
-            self._idle.start()
+            self._idle.request()
 
     def _take(self, verdict: Verdict) -> None:
         key, self._asked = self._asked, None
@@ -126,16 +111,9 @@ class Planner(QObject):
             self.answered.emit(key, verdict)
         self._next()
 
-    def _failed(self, error: QProcess.ProcessError) -> None:
-        if error == QProcess.ProcessError.FailedToStart:
-            self._ended()
-
-    def _ended(self) -> None:
+    def _ended(self, end: ProcessEnd) -> None:
         """What was asked brought it down, or it never ran: the others are asked of a new one."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.deleteLater()
-        log.warning("the planner ended")
+        log.warning("planner: %s", end)
         if self._asked is None:
             keys, self._waiting = list(self._waiting), {}
             for key in keys:

@@ -16,10 +16,10 @@ from app.bugs import BUG, report
 from app.chats.chat_options import applied
 from app.events import Event
 from app.intervals import Intervals
-from app.services.engine_link import EngineEnd, Link
+from app.services.process_end import EngineEnd
 from app.settings.options import Options
 from app.state.conversation import Conversation
-from app.state.engine_requests import Counting, Loading, ReadAhead, Taker
+from app.state.engine_requests import Counting, Link, Loading, ReadAhead, Taker
 from app.state.engine_state import Ahead, EngineState, Problem
 from app.state.prompt import with_system, without_oldest
 from common.paths import path_of
@@ -263,7 +263,7 @@ class EngineQueue:
         if self._restarting:
             self.start_engine()
             return
-        wanted = end.hung and (self._queue or self.state.phase == "loading")
+        wanted = end.killed and (self._queue or self.state.phase == "loading")
         self._read_ahead.forget()
         self._counting.forget()
         if self._active:

@@ -1,18 +1,33 @@
-"""What the engine was asked for and is not asked again: how the model is loaded, what is counted, which chat is read.
-
-Knows no Qt."""
+"""Requests to the engine: what takes them, and what was asked for already: a model, counts, a chat to read ahead."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 from app.state.conversation import Conversation
 from common.paths import path_text
+from engine import protocol
 from engine.protocol import Counted, KVType, Load, Message
 
 Taker = Callable[[Counted], None]
+
+
+class Link(Protocol):
+    """The engine's process, whoever runs it: it is running or not, and takes requests while it is."""
+
+    @property
+    def running(self) -> bool: ...
+
+    def start(self, files: Iterable[str | Path | None] = ()) -> None:
+        """`files` are those that it will be asked to load."""
+
+    def send(self, request: protocol.Request) -> None: ...
+
+    def kill(self) -> None:
+        """End an engine that no longer answers; `EngineQueue.engine_ended` follows."""
 
 
 class Loading:

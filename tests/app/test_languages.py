@@ -26,7 +26,7 @@ from app.catalogue import (
     system_languages,
 )
 from app.fatal import lacking
-from app.services.engine_link import EngineEnd
+from app.services.process_end import EngineEnd
 from app.wiring import Chickadee
 from models.assets import asset
 

@@ -32,7 +32,7 @@ def effect(dialog: SettingsDialog, qtbot: QtBot, name: str, words: str) -> None:
 
 
 def test_the_settings_say_what_they_come_to(chickadee: Chickadee, qtbot: QtBot) -> None:
-    assert chickadee.models.keeper.planner._process is None  # nothing is worked out before somebody looks
+    assert not chickadee.models.keeper.planner._process.running  # nothing is worked out before somebody looks
     dialog = open_dialog(chickadee, qtbot)
     pick(dialog, qtbot, "engine.backend", "llama")
     says(dialog, qtbot, "fake: Fits: 406 MB of memory with 8,192 tokens")

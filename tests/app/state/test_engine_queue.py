@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 from app.composer.status_line import lines_of
 from app.folders import Folders
 from app.services.engine_client import EngineClient
-from app.services.engine_link import EngineEnd
+from app.services.process_end import EngineEnd
 from app.wiring import Chickadee
 from engine.protocol import Text, encode
 from tests.app.conftest import SECONDS, Opener
