@@ -11,6 +11,7 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from app.look.icons import icon
+from app.look.live import Live
 from app.look.theme import SIZES, theme
 from app.words import Saying, said, tr
 
@@ -85,14 +86,6 @@ class Notice(QWidget):
             self._remove(told)
             self._arrange()
 
-    def restyle(self) -> None:
-        for each in {*self.told, self._latest}:
-            each.restyle()
-
-    def retranslate(self) -> None:
-        for each in {*self.told, self._latest}:
-            each.retranslate()
-
     def _add(self, after: Told | None = None) -> Told:
         told = Told(self)
         told.over.connect(lambda: self.dismiss(told))
@@ -118,7 +111,7 @@ class Notice(QWidget):
         self.setVisible(bool(self.told))
 
 
-class Told(QFrame):
+class Told(Live, QFrame):
     """One sentence. `over`: it was dismissed, its button was pressed, or its time is over; `undo`: there is a way back
     for a time."""
 
@@ -153,8 +146,7 @@ class Told(QFrame):
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self.over)
         self.button.clicked.connect(self._go)
-        self.restyle()
-        self.retranslate()
+        self.apply_look()
         self.hide()
 
     def tell(  # noqa: PLR0913

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from app.assistant.engine_end import EngineEnd
 from app.assistant.speed import LiveSpeed
 from app.chats.prompt import turns_to_free, without_oldest
-from app.composer.choices import forgotten_line, words_of
-from app.composer.waiting import duration
+from app.composer.composer import duration
 from app.line_buffer import LineBuffer
 from app.look.theme import DARK, LIGHT, Theme, contrast
+from app.transcript.message_actions import forgotten_line, words_of
 from engine.protocol import Message, Remedy
 
 AA = 4.5
