@@ -14,7 +14,6 @@ from app.assistant.engine_client import EngineClient
 from app.assistant.standing import Standing
 from app.background import Background
 from app.collector import Collector
-from app.composer.waiting import waiting_line
 from app.control.appearance import Appearance
 from app.control.attaching import Attaching
 from app.control.beginning import Beginning
@@ -163,10 +162,6 @@ class Chickadee(QObject):
         window.composer.stopped.connect(self.stop_answer)
         window.welcome.asked.connect(self.send)
         window.transcript.link.connect(lambda address: ask_about_link(window.notice, address))
-        window.sidebar.new.connect(self.new_chat)
-        window.sidebar.opened.connect(self.open_chat)
-        window.status.choose.connect(self.choose_model)
-        window.status.manage.connect(self.models.open)
         window.status.chosen.connect(self.use_model)
         self.preferences.changed.connect(self.assistant.use_options)
         self.preferences.settled.connect(self._settle)
@@ -203,12 +198,12 @@ class Chickadee(QObject):
         settings, personas = self.preferences.settings, Personas(self.library)
         self.options = ChatOptionsControl(self.window, self.shelf, settings, personas, self._opened.start)
         self.watching = Watching(self.window, self.assistant, self.shelf)
-        self.appearance.shown += [self.window, self.watching, self.preferences, self.sheets, self.options]
+        self.appearance.shown += [self.preferences, self.options]
         self.keeping = Keeping(self.preferences, self.librarian, self._folders, cache_folder())
         self.settings_plan = SettingsPlan(self.preferences, self.models.planner, self.models.options.question)
         self.assistant.listeners += [self.beginning.stands, self.settings_plan.stands]
         bind("kept", self.keeping.open)
-        self.appearance.shown += [self.models, self.librarian, self]
+        self.appearance.shown += [self.models]
 
     # --- what the user does -----------------------------------------------------------------------------------------
 
@@ -301,16 +296,8 @@ class Chickadee(QObject):
         except Failure as failure:
             log.warning("%s (%s)", failure, failure.detail)
 
-    def retranslate(self) -> None:
-        self._show_waiting()
-
-    def restyle(self) -> None:
-        """What is wired here has no look of its own."""
-
     def _show_waiting(self) -> None:
-        conversation = self.shelf.current
-        self.window.composer.set_busy(conversation.busy)
-        self.window.composer.set_progress(*waiting_line(self.assistant.standing, conversation))
+        self.window.composer.show_waiting(self.assistant.standing, self.shelf.current)
 
     def _show_current(self) -> None:
         conversation = self.shelf.current

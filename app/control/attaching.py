@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from PySide6.QtCore import QObject
+from PySide6.QtGui import QImage
 
 from app.assistant.assistant import Assistant
 from app.assistant.standing import Standing
@@ -22,7 +23,6 @@ from app.attachments.reader import FileReader
 from app.attachments.reading import extracted
 from app.attachments.refusal import Refused, sentence
 from app.background import Background
-from app.composer.fit_question import question_of
 from app.control.unsent_keeper import UnsentKeeper
 from app.open_chats.conversation import Change, Conversation
 from app.open_chats.unsent import Item, Unsent
@@ -58,12 +58,8 @@ class Attaching(QObject):
         self._refused: list[Saying] = []
         composer = window.composer
         composer.text.textChanged.connect(self._typed)
-        composer.files.connect(self.attach)
-        composer.long_text.connect(self.attach_text)
-        composer.refused.connect(self._refuse)
-        composer.tray.removed.connect(self.remove)
+        composer.text.attached.connect(self.take)
         composer.tray.chosen.connect(self.choose)
-        window.drop_hint.dropped.connect(self.attach)
 
     # --- the chat that is shown -------------------------------------------------------------------------------------
 
@@ -101,6 +97,15 @@ class Attaching(QObject):
             self._fit(conversation)
 
     # --- what the user does -----------------------------------------------------------------------------------------
+
+    def take(self, what: list[Path] | str | QImage) -> None:
+        """Something was pasted, dropped or chosen that is no short text."""
+        if isinstance(what, list):
+            self.attach(what)
+        elif isinstance(what, str):
+            self.attach_text(what)
+        else:
+            self._refuse(lambda: tr("This model reads text only, so images cannot be attached."))
 
     def attach(self, paths: Iterable[Path]) -> None:
         """Read the files and put them beside the message."""
@@ -148,10 +153,13 @@ class Attaching(QObject):
             self._fit(self._current())
             self._unsent.keep(self._current())
 
-    def choose(self, choice: str) -> None:
-        """What to do with files that do not fit: `best`, `beginning`, `remove` the largest, or `ask` again.
+    def choose(self, choice: str, item: Item | None = None) -> None:
+        """What to do with files that do not fit: `best`, `beginning`, `remove` one or the largest, or `ask` again.
 
         Where the question came up at sending, the choice of what to send sends it."""
+        if item is not None:
+            self.remove(item)
+            return
         unsent = self._unsent.of(self._current())
         sends, self._asked = self._asked and choice in ("best", "beginning"), False
         if choice == "remove" and unsent.items:
@@ -280,7 +288,7 @@ class Attaching(QObject):
 
     def _show(self) -> None:
         unsent = self._unsent.of(self._current())
-        self._composer.tray.show_unsent(unsent, lambda: question_of(unsent))
+        self._composer.tray.show_unsent(unsent)
         self._composer.refresh()
 
     def _typed(self) -> None:

@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, QTimer
 
 from app.assistant.standing import Standing
 from app.chats.examples import examples_for
-from app.commands.command_set import keys_of
+from app.commands.commands import keys_of
 from app.open_chats.shelf import Shelf
 from app.window import Window
 from common.failures import Failure
@@ -23,7 +23,7 @@ class Beginning(QObject):
         super().__init__(window)
         self._window, self._shelf, self._open_chat = window, shelf, open_chat
         self._state = window.state
-        window.welcome.begun.connect(self._begun)
+        window.welcome.begin.clicked.connect(self._begun)
 
     def show(self) -> None:
         """Before the window is seen for the first time."""

@@ -28,7 +28,6 @@ class ChatOptionsControl(QObject):
         self._window, self._shelf, self._settings = window, shelf, settings
         self._personas, self._certain = personas, certain
         window.commands.bind("chat_options", self.open)
-        window.header.options.clicked.connect(lambda: window.commands.run("chat_options"))
         shelf.listeners.append(self._changed)
         settings.listeners.append(self.show)
 
@@ -48,7 +47,7 @@ class ChatOptionsControl(QObject):
     def show(self) -> None:
         """Another chat is open, or its options or the settings have changed."""
         options = self._options
-        self._window.header.show_persona(options.persona or (tr("Changed") if options.values else ""))
+        self._window.header.show_persona(options.persona or ((lambda: tr("Changed")) if options.values else ""))
         if self.panel is not None:
             try:
                 self.panel.show_options(options, self._settings.values, self._personas.all())

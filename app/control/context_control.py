@@ -7,10 +7,10 @@ from PySide6.QtWidgets import QMenu
 
 from app.assistant.assistant import Assistant
 from app.chats.context_use import lines_of, parts_of
-from app.composer.choices import forgotten_line
 from app.composer.status_line import StatusLine
 from app.notice import UNDO_MS, Notice
 from app.open_chats.shelf import Shelf
+from app.transcript.message_actions import forgotten_line
 from app.words import tr
 from engine.protocol import Counted
 

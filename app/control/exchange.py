@@ -41,7 +41,7 @@ class Exchange(QObject):
         self._doing = ""
         self._look = QTimer(self)
         self._look.timeout.connect(self._tell)
-        window.sidebar.task.stopped.connect(lambda: self._progress.stop())
+        window.sidebar.task.stop.clicked.connect(lambda: self._progress.stop())
         bind = window.commands.bind
         bind("import", self.ask_import)
         bind("export_chat", lambda: self.ask_export([shelf.current.chat.id]))

@@ -20,7 +20,7 @@ from app.open_chats.conversation import Change, Conversation
 from app.open_chats.shelf import Shelf
 from app.sidebar.bin_dialog import BinDialog
 from app.sidebar.chat_rows import Row, rows_of
-from app.sidebar.finding import Finding
+from app.sidebar.search import SearchRunner
 from app.window import Window
 from app.words import tr, tr_n
 from common.failures import Failure
@@ -46,7 +46,7 @@ class Librarian(QObject):
         self._shelf, self._assistant, self._window = shelf, assistant, window
         self._show_current, self._open_chat, self._complain = show_current, open_chat, complain
         self.search = Search(shelf.library.path)
-        self._finding = Finding(self.search, self)
+        self._finding = SearchRunner(self.search, self)
         self._listing = Throttle(self.list_now, LISTING_MS, self)
         self.tidying = tidying
         self._bin: BinDialog | None = None
@@ -70,15 +70,6 @@ class Librarian(QObject):
         rows = rows_of(self._shelf.chats(), folders, time.time())
         heads = [Row("folder", folder.name, folder.id, folder.id) for folder in folders]
         self._window.sidebar.show_chats(rows, heads, self._shelf.current.chat.id)
-
-    def restyle(self) -> None:
-        """The list is restyled by the window."""
-
-    def retranslate(self) -> None:
-        """The days have names in the user's language."""
-        self.list_now()
-        if self._bin is not None:
-            self._bin.retranslate()
 
     # --- chats ------------------------------------------------------------------------------------------------------
 
@@ -176,8 +167,7 @@ class Librarian(QObject):
         """The dialog with what can be restored."""
         if self._bin is None:
             self._bin = BinDialog(self._window)
-            self._bin.restored.connect(self._restore)
-            self._bin.gone.connect(self._delete_for_good)
+            self._bin.asked.connect(self._ask_of_bin)
             self._bin.destroyed.connect(self._bin_closed)
         self._count_bin()
         self._bin.show()
@@ -185,6 +175,12 @@ class Librarian(QObject):
 
     def _bin_closed(self) -> None:
         self._bin = None
+
+    def _ask_of_bin(self, what: str, ids: list[str]) -> None:
+        if what == "restore":
+            self._restore(ids)
+        else:
+            self._delete_for_good(ids)
 
     def _restore(self, ids: list[str]) -> None:
         deleted = self._do(self._shelf.library.deleted_chats) or []
@@ -227,14 +223,9 @@ class Librarian(QObject):
         bind("new_folder", self.new_folder)
         bind("bin", self.open_bin)
         sidebar = self._window.sidebar
-        sidebar.deleted.connect(self.delete)
-        sidebar.renamed.connect(self._renamed)
-        sidebar.moved.connect(lambda ids, folder_id: self._do(lambda: self._shelf.move(ids, folder_id)))
-        sidebar.fold.connect(lambda id, folded: self._do(lambda: self._shelf.fold(id, folded)))
-        sidebar.asked.connect(self._asked)
-        sidebar.looked.connect(self._finding.look)
-        sidebar.hit.connect(self.go_to)
-        sidebar.bin.connect(self.open_bin)
+        sidebar.list.asked.connect(self._asked)
+        sidebar.field.textChanged.connect(self._finding.look)
+        sidebar.hits.opened.connect(self.go_to)
         self._finding.found.connect(sidebar.show_hits)
         self._finding.failed.connect(self._complain)
         self._shelf.listeners.append(self._changed)
@@ -245,27 +236,22 @@ class Librarian(QObject):
         if change.kind in ("added", "ended"):
             self.tidying.soon()
 
-    def _renamed(self, row: Row, name: str) -> None:
-        if row.kind == "folder":
-            self._do(lambda: self._shelf.rename_folder(row.id, name))
-        else:
-            self.rename(row.id, name)
-
-    def _asked(self, what: str, ids: list[str], folder: Any) -> None:
-        """One of the menus' entries."""
+    def _asked(self, what: str, ids: list[str], value: Any) -> None:
+        """Something of what ChatModel's `asked` names."""
         work: dict[str, Callable[[], object]] = {
-            "rename": lambda: self._window.sidebar.rename(ids[0]),
+            "open": lambda: self._open_chat(ids[0]),
+            "rename": lambda: self.rename(ids[0], value),
             "pin": lambda: self._do(lambda: self._shelf.pin(ids)),
             "unpin": lambda: self._do(lambda: self._shelf.pin(ids, pinned=False)),
-            "move": lambda: self._do(lambda: self._shelf.move(ids, folder)),
+            "move": lambda: self._do(lambda: self._shelf.move(ids, value)),
             "new_folder": lambda: self.new_folder(ids),
             "export": lambda: self.exchange.ask_export(ids),
             "delete": lambda: self.delete(ids),
-            "rename_folder": lambda: self._window.sidebar.rename(folder),
-            "delete_folder": lambda: self.delete_folder(folder),
+            "fold": lambda: self._do(lambda: self._shelf.fold(ids[0], value)),
+            "rename_folder": lambda: self._do(lambda: self._shelf.rename_folder(ids[0], value)),
+            "delete_folder": lambda: self.delete_folder(ids[0]),
         }
-        if what in work:
-            work[what]()
+        work[what]()
 
 
 def _gone(chats: Sequence[Chat]) -> str:

@@ -9,13 +9,10 @@ from PySide6.QtCore import QObject, Signal
 
 from app.chats.chat import Chat
 from app.commands.about import About
-from app.commands.command_set import keys_of
-from app.commands.commands import BY_NAME
-from app.commands.finder import Entry, command_entries, matching
 from app.commands.help_sheet import HelpSheet
-from app.commands.palette import Palette
+from app.commands.palette import Entry, Palette, command_entries, matching
 from app.library.search import Hit, Search
-from app.sidebar.finding import Finding
+from app.sidebar.search import SearchRunner
 from app.window import Window
 from engine.protocol import Limit, ModelInfo
 
@@ -34,7 +31,7 @@ class Sheets(QObject):
     def __init__(self, window: Window, chats: Callable[[], Iterable[Chat]], library: Path) -> None:
         super().__init__(window)
         self._window, self._chats = window, chats
-        self._finding = Finding(Search(library), self)
+        self._finding = SearchRunner(Search(library), self)
         self._finding.found.connect(self._found)
         self.palette = Palette(window.ground, self._search)
         self.palette.chosen.connect(self._chosen)
@@ -67,16 +64,6 @@ class Sheets(QObject):
         self.palette.dismiss()
         return was_open
 
-    def retranslate(self) -> None:
-        for part in (self.palette, self.help, self.about):
-            if part is not None:
-                part.retranslate()
-
-    def restyle(self) -> None:
-        for part in (self.palette, self.help, self.about):
-            if part is not None:
-                part.restyle()
-
     def _show(self, sheet: HelpSheet | About) -> None:
         sheet.show()
         sheet.raise_()
@@ -84,9 +71,7 @@ class Sheets(QObject):
 
     def _search(self, query: str) -> list[Entry]:
         chats = [Entry("chat", chat.id, chat.title) for chat in self._chats()]
-        keys = {name: ", ".join(keys_of(name)[:1]) for name in BY_NAME}
-        usable = [name for name, action in self._window.commands.actions.items() if action.isEnabled()]
-        commands = command_entries(usable, keys)
+        commands = command_entries(self._window.commands.actions)
         if not query.strip():
             return chats[:RECENT] + commands
         if len(query.strip()) >= SHORTEST:

@@ -26,11 +26,10 @@ class Watching(QObject):
         self._assistant, self._shelf = assistant, shelf
         self._dropped: dict[tuple[str, int], int] = {}  # tokens, by a chat's id and the turns that are left out
         self.observed = Observed()
-        self.panel = EnginePanel(self.observed)
+        self.panel = EnginePanel(self.observed, window.commands)
         self.panel.hide()
         window.add_panel(self.panel)
         window.commands.bind("engine", self.toggle)
-        self.panel.closed.connect(self.toggle)
         for show, every_ms in ((self.panel.show_numbers, NUMBERS_EVERY_MS), (self.panel.show_curves, CURVES_EVERY_MS)):
             self.observed.listeners.append(Throttle(show, every_ms, self).request)
         assistant.watchers.append(self.observed.take)
@@ -63,12 +62,6 @@ class Watching(QObject):
 
         parts = parts_of("", conversation.prompt(), conversation.chat.forget_turns)
         self._assistant.count((parts.forgotten,), conversation, counted)
-
-    def retranslate(self) -> None:
-        self.panel.retranslate()
-
-    def restyle(self) -> None:
-        self.panel.restyle()
 
     def _stands(self, standing: Standing) -> None:
         self.observed.use_model(standing.model)
