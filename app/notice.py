@@ -12,6 +12,7 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from app.look.icons import icon
+from app.look.live import Live
 from app.look.theme import SIZES, theme
 from app.words import Saying, said, tr
 from app.words import told as worded
@@ -94,14 +95,6 @@ class Notice(QWidget):
             self._remove(told)
             self._arrange()
 
-    def restyle(self) -> None:
-        for each in {*self.told, self._latest}:
-            each.restyle()
-
-    def retranslate(self) -> None:
-        for each in {*self.told, self._latest}:
-            each.retranslate()
-
     def _add(self, after: Told | None = None) -> Told:
         told = Told(self)
         told.over.connect(lambda: self.dismiss(told))
@@ -127,7 +120,7 @@ class Notice(QWidget):
         self.setVisible(bool(self.told))
 
 
-class Told(QFrame):
+class Told(Live, QFrame):
     """One sentence. `over`: it was dismissed, its button was pressed, or its time is over; `undo`: there is a way back
     for a time."""
 
@@ -162,8 +155,7 @@ class Told(QFrame):
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self.over)
         self.button.clicked.connect(self._go)
-        self.restyle()
-        self.retranslate()
+        self.apply_look()
         self.hide()
 
     def tell(  # noqa: PLR0913

@@ -93,7 +93,7 @@ def compose_settings(
     bind("smaller", appearance.smaller)
     bind("normal", appearance.normal)
     appearance.application.applicationStateChanged.connect(preferences.activated)
-    appearance.shown += [window, preferences]
+    appearance.shown += [preferences]
     return preferences
 
 
@@ -115,7 +115,6 @@ def compose_models(
     preferences.settled.connect(engine.settle)
     for listener in (preferences.stands, keeper.stands, plan.stands):
         engine.state.phase_changed.connect(listener)
-    window.status.manage.connect(keeper.open)
     window.commands.bind("models", keeper.open)
     return Models(engine, keeper, status)
 
@@ -177,9 +176,7 @@ class Chickadee(QObject):
         self.preferences = compose_settings(self.window, self.appearance, settings, intervals, max_tokens)
         self.models = compose_models(self.window, self.client, self.store, self.preferences, intervals)
         self.chats = compose_chats(self.window, self.models, self.store, self.preferences, folders, intervals)
-        self.appearance.shown += [
-            self.models.keeper, self.chats.engine_monitor, self.chats.palette, self.chats.options
-        ]  # fmt: skip
+        self.appearance.shown += [self.models.keeper, self.chats.options]
         self.engine, self.open_chats = self.models.engine, self.chats.open_chats
         self.window.closing.connect(self.stop)
         self._collector = Collector(self)

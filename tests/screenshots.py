@@ -207,7 +207,7 @@ def attach(name: str) -> Arrange:
         if name == "book":
             files.append(chickadee.store.path.with_name("Guide to the islands.txt"))
             files[1].write_text("\n\n".join(f"Island {n} has a harbour. " + "It is quiet. " * 40 for n in range(200)))
-        chickadee.window.composer.files.emit(files)
+        chickadee.window.composer.text.attached.emit(files)
         draft = chickadee.open_chats.current.draft
         until(lambda: draft is not None and draft.fit != "unknown" and not draft.reading)
 
@@ -216,7 +216,7 @@ def attach(name: str) -> Arrange:
 
 def with_file(chickadee: Chickadee, ids: dict[str, str]) -> None:
     attach("book")(chickadee, ids)
-    chickadee.window.composer.tray.chosen.emit("best")
+    chickadee.window.composer.tray.chosen.emit("best", None)
     ask("Which harbour is near island 77?")(chickadee, ids)
     chickadee.window.commands.run("to_end")
 

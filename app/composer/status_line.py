@@ -1,15 +1,17 @@
-"""The line below the composer: model, context, speed, memory. Knows only the engine's state."""
+"""The line below the composer: model, context, speed, memory, as the engine's state says."""
 
 from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtCore import QPoint, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QWidget
 
-from app.composer.gauge import Gauge
-from app.look.theme import SIZES
+from app.commands.commands import CommandSet
+from app.look.live import Live
+from app.look.theme import SIZES, theme
 from app.settings.schema import choice_words
 from app.state.engine_state import EngineState
 from app.words import in_bytes, mark, told, tr
@@ -24,15 +26,58 @@ QUESTION = mark("Last prompt: {read:,} tokens read, {known:,} from the cache")
 ANSWER = mark("Last answer: {n:,} tokens in {seconds:.1f} s")
 
 
-class StatusLine(QWidget):
-    """`choose` asks for the file dialog, `manage` for the models' one, `chosen` carries a path from the menu."""
-
-    choose = Signal()
-    manage = Signal()
-    chosen = Signal(str)
+class Gauge(Live, QPushButton):
+    """A slim bar and two numbers: how much of the context is used. A click asks for more."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setObjectName("gauge")
+        self._used, self._total = 0, 0
+        self.apply_look()
+
+    def retranslate(self) -> None:
+        self.setAccessibleName(tr("Context used"))
+        self.setToolTip(tr("Context used"))
+        used = tr("{used:,} of {n_ctx:,} tokens of context used", used=self._used, n_ctx=self._total)
+        self.setAccessibleDescription(used if self._total else "")
+
+    def show_use(self, used: int, total: int) -> None:
+        """In tokens; nothing where nothing has changed."""
+        if (used, total) == (self._used, self._total):
+            return
+        self._used, self._total = used, total
+        self.setText(f"{used:,} / {total:,}")
+        self.retranslate()
+        self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        hint = super().sizeHint()
+        return QSize(hint.width() + SIZES.gauge + SIZES.gap, hint.height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if not self._total:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        bar = QRectF(SIZES.gap, (self.height() - SIZES.bar) / 2, SIZES.gauge, SIZES.bar)
+        painter.setBrush(QColor(theme().line))
+        painter.drawRoundedRect(bar, SIZES.bar / 2, SIZES.bar / 2)
+        bar.setWidth(SIZES.gauge * min(1.0, self._used / self._total))
+        painter.setBrush(QColor(theme().accent))
+        painter.drawRoundedRect(bar, SIZES.bar / 2, SIZES.bar / 2)
+
+
+class StatusLine(Live, QWidget):
+    """`chosen` carries the path of a model from the menu, which has commands too."""
+
+    chosen = Signal(str)
+
+    def __init__(self, commands: CommandSet, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._commands = commands
         self.setObjectName("status")
         self.model, self.speed, self.memory = (QPushButton(self) for _ in range(3))
         self.context = Gauge(self)
@@ -49,11 +94,14 @@ class StatusLine(QWidget):
         self.model.clicked.connect(self._model_menu)
         for part in (self.speed, self.memory):
             part.clicked.connect(lambda _=False, part=part: self._numbers(part))
-        self.retranslate()
+        self.apply_look()
+
+    def restyle(self) -> None:
+        self._fit()
 
     def retranslate(self) -> None:
-        names = (tr("Model"), tr("Context used"), tr("Speed"), tr("Memory"))
-        for part, name in zip((self.model, self.context, self.speed, self.memory), names, strict=True):
+        names = (tr("Model"), tr("Speed"), tr("Memory"))
+        for part, name in zip((self.model, self.speed, self.memory), names, strict=True):
             part.setAccessibleName(name)
             part.setToolTip(name)
         self.show_engine(self._engine)
@@ -102,8 +150,7 @@ class StatusLine(QWidget):
 
     def _model_menu(self) -> None:
         menu = QMenu(self)
-        menu.addAction(tr("Models…"), self.manage.emit)
-        menu.addAction(tr("Open model…"), self.choose.emit)
+        menu.addActions([self._commands.actions["models"], self._commands.actions["open_model"]])
         if self._models:
             menu.addSeparator()
         for path in self._models:

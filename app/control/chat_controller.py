@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QTimer
+from PySide6.QtCore import QObject, QTimer
 from PySide6.QtGui import QGuiApplication
 
-from app.composer.waiting import waiting_line
 from app.markdown.last_code import last_code
 from app.markdown.web_links import ask_about_link
 from app.state.conversation import Conversation
@@ -36,17 +35,10 @@ class ChatController(QObject):
         self._bind()
         self._listen()
         window.composer.stopped.connect(self.stop)
-        window.sidebar.new.connect(self.new)
-        window.sidebar.opened.connect(self.open)
         window.transcript.link.connect(lambda address: ask_about_link(window.notice, address))
 
     def close(self) -> None:
         self._pause.stop()
-
-    def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.LanguageChange:
-            self._show_waiting()
-        return super().event(event)
 
     # --- what the user does -----------------------------------------------------------------------------------------
 
@@ -155,9 +147,7 @@ class ChatController(QObject):
             self._show_waiting()
 
     def _show_waiting(self) -> None:
-        conversation = self._open_chats.current
-        self._window.composer.set_busy(conversation.busy)
-        self._window.composer.set_progress(*waiting_line(self._engine.state, conversation))
+        self._window.composer.show_waiting(self._engine.state, self._open_chats.current)
 
     def _changed(self, conversation: Conversation) -> None:
         if not conversation.busy:

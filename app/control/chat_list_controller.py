@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QEvent, QObject, QTimer
+from PySide6.QtCore import QObject, QTimer
 
 from app.control.chat_controller import ChatController
 from app.events import Event
@@ -18,7 +18,7 @@ from app.services.background import Background
 from app.services.timers import Throttle
 from app.sidebar.bin_dialog import BinDialog
 from app.sidebar.chat_rows import Row, rows_of
-from app.sidebar.finding import Finding
+from app.sidebar.search import SearchRunner
 from app.state.engine_queue import EngineQueue
 from app.state.open_chats import OpenChats
 from app.store.chat import Chat
@@ -90,7 +90,7 @@ class ChatListController(QObject):
         self._window, self._open_chats, self._engine, self._chat = window, open_chats, engine, chat
         self.search = Search(open_chats.store.path)
         self.upkeep = upkeep
-        self._finding = Finding(self.search, self)
+        self._finding = SearchRunner(self.search, self)
         self._listing = Throttle(self.list_now, LISTING_MS, self)
         self._bin: BinDialog | None = None
         self._connect()
@@ -99,12 +99,6 @@ class ChatListController(QObject):
         self._listing.cancel()
         self._finding.close()
         self.upkeep.close()
-
-    def event(self, event: QEvent) -> bool:
-        """The days have names in the user's language."""
-        if event.type() == QEvent.Type.LanguageChange:
-            self.list_now()
-        return super().event(event)
 
     # --- the list ---------------------------------------------------------------------------------------------------
 
@@ -205,12 +199,17 @@ class ChatListController(QObject):
         """The dialog with what can be restored."""
         if self._bin is None:
             self._bin = BinDialog(self._window)
-            self._bin.restored.connect(self._restore)
-            self._bin.gone.connect(self._delete_for_good)
+            self._bin.asked.connect(self._ask_of_bin)
             self._bin.destroyed.connect(self._bin_closed)
         self._count_bin()
         self._bin.show()
         self._bin.raise_()
+
+    def _ask_of_bin(self, what: str, ids: list[str]) -> None:
+        if what == "restore":
+            self._restore(ids)
+        else:
+            self._delete_for_good(ids)
 
     def _bin_closed(self) -> None:
         self._bin = None
@@ -253,14 +252,9 @@ class ChatListController(QObject):
         bind("new_folder", self.new_folder)
         bind("bin", self.open_bin)
         sidebar = self._window.sidebar
-        sidebar.deleted.connect(self.delete)
-        sidebar.renamed.connect(self._renamed)
-        sidebar.moved.connect(lambda ids, folder_id: self._do(lambda: self._open_chats.move(ids, folder_id)))
-        sidebar.fold.connect(lambda id, folded: self._do(lambda: self._open_chats.fold(id, folded)))
-        sidebar.asked.connect(self._asked)
-        sidebar.looked.connect(self._finding.look)
-        sidebar.hit.connect(lambda hit: self._chat.open_at(hit.chat_id, hit.message_id or ""))
-        sidebar.bin.connect(self.open_bin)
+        sidebar.list.asked.connect(self._asked)
+        sidebar.field.textChanged.connect(self._finding.look)
+        sidebar.hits.opened.connect(lambda hit: self._chat.open_at(hit.chat_id, hit.message_id or ""))
         self._finding.found.connect(sidebar.show_hits)
         self._finding.failed.connect(self._window.notice.tell_failure)
         chats = self._open_chats
@@ -277,25 +271,21 @@ class ChatListController(QObject):
             self._window.toggle_sidebar()
         self._window.sidebar.rename(id)
 
-    def _renamed(self, row: Row, name: str) -> None:
-        if row.kind == "folder":
-            self._do(lambda: self._open_chats.rename_folder(row.id, name))
-        else:
-            self.rename(row.id, name)
-
-    def _asked(self, what: str, ids: list[str], folder: Any) -> None:
-        """One of the menus' entries."""
+    def _asked(self, what: str, ids: list[str], value: Any) -> None:
+        """Something of what ChatModel's `asked` names."""
         work: dict[str, Callable[[], object]] = {
-            "rename": lambda: self._window.sidebar.rename(ids[0]),
+            "open": lambda: self._chat.open(ids[0]),
+            "rename": lambda: self.rename(ids[0], value),
             "pin": lambda: self._do(lambda: self._open_chats.pin(ids)),
             "unpin": lambda: self._do(lambda: self._open_chats.pin(ids, pinned=False)),
-            "move": lambda: self._do(lambda: self._open_chats.move(ids, folder)),
+            "move": lambda: self._do(lambda: self._open_chats.move(ids, value)),
             "new_folder": lambda: self.new_folder(ids),
             "delete": lambda: self.delete(ids),
-            "rename_folder": lambda: self._window.sidebar.rename(folder),
-            "delete_folder": lambda: self.delete_folder(folder),
+            "fold": lambda: self._do(lambda: self._open_chats.fold(ids[0], value)),
+            "rename_folder": lambda: self._do(lambda: self._open_chats.rename_folder(ids[0], value)),
+            "delete_folder": lambda: self.delete_folder(ids[0]),
         }
-        if what in work:
+        if what in work:  # the others are for who exports
             work[what]()
 
 

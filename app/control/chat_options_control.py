@@ -24,7 +24,6 @@ class ChatOptionsControl(QObject):
         self._window, self._open_chats, self._settings = window, open_chats, settings
         self._personas = personas
         window.commands.bind("chat_options", self.open)
-        window.header.options.clicked.connect(lambda: window.commands.run("chat_options"))
         open_chats.current_changed.connect(self._changed)
         open_chats.options_changed.connect(self._changed)
         settings.changed.connect(self.show)
@@ -45,7 +44,7 @@ class ChatOptionsControl(QObject):
     def show(self) -> None:
         """Another chat is open, or its options or the settings have changed."""
         options = self._options
-        self._window.header.show_persona(options.persona or (tr("Changed") if options.values else ""))
+        self._window.header.show_persona(options.persona or ((lambda: tr("Changed")) if options.values else ""))
         if self.panel is not None:
             try:
                 self.panel.show_options(options, self._settings.values, self._personas.all())

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer
+from PySide6.QtGui import QImage
 
 from app.attachments.attachment import Attachment, Refused, sentence
 from app.attachments.fitting import (
@@ -18,7 +19,6 @@ from app.attachments.fitting import (
 )
 from app.attachments.reader import FileReader
 from app.attachments.reading import extracted
-from app.composer.fit_question import question_of
 from app.control.chat_controller import ChatController
 from app.notice import Notice
 from app.services.background import Background
@@ -128,12 +128,8 @@ class DraftController(QObject):
         composer = window.composer
         composer.sent.connect(self.send)
         composer.text.textChanged.connect(self._typed)
-        composer.files.connect(self.attach)
-        composer.long_text.connect(self.attach_text)
-        composer.refused.connect(self._refuse)
-        composer.tray.removed.connect(self.remove)
+        composer.text.attached.connect(self.take)
         composer.tray.chosen.connect(self.choose)
-        window.drop_hint.dropped.connect(self.attach)
         open_chats.current_changed.connect(self.show)
         open_chats.answer_ended.connect(lambda conversation, _answer: self._fit_again(conversation))
         open_chats.branch_changed.connect(self._fit_again)
@@ -163,6 +159,15 @@ class DraftController(QObject):
         return self._drafts.unstored()
 
     # --- what the user does -----------------------------------------------------------------------------------------
+
+    def take(self, what: list[Path] | str | QImage) -> None:
+        """Something was pasted, dropped or chosen that is no short text."""
+        if isinstance(what, list):
+            self.attach(what)
+        elif isinstance(what, str):
+            self.attach_text(what)
+        else:
+            self._refuse(lambda: tr("This model reads text only, so images cannot be attached."))
 
     def attach(self, paths: Iterable[Path]) -> None:
         """Read the files and put them beside the message."""
@@ -210,10 +215,13 @@ class DraftController(QObject):
             self._fit(self._current())
             self._drafts.keep(self._current())
 
-    def choose(self, choice: str) -> None:
-        """What to do with files that do not fit: `best`, `beginning`, `remove` the largest, or `ask` again.
+    def choose(self, choice: str, item: DraftFile | None = None) -> None:
+        """What to do with files that do not fit: `best`, `beginning`, `remove` one or the largest, or `ask` again.
 
         Where the question came up at sending, the choice of what to send sends it."""
+        if item is not None:
+            self.remove(item)
+            return
         draft = self._drafts.of(self._current())
         sends, self._asked = self._asked and choice in ("best", "beginning"), False
         if choice == "remove" and draft.items:
@@ -354,7 +362,7 @@ class DraftController(QObject):
 
     def _show(self) -> None:
         draft = self._drafts.of(self._current())
-        self._composer.tray.show_draft(draft, lambda: question_of(draft))
+        self._composer.tray.show_draft(draft)
         self._composer.refresh()
 
     def _typed(self) -> None:

@@ -25,11 +25,10 @@ class EngineMonitorController(QObject):
         self._engine, self._open_chats = engine, open_chats
         self._dropped: dict[tuple[str, int], int] = {}  # tokens, by a chat's id and the turns that are left out
         self.observed = Observed()
-        self.panel = EnginePanel(self.observed)
+        self.panel = EnginePanel(self.observed, window.commands)
         self.panel.hide()
         window.add_panel(self.panel)
         window.commands.bind("engine", self.toggle)
-        self.panel.closed.connect(self.toggle)
         for show, every_ms in ((self.panel.show_numbers, NUMBERS_EVERY_MS), (self.panel.show_curves, CURVES_EVERY_MS)):
             self.observed.changed.connect(Throttle(show, every_ms, self).request)
         engine.pulsed.connect(self.observed.take)
@@ -65,12 +64,6 @@ class EngineMonitorController(QObject):
 
         parts = parts_of("", conversation.prompt(), conversation.chat.forget_turns)
         self._engine.count((parts.forgotten,), conversation, counted)
-
-    def retranslate(self) -> None:
-        self.panel.retranslate()
-
-    def restyle(self) -> None:
-        self.panel.restyle()
 
     def _show(self, conversation: Conversation) -> None:
         if conversation is self._open_chats.current:

@@ -38,8 +38,8 @@ class ImportExportController(QObject):
         self._doing = ""
         self._look = QTimer(self)
         self._look.timeout.connect(self._tell)
-        window.sidebar.asked.connect(lambda what, ids, _folder: self.ask_export(ids) if what == "export" else None)
-        window.sidebar.task.stopped.connect(lambda: self._progress.stop())
+        window.sidebar.list.asked.connect(lambda what, ids, _folder: self.ask_export(ids) if what == "export" else None)
+        window.sidebar.task.stop.clicked.connect(lambda: self._progress.stop())
         bind = window.commands.bind
         bind("import", self.ask_import)
         bind("export_chat", lambda: self.ask_export([open_chats.current.chat.id]))

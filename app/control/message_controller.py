@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from PySide6.QtCore import QObject, QPoint, QTimer
+from PySide6.QtCore import QObject, QTimer
 
-from app.composer.choices import forgotten_line
 from app.notice import UNDO_MS
 from app.state.conversation import Conversation, Deleted
 from app.state.engine_queue import EngineQueue
 from app.state.open_chats import OpenChats
 from app.state.saving import EditStore
-from app.transcript.message_menu import MessageMenu
+from app.transcript.message_actions import forgotten_line
 from app.window import Window
 from app.words import Saying, tr, tr_n
 from common.failures import Failure
@@ -33,41 +33,33 @@ class MessageController(QObject):
         self._pause.setInterval(pause_ms)
         self._pause.timeout.connect(self._keep_edits)
         window.closing.connect(self._keep_edits)
-        self._work = {
-            "copy": self.copy,
-            "edit": self.edit,
-            "again": self.answer_again,
-            "continue": lambda _id: self.go_on(),
-            "delete": self.delete,
-            "previous": lambda id: self.step(id, -1),
-            "next": lambda id: self.step(id, 1),
-            "details": self._toggle_details,
-            "restore": self._restore_deleted,
+        self._work: dict[str, Callable[[str, Any], None]] = {
+            "edit": lambda id, _: self.edit(id),
+            "again": lambda id, _: self.answer_again(id),
+            "continue": lambda _id, _: self.go_on(),
+            "delete": lambda id, _: self.delete(id),
+            "previous": lambda id, _: self.step(id, -1),
+            "next": lambda id, _: self.step(id, 1),
+            "restore": lambda id, _: self._restore_deleted(id),
+            "remedy": lambda _id, remedy: self.choose_remedy(remedy),
+            "send": self.send_edited,
+            "note": self._note_edit,
+            "leave": self._leave,
         }
         window.commands.bind("again", self.answer_again)
         open_chats.current_changed.connect(lambda _conversation: self.offer_deleted())
         transcript.asked.connect(self.do)
-        transcript.sent.connect(self.send_edited)
-        transcript.edited.connect(self._note_edit)
-        transcript.left.connect(self._leave)
-        transcript.menu.connect(self._menu)
-        transcript.chosen.connect(self.choose_remedy)
 
     @property
     def _conversation(self) -> Conversation:
         return self._open_chats.current
 
-    def do(self, id: str, action: str) -> None:
-        """One of app.state.message_actions, `previous`, `next`, `details` or `restore`, with the message `id`."""
+    def do(self, id: str, what: str, value: object = None) -> None:
+        """What the transcript asks for, with the message `id`."""
         if id in self._conversation.tree:
-            self._work[action](id)
+            self._work[what](id, value)
 
     # --- reading ----------------------------------------------------------------------------------------------------
-
-    def copy(self, id: str) -> None:
-        view = self._transcript.view_of(id)
-        if view is not None:
-            view.copy()
 
     def step(self, id: str, by: int) -> None:
         """Show the version before or behind; what is below the message is what was looked at last there."""
@@ -76,18 +68,6 @@ class MessageController(QObject):
         row = self._transcript.hold(id)
         if self._conversation.step(id, by) and focused and row is not None:
             self._transcript.focus_message(self._conversation.messages[row].id)
-
-    def _menu(self, id: str, point: QPoint) -> None:
-        view = self._transcript.view_of(id)
-        if view is not None:
-            menu = MessageMenu(view, self._transcript)
-            menu.chosen.connect(lambda name: self.do(id, name))
-            menu.popup(point)
-
-    def _toggle_details(self, id: str) -> None:
-        view = self._transcript.view_of(id)
-        if view is not None:
-            view.toggle_details()
 
     # --- answering --------------------------------------------------------------------------------------------------
 

@@ -7,13 +7,10 @@ from pathlib import Path
 from PySide6.QtCore import QObject
 
 from app.commands.about import About
-from app.commands.command_set import keys_of
-from app.commands.commands import BY_NAME
-from app.commands.finder import Entry, command_entries, matching
 from app.commands.help_sheet import HelpSheet
-from app.commands.palette import Palette
+from app.commands.palette import Entry, Palette, command_entries, matching
 from app.control.chat_controller import ChatController
-from app.sidebar.finding import Finding
+from app.sidebar.search import SearchRunner
 from app.state.engine_queue import EngineQueue
 from app.state.open_chats import OpenChats
 from app.store.search import Hit, Search
@@ -30,7 +27,7 @@ class PaletteController(QObject):
     ) -> None:
         super().__init__(window)
         self._window, self._open_chats, self._engine, self._chat = window, open_chats, engine, chat
-        self._finding = Finding(Search(store), self)
+        self._finding = SearchRunner(Search(store), self)
         self._finding.found.connect(self._found)
         self.palette = Palette(window.ground, self._search)
         self.palette.chosen.connect(self._chosen)
@@ -63,16 +60,6 @@ class PaletteController(QObject):
         else:
             self._chat.escape()
 
-    def retranslate(self) -> None:
-        for part in (self.palette, self.help, self.about):
-            if part is not None:
-                part.retranslate()
-
-    def restyle(self) -> None:
-        for part in (self.palette, self.help, self.about):
-            if part is not None:
-                part.restyle()
-
     def _show(self, sheet: HelpSheet | About) -> None:
         sheet.show()
         sheet.raise_()
@@ -80,9 +67,7 @@ class PaletteController(QObject):
 
     def _search(self, query: str) -> list[Entry]:
         chats = [Entry("chat", chat.id, chat.title) for chat in self._open_chats.chats()]
-        keys = {name: ", ".join(keys_of(name)[:1]) for name in BY_NAME}
-        usable = [name for name, action in self._window.commands.actions.items() if action.isEnabled()]
-        commands = command_entries(usable, keys)
+        commands = command_entries(self._window.commands.actions)
         if not query.strip():
             return chats[:RECENT] + commands
         if len(query.strip()) >= SHORTEST:

@@ -9,7 +9,6 @@ from typing import Literal
 from PySide6.QtCore import QObject, QPoint, Qt, QTimer
 from PySide6.QtWidgets import QFileDialog, QMenu
 
-from app.composer.choices import forgotten_line
 from app.composer.status_line import StatusLine
 from app.notice import UNDO_MS, Notice, Told
 from app.state.engine_queue import EngineQueue
@@ -17,6 +16,7 @@ from app.state.engine_state import EngineState, Problem
 from app.state.open_chats import OpenChats
 from app.state.prompt import lines_of, parts_of
 from app.store.chat_store import ChatStore
+from app.transcript.message_actions import forgotten_line
 from app.window import Window
 from app.words import Saying, mark, told, tr
 from common.failures import Failure
@@ -42,7 +42,6 @@ class StatusController(QObject):
         engine.state.phase_changed.connect(self._show_phase)
         engine.state.numbers_changed.connect(window.status.show_engine)
         engine.state.problem_changed.connect(self._tell_problem)
-        window.status.choose.connect(self.choose_model)
         window.status.chosen.connect(self.use_model)
         window.commands.bind("open_model", self.choose_model)
 

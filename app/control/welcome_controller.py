@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, QTimer
 
-from app.commands.command_set import keys_of
+from app.commands.commands import keys_of
 from app.control.chat_controller import ChatController
 from app.control.draft_controller import DraftController
 from app.state.engine_queue import EngineQueue
@@ -24,7 +24,7 @@ class WelcomeController(QObject):
         super().__init__(window)
         self._window, self._open_chats, self._chat, self._drafts = window, open_chats, chat, drafts
         self._state = window.state
-        window.welcome.begun.connect(self._begun)
+        window.welcome.begin.clicked.connect(self._begun)
         window.welcome.asked.connect(self._send)
         window.composer.sent.connect(self._asked)
         engine.state.phase_changed.connect(self._suit)

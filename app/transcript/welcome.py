@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from app.look.icons import bird
+from app.look.live import Live
 from app.look.theme import SIZES
 from app.words import mark, tr
 
@@ -47,11 +48,10 @@ def examples_for(name: str, parameters: int) -> tuple[str, str, str]:
     return LARGE if parameters >= LARGE_FROM else SMALL
 
 
-class Welcome(QScrollArea):
-    """`asked` carries the example the user chose, `begun` says that the first page was read."""
+class Welcome(Live, QScrollArea):
+    """`asked` carries the example the user chose; `begin` is pressed when the first page was read."""
 
     asked = Signal(str)
-    begun = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -68,11 +68,9 @@ class Welcome(QScrollArea):
         self.begin = QPushButton()
         self.begin.setAutoDefault(True)  # Return presses it, as Space does
         self.begin.setProperty("kind", "begin")
-        self.begin.clicked.connect(self.begun)
         self.examples = [self._example(number) for number in range(len(SMALL))]
         self._layout()
-        self.retranslate()
-        self.restyle()
+        self.apply_look()
 
     def suit(self, texts: tuple[str, str, str]) -> None:
         """Offer these questions (English; they are shown in the user's language)."""

@@ -12,8 +12,7 @@ from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.attachments.attachment import Attachment, block_of
-from app.composer.attachment_text import AttachmentText
-from app.composer.chips import Chip
+from app.composer.chips import AttachmentText, Chip
 from app.wiring import Chickadee
 from engine.protocol import Generate, Prepare
 from tests.app.conftest import SECONDS, Opener, Requests
@@ -34,7 +33,7 @@ def chips(chickadee: Chickadee) -> list[Chip]:
 
 def attach(chickadee: Chickadee, qtbot: QtBot, *paths: Path) -> None:
     """Attach and wait until the files are read and counted."""
-    chickadee.window.composer.files.emit(list(paths))
+    chickadee.window.composer.text.attached.emit(list(paths))
     qtbot.waitUntil(lambda: bool(draft(chickadee).items) and draft(chickadee).fit != "unknown", timeout=SECONDS)
 
 
@@ -96,7 +95,7 @@ def test_a_file_alone_is_a_message(chickadee: Chickadee, qtbot: QtBot, tmp_path:
 def test_what_cannot_be_read_is_told(chickadee: Chickadee, qtbot: QtBot, tmp_path: Path) -> None:
     picture = tmp_path / "a.png"
     QImage(4, 4, QImage.Format.Format_RGB32).save(str(picture))
-    chickadee.window.composer.files.emit([picture, tmp_path / "gone.txt", tmp_path])
+    chickadee.window.composer.text.attached.emit([picture, tmp_path / "gone.txt", tmp_path])
     notice = chickadee.window.notice
     qtbot.waitUntil(lambda: len(notice.text.text().split("\n")) == 3, timeout=SECONDS)
     assert "“a.png” is an image, and this model reads text only." in notice.text.text().split("\n")
@@ -108,14 +107,14 @@ def test_without_a_process_there_is_a_sentence(
     chickadee: Chickadee, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.executable", str(tmp_path / "none"))
-    chickadee.window.composer.files.emit([file(tmp_path)])
+    chickadee.window.composer.text.attached.emit([file(tmp_path)])
     notice = chickadee.window.notice
     qtbot.waitUntil(notice.isVisible, timeout=SECONDS)
     assert notice.text.text().startswith("“birds.md” could not be read: the file reader stopped.")
 
 
 def test_who_is_in_a_hurry_is_waited_for(chickadee: Chickadee, ask: Ask, qtbot: QtBot, tmp_path: Path) -> None:
-    chickadee.window.composer.files.emit([file(tmp_path)])
+    chickadee.window.composer.text.attached.emit([file(tmp_path)])
     ask(chickadee, "What?")
     assert chickadee.open_chats.current.messages == []
     assert chickadee.window.composer.text.toPlainText() == "What?"
@@ -225,14 +224,14 @@ def test_the_choice_can_be_another_one(chickadee: Chickadee, ask: Ask, qtbot: Qt
     attach(chickadee, qtbot, file(tmp_path, "book.txt", BOOK))
     tray = chickadee.window.composer.tray
     chickadee.window.composer.text.setPlainText("Not yet")
-    tray.chosen.emit("beginning")  # nobody has asked for it to be sent
+    tray.chosen.emit("beginning", None)  # nobody has asked for it to be sent
     assert chickadee.open_chats.current.messages == []
     chickadee.window.composer.text.clear()
     (change,) = tray.choices.widgets
     assert isinstance(change, QPushButton)
     qtbot.mouseClick(change, Qt.MouseButton.LeftButton)
     assert len(tray.choices.widgets) == 3
-    tray.chosen.emit("beginning")
+    tray.chosen.emit("beginning", None)
     ask(chickadee, "Begin")
     qtbot.waitUntil(lambda: answered(chickadee), timeout=SECONDS)
     (attachment,) = chickadee.open_chats.current.messages[0].attachments
@@ -299,7 +298,7 @@ def test_pasting(chickadee: Chickadee, qtbot: QtBot, tmp_path: Path) -> None:
 
 def test_without_a_model_the_chip_has_characters(open_window: Opener, qtbot: QtBot, tmp_path: Path) -> None:
     chickadee = open_window(model=tmp_path / "slowload.gguf")
-    chickadee.window.composer.files.emit([file(tmp_path)])
+    chickadee.window.composer.text.attached.emit([file(tmp_path)])
     qtbot.waitUntil(lambda: bool(chips(chickadee)) and "characters" in chips(chickadee)[0].face.text(), timeout=SECONDS)
     (tmp_path / "go").touch()
     qtbot.waitUntil(lambda: "tokens" in chips(chickadee)[0].face.text(), timeout=SECONDS)

@@ -12,7 +12,7 @@ from app.folders import Folders
 from app.markdown.selection import Text
 from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
-from app.transcript.message_menu import MessageMenu
+from app.transcript.message_actions import MessageMenu
 from app.wiring import Chickadee
 from tests.app.conftest import SECONDS, Opener
 

@@ -151,7 +151,7 @@ def test_a_name_that_is_typed_is_not_lost_when_the_list_changes(filled: Chickade
 
 def test_folders_by_menu_drag_and_keyboard(filled: Chickadee, qtbot: QtBot) -> None:
     sidebar = filled.window.sidebar
-    sidebar.asked.emit("new_folder", ["1", "2"], None)
+    sidebar.list.asked.emit("new_folder", ["1", "2"], None)
     editor = sidebar.list.findChild(QLineEdit)
     assert editor
     editor.setText("Trips & <i>more</i>")
@@ -174,7 +174,7 @@ def test_folders_by_menu_drag_and_keyboard(filled: Chickadee, qtbot: QtBot) -> N
     click(filled, qtbot, folder.id)
     assert "chat 1" in listed(filled)
     sidebar.list.clearSelection()
-    sidebar.asked.emit("delete_folder", [], folder.id)
+    sidebar.list.asked.emit("delete_folder", [folder.id], None)
     assert filled.open_chats.folders() == []
     assert len(sidebar.titles()) == 6
     qtbot.mouseClick(filled.window.notice.button, Qt.MouseButton.LeftButton)
@@ -182,7 +182,7 @@ def test_folders_by_menu_drag_and_keyboard(filled: Chickadee, qtbot: QtBot) -> N
 
 
 def test_pinned_chats_stand_on_top(filled: Chickadee, qtbot: QtBot) -> None:
-    filled.window.sidebar.asked.emit("pin", ["4"], None)
+    filled.window.sidebar.list.asked.emit("pin", ["4"], None)
     assert listed(filled)[:3] == ["Pinned", "chat 4", "Today"]
     filled.chats.chat.open("4")
     filled.window.commands.run("pin_chat")
@@ -251,7 +251,7 @@ def test_the_menus_offer_what_fits(filled: Chickadee, qtbot: QtBot) -> None:
     choose(filled, "1", "2")
     menus = menus_at(filled)
     assert menus == [["Pin", "Move to folder", "Export…", "Delete 2 chats"], []]
-    sidebar.asked.emit("new_folder", ["2"], None)
+    sidebar.list.asked.emit("new_folder", ["2"], None)
     choose(filled, "1", "2")
     assert menus_at(filled)[0] == ["Pin", "Move to folder", "Remove from folder", "Export…", "Delete 2 chats"]
 

@@ -13,8 +13,7 @@ from app.markdown.prose_view import ProseView
 from app.state.conversation import ThoughtTimer
 from app.state.prompt import prompt_of
 from app.store.chat import ChatMessage
-from app.transcript.answer_view import AnswerView
-from app.transcript.thought_view import line_of
+from app.transcript.answer_view import AnswerView, line_of
 from app.wiring import Chickadee
 from common.reasoning import (
     MARKERS,

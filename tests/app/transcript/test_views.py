@@ -14,8 +14,7 @@ from app.markdown.prose_view import ProseView
 from app.services import frames as slices
 from app.store.chat import Chat, ChatMessage
 from app.transcript import scrolling_column
-from app.transcript.answer_view import AnswerView
-from app.transcript.thought_view import ThoughtView
+from app.transcript.answer_view import AnswerView, ThoughtView
 from app.transcript.transcript import Transcript
 from app.wiring import Chickadee
 from tests.app.conftest import SECONDS, Opener

@@ -1,29 +1,139 @@
-"""What a search has found: the chat, and the words around the place with what was looked for marked. Thin."""
+"""The search in chats: its field, what searches off the window's thread, and the list of what was found."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QKeyEvent, QPainter, QTextCharFormat, QTextLayout, QTextOption
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QRectF,
+    QSize,
+    Qt,
+    Signal,
+)  # fmt: skip
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontMetricsF,
+    QKeyEvent,
+    QPainter,
+    QResizeEvent,
+    QTextCharFormat,
+    QTextLayout,
+    QTextOption,
+)  # fmt: skip
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
+    QLineEdit,
     QListView,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
+    QToolButton,
     QWidget,
 )  # fmt: skip
 
+from app.commands.commands import with_keys
+from app.look.icons import icon
+from app.look.live import Live
 from app.look.theme import SIZES, theme
-from app.store.search import Hit
+from app.services.background import Background
+from app.store.search import Hit, Search
 from app.words import tr
+from common.failures import Failure
 
+log = logging.getLogger(__name__)
 Index = QModelIndex | QPersistentModelIndex
 HIT = Qt.ItemDataRole.UserRole
 LINES = 2  # of the snippet
+
+
+class SearchField(Live, QLineEdit):
+    """With a button that clears it."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("search")
+        self._clear = QToolButton(self)  # not an action of the line: Qt puts its icon below the middle of a styled one
+        self._clear.setProperty("kind", "small")
+        self._clear.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # Esc does the same
+        self._clear.setCursor(Qt.CursorShape.ArrowCursor)
+        self._clear.clicked.connect(self.clear)
+        self._clear.hide()
+        self.textChanged.connect(lambda text: self._clear.setVisible(bool(text)))
+        self.apply_look()
+
+    def restyle(self) -> None:
+        self._clear.setIcon(icon("close", theme().soft))
+        self._clear.setIconSize(QSize(SIZES.icon, SIZES.icon))
+        self.setTextMargins(0, 0, SIZES.button, 0)
+        self._place()
+
+    def retranslate(self) -> None:
+        self.setPlaceholderText(tr("Search chats"))
+        self.setAccessibleName(tr("Search chats"))
+        self.setToolTip(with_keys(tr("Search chats"), "find"))
+        self._clear.setAccessibleName(tr("Clear search"))
+        self._clear.setToolTip(tr("Clear search"))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place()
+
+    def _place(self) -> None:
+        size = self._clear.sizeHint()
+        self._clear.resize(size)
+        self._clear.move(self.width() - size.width() - SIZES.gap_s, (self.height() - size.height()) // 2)
+
+
+class SearchRunner(QObject):
+    """Searches while the user types: the latest words win. `found` carries the hits for the words that were asked for
+    last, `failed` why there are none."""
+
+    found = Signal(list)
+    failed = Signal(object)
+
+    def __init__(self, search: Search, parent: QObject) -> None:
+        super().__init__(parent)
+        self._search = search
+        self._background = Background(self)
+        self._wanted: str | None = None
+
+    def look(self, text: str) -> None:
+        """Search for `text`; what is still searched for is given up."""
+        self._wanted = text
+        if self._background.running:
+            self._search.interrupt()
+        else:
+            self._begin()
+
+    def close(self) -> None:
+        self._search.interrupt()
+        self._background.wait()
+        self._search.close()
+
+    def _begin(self) -> None:
+        text, self._wanted = self._wanted or "", None
+        self._background.run(lambda: self._search.search(text), self._tell, self._fail)
+
+    def _tell(self, hits: list[Hit]) -> None:
+        if self._wanted is None:
+            self.found.emit(hits)
+        else:
+            self._begin()
+
+    def _fail(self, failure: Failure) -> None:
+        if self._wanted is not None:  # it was interrupted
+            self._begin()
+        else:
+            log.warning("%s (%s)", failure, failure.detail)
+            self.failed.emit(failure)
 
 
 class HitModel(QAbstractListModel):
@@ -74,11 +184,10 @@ class HitDelegate(QStyledItemDelegate):
         return QSize(0, _height(SIZES.label) + LINES * _height(SIZES.small) + 2 * SIZES.gap)
 
 
-class HitList(QListView):
-    """`opened` carries a Hit; Enter and a click open, Esc and Up from the first one ask to leave."""
+class HitList(Live, QListView):
+    """`opened` carries a Hit; Enter and a click open. Up from the first one is left to what stands above."""
 
     opened = Signal(object)
-    left = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -91,10 +200,13 @@ class HitList(QListView):
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setUniformItemSizes(True)
         self.clicked.connect(self.open)
-        self.retranslate()
+        self.apply_look()
 
     def retranslate(self) -> None:
         self.setAccessibleName(tr("Search results"))
+
+    def restyle(self) -> None:
+        self.doItemsLayout()
 
     def show_hits(self, hits: Sequence[Hit]) -> None:
         self.hits.show(hits)
@@ -111,7 +223,7 @@ class HitList(QListView):
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self.open()
         elif event.key() == Qt.Key.Key_Up and self.currentIndex().row() <= 0:
-            self.left.emit()
+            event.ignore()
         else:
             super().keyPressEvent(event)
 
@@ -155,10 +267,6 @@ def _draw(  # noqa: PLR0913
             done += line.textLength()
         top += _height(size)
     painter.restore()
-
-
-def _elided(text: str, size: int, width: float) -> str:
-    return QFontMetricsF(_font(size)).elidedText(text, Qt.TextElideMode.ElideRight, width)
 
 
 def _units(text: str) -> int:
