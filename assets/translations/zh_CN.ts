@@ -4,107 +4,107 @@
 <context>
   <name>Chickadee</name>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>Reading “{name}” needed too much memory and was stopped. Attach a part, or save it as text.</source>
     <translation>读取“{name}”占用内存过多，已停止。请只附上一部分，或另存为文本。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>Reading “{name}” took longer than a minute and was stopped. Attach a part, or save it as text.</source>
     <translation>读取“{name}”超过一分钟，已停止。请只附上一部分，或另存为文本。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>You do not have permission to read “{name}”. Change its permissions or attach a copy.</source>
     <translation>你没有读取“{name}”的权限。请更改其权限，或附上一份副本。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” cannot be read: {reason}.</source>
     <translation>无法读取“{name}”：{reason}。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” contains no text. You can attach text, code, PDF, Word (.docx) and web pages.</source>
     <translation>“{name}”不含文本。可附上文本、代码、PDF、Word (.docx) 和网页文件。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” could not be read: the file reader stopped. Save it as text and attach that.</source>
     <translation>无法读取“{name}”：读取程序已中止。请另存为文本后再附上。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” has more than {most} million characters of text. Attach a part of it.</source>
     <translation>“{name}”的文本超过 {most} 百万字符。请只附上一部分。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” has page images but no text. Run text recognition (OCR) on it first.</source>
     <translation>“{name}”只有页面图像而没有文字。请先进行文字识别（OCR）。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” has {pages} pages; up to {most} can be read. Attach fewer pages.</source>
     <translation>“{name}”有 {pages} 页，最多可读取 {most} 页。请减少页数后再附上。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” is a folder. Attach the files in it instead.</source>
     <translation>“{name}”是文件夹。请附上其中的文件。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” is an archive or an unsupported document. Attach it as PDF, .docx or text.</source>
     <translation>“{name}”是压缩包或不支持的文档。请以 PDF、.docx 或文本格式附上。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” is an image, and this model reads text only.</source>
     <translation>“{name}”是图片，而此模型只能读取文本。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” is audio or video, and this model reads text only.</source>
     <translation>“{name}”是音频或视频，而此模型只能读取文本。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” is damaged, or is not the type its name says. Open it in its own app and save it again.</source>
     <translation>“{name}”已损坏，或与扩展名不符。请用相应程序打开并重新保存。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” is empty.</source>
     <translation>“{name}”是空文件。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” is in an old Office format. Save it as .docx or PDF and attach that.</source>
     <translation>“{name}”是旧版 Office 格式。请另存为 .docx 或 PDF 后再附上。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” is not a regular file, so it cannot be attached.</source>
     <translation>“{name}”不是普通文件，无法附上。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” is password-protected. Save a copy without the password and attach that.</source>
     <translation>“{name}”受密码保护。请另存一份不带密码的副本后再附上。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” is {size} MB; files up to {most} MB can be attached. Attach a part of it.</source>
     <translation>“{name}”大小为 {size} MB，最多可附上 {most} MB 的文件。请只附上一部分。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” no longer exists. It may have been moved or deleted.</source>
     <translation>“{name}”已不存在，可能已被移动或删除。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” unpacks to far more data than it should, so it was not opened.</source>
     <translation>“{name}”解压后的大小异常，因此没有打开。</translation>
   </message>
@@ -1357,215 +1357,6 @@
     <translation>你在“{title}”中的编辑未能保存。</translation>
   </message>
   <message>
-    <location filename="../../app/library/chat_markdown.py"/>
-    <source>*Attached: {name}*</source>
-    <translation>*附件：{name}*</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/chat_markdown.py"/>
-    <source>Assistant</source>
-    <translation>助手</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/chat_markdown.py"/>
-    <location filename="../../app/transcript/message_view.py"/>
-    <source>You</source>
-    <translation>你</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/database.py"/>
-    <source>Another program is using the file with your chats, {path}. Close it and try again.</source>
-    <translation>另一个程序正在使用对话文件 {path}。请关闭它后重试。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/database.py"/>
-    <source>The disk is full, so this chat cannot be saved. Free some space.</source>
-    <translation>磁盘已满，无法保存此对话。请释放一些空间。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/database.py"/>
-    <source>The file with your chats, {path}, is damaged. Restart Chickadee to recover what can be read.</source>
-    <translation>对话文件 {path} 已损坏。请重新启动 Chickadee，以恢复可读取的内容。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/database.py"/>
-    <source>The file with your chats, {path}, is read-only. Allow writing to it and its folder.</source>
-    <translation>对话文件 {path} 为只读。请允许写入该文件及其所在文件夹。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/database.py"/>
-    <source>The file with your chats, {path}, was moved or deleted while Chickadee was open, so nothing can be saved. Put it back.</source>
-    <translation>存放对话的文件 {path} 在 Chickadee 打开期间被移动或删除，因此无法保存任何内容。请将其放回原处。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/database.py"/>
-    <source>Your chats cannot be saved to {path}: {reason}.</source>
-    <translation>无法将对话保存到 {path}：{reason}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/exporting.py"/>
-    <source>{path} could not be written: {reason}.</source>
-    <translation>无法写入 {path}：{reason}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/importing.py"/>
-    <source>Entry {number} in {name} cannot be read. Nothing was imported.</source>
-    <translation>无法读取 {name} 中的第 {number} 项。未导入任何内容。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/importing.py"/>
-    <source>This file comes from a newer version of Chickadee. Update Chickadee to import it.</source>
-    <translation>此文件由较新版本的 Chickadee 写成。请更新后再导入。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/importing.py"/>
-    <source>{name} cannot be read: {reason}.</source>
-    <translation>无法读取 {name}：{reason}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/importing.py"/>
-    <source>{name} contains no chats that Chickadee can read. Choose a JSON file exported from Chickadee, or conversations.json or the zip file of a ChatGPT export.</source>
-    <translation>{name} 中没有 Chickadee 能读取的对话。请选择由 Chickadee 导出的 JSON 文件，或 ChatGPT 导出的 conversations.json 或 zip 文件。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/importing.py"/>
-    <source>{name} is damaged at byte {at}. Nothing was imported.</source>
-    <translation>{name} 在第 {at} 字节处损坏。未导入任何内容。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/importing.py"/>
-    <source>{name} is damaged or password-protected. Nothing was imported.</source>
-    <translation>{name} 已损坏或受密码保护。未导入任何内容。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/importing.py"/>
-    <source>{name} is too large. Nothing was imported.</source>
-    <translation>{name} 过大。未导入任何内容。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Cached context</source>
-    <translation>上下文缓存</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <location filename="../../app/sidebar/chat_list.py"/>
-    <source>Chats</source>
-    <translation>对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <source>Delete all chats permanently? Folders and personas are kept.</source>
-    <translation>永久删除所有对话？文件夹和角色会保留。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <source>Delete the cached context? Models will read your chats again.</source>
-    <translation>删除上下文缓存？模型将重新读取你的对话。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <source>Delete the logs?</source>
-    <translation>删除日志？</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <source>Delete the measurements? They are taken again while the computer is idle.</source>
-    <translation>删除测量数据？电脑空闲时会重新测量。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <source>Downloaded model files. Delete them in the Models window.</source>
-    <translation>已下载的模型文件。请在“模型”窗口中删除。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <source>Logs</source>
-    <translation>日志</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <source>Measurements</source>
-    <translation>测量数据</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <source>Messages, attached files, folders and personas, and chats deleted in the last 30 days.</source>
-    <translation>消息、附件、文件夹和角色，以及最近 30 天删除的对话。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <location filename="../../app/model_library/models_dialog.py"/>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Models</source>
-    <translation>模型</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <source>Reports from the program. They contain nothing from your chats.</source>
-    <translation>程序运行记录，不含任何对话内容。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <location filename="../../app/settings_view/settings_dialog.py"/>
-    <location filename="../../app/window.py"/>
-    <source>Settings</source>
-    <translation>设置</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <source>The speed of this computer, results for each model, and details of model files.</source>
-    <translation>本机速度、每个模型的测量结果以及模型文件信息。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <source>What models have already read of your chats, so that long chats open quickly.</source>
-    <translation>模型已读取的对话内容，使长对话能快速打开。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <source>Your settings and the position of the window.</source>
-    <translation>你的设置以及窗口位置。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/recovery.py"/>
-    <source>The damaged file was kept as {path}.</source>
-    <translation>已损坏的文件保留为 {path}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/recovery.py"/>
-    <source>The file with your chats was damaged, and none of its chats could be read.</source>
-    <translation>对话文件已损坏，其中的对话均无法读取。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/recovery.py"/>
-    <source>The file with your chats was damaged. Recovered: {chats} with {messages}.</source>
-    <translation>对话文件曾损坏，已恢复{chats}，共{messages}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/recovery.py"/>
-    <location filename="../../app/sidebar/chat_list.py"/>
-    <source>{n} chat</source>
-    <translation>{n} 个对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/recovery.py"/>
-    <location filename="../../app/sidebar/chat_list.py"/>
-    <source>{n} chats</source>
-    <translation>{n} 个对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/recovery.py"/>
-    <source>{n} message</source>
-    <translation>{n} 条消息</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/recovery.py"/>
-    <source>{n} messages</source>
-    <translation>{n} 条消息</translation>
-  </message>
-  <message>
     <location filename="../../app/markdown/code_view.py"/>
     <source>Code</source>
     <translation>代码</translation>
@@ -1933,6 +1724,13 @@
     <location filename="../../app/model_library/models_dialog.py"/>
     <source>Find a model</source>
     <translation>查找模型</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_library/models_dialog.py"/>
+    <location filename="../../app/settings/schema.py"/>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Models</source>
+    <translation>模型</translation>
   </message>
   <message>
     <location filename="../../app/model_library/models_dialog.py"/>
@@ -2366,6 +2164,12 @@
     <location filename="../../app/settings/schema.py"/>
     <source>Built-in engine (experimental)</source>
     <translation>内置引擎（实验性）</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Cached context</source>
+    <translation>上下文缓存</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -2976,6 +2780,13 @@
   </message>
   <message>
     <location filename="../../app/settings_view/settings_dialog.py"/>
+    <location filename="../../app/store/kept_files.py"/>
+    <location filename="../../app/window.py"/>
+    <source>Settings</source>
+    <translation>设置</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings_view/settings_dialog.py"/>
     <source>Undo restore</source>
     <translation>撤销恢复</translation>
   </message>
@@ -3036,6 +2847,12 @@
   </message>
   <message>
     <location filename="../../app/sidebar/chat_list.py"/>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Chats</source>
+    <translation>对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_list.py"/>
     <source>Folder {name}, {chats}</source>
     <translation>文件夹 {name}，{chats}</translation>
   </message>
@@ -3043,6 +2860,18 @@
     <location filename="../../app/sidebar/chat_list.py"/>
     <source>Folder {name}, {chats}, collapsed</source>
     <translation>文件夹 {name}，{chats}，已折叠</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_list.py"/>
+    <location filename="../../app/store/recovery.py"/>
+    <source>{n} chat</source>
+    <translation>{n} 个对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_list.py"/>
+    <location filename="../../app/store/recovery.py"/>
+    <source>{n} chats</source>
+    <translation>{n} 个对话</translation>
   </message>
   <message>
     <location filename="../../app/sidebar/chat_menu.py"/>
@@ -3134,6 +2963,177 @@
     <location filename="../../app/sidebar/sidebar.py"/>
     <source>Your chats appear here.</source>
     <translation>你的对话会列在这里。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/database.py"/>
+    <source>Another program is using the file with your chats, {path}. Close it and try again.</source>
+    <translation>另一个程序正在使用对话文件 {path}。请关闭它后重试。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/database.py"/>
+    <source>The disk is full, so this chat cannot be saved. Free some space.</source>
+    <translation>磁盘已满，无法保存此对话。请释放一些空间。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/database.py"/>
+    <source>The file with your chats, {path}, is damaged. Restart Chickadee to recover what can be read.</source>
+    <translation>对话文件 {path} 已损坏。请重新启动 Chickadee，以恢复可读取的内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/database.py"/>
+    <source>The file with your chats, {path}, is read-only. Allow writing to it and its folder.</source>
+    <translation>对话文件 {path} 为只读。请允许写入该文件及其所在文件夹。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/database.py"/>
+    <source>The file with your chats, {path}, was moved or deleted while Chickadee was open, so nothing can be saved. Put it back.</source>
+    <translation>存放对话的文件 {path} 在 Chickadee 打开期间被移动或删除，因此无法保存任何内容。请将其放回原处。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/database.py"/>
+    <source>Your chats cannot be saved to {path}: {reason}.</source>
+    <translation>无法将对话保存到 {path}：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/exchange.py"/>
+    <source>Entry {number} in {name} cannot be read. Nothing was imported.</source>
+    <translation>无法读取 {name} 中的第 {number} 项。未导入任何内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/exchange.py"/>
+    <source>This file comes from a newer version of Chickadee. Update Chickadee to import it.</source>
+    <translation>此文件由较新版本的 Chickadee 写成。请更新后再导入。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/exchange.py"/>
+    <source>{name} cannot be read: {reason}.</source>
+    <translation>无法读取 {name}：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/exchange.py"/>
+    <source>{name} contains no chats that Chickadee can read. Choose a JSON file exported from Chickadee, or conversations.json or the zip file of a ChatGPT export.</source>
+    <translation>{name} 中没有 Chickadee 能读取的对话。请选择由 Chickadee 导出的 JSON 文件，或 ChatGPT 导出的 conversations.json 或 zip 文件。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/exchange.py"/>
+    <source>{name} is damaged at byte {at}. Nothing was imported.</source>
+    <translation>{name} 在第 {at} 字节处损坏。未导入任何内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/exchange.py"/>
+    <source>{name} is damaged or password-protected. Nothing was imported.</source>
+    <translation>{name} 已损坏或受密码保护。未导入任何内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/exchange.py"/>
+    <source>{name} is too large. Nothing was imported.</source>
+    <translation>{name} 过大。未导入任何内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/exchange.py"/>
+    <source>{path} could not be written: {reason}.</source>
+    <translation>无法写入 {path}：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/formats.py"/>
+    <source>*Attached: {name}*</source>
+    <translation>*附件：{name}*</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/formats.py"/>
+    <source>Assistant</source>
+    <translation>助手</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/formats.py"/>
+    <location filename="../../app/transcript/message_view.py"/>
+    <source>You</source>
+    <translation>你</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Delete all chats permanently? Folders and personas are kept.</source>
+    <translation>永久删除所有对话？文件夹和角色会保留。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Delete the cached context? Models will read your chats again.</source>
+    <translation>删除上下文缓存？模型将重新读取你的对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Delete the logs?</source>
+    <translation>删除日志？</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Delete the measurements? They are taken again while the computer is idle.</source>
+    <translation>删除测量数据？电脑空闲时会重新测量。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Downloaded model files. Delete them in the Models window.</source>
+    <translation>已下载的模型文件。请在“模型”窗口中删除。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Logs</source>
+    <translation>日志</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Measurements</source>
+    <translation>测量数据</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Messages, attached files, folders and personas, and chats deleted in the last 30 days.</source>
+    <translation>消息、附件、文件夹和角色，以及最近 30 天删除的对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Reports from the program. They contain nothing from your chats.</source>
+    <translation>程序运行记录，不含任何对话内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>The speed of this computer, results for each model, and details of model files.</source>
+    <translation>本机速度、每个模型的测量结果以及模型文件信息。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>What models have already read of your chats, so that long chats open quickly.</source>
+    <translation>模型已读取的对话内容，使长对话能快速打开。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Your settings and the position of the window.</source>
+    <translation>你的设置以及窗口位置。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/recovery.py"/>
+    <source>The damaged file was kept as {path}.</source>
+    <translation>已损坏的文件保留为 {path}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/recovery.py"/>
+    <source>The file with your chats was damaged, and none of its chats could be read.</source>
+    <translation>对话文件已损坏，其中的对话均无法读取。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/recovery.py"/>
+    <source>The file with your chats was damaged. Recovered: {chats} with {messages}.</source>
+    <translation>对话文件曾损坏，已恢复{chats}，共{messages}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/recovery.py"/>
+    <source>{n} message</source>
+    <translation>{n} 条消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/recovery.py"/>
+    <source>{n} messages</source>
+    <translation>{n} 条消息</translation>
   </message>
   <message>
     <location filename="../../app/transcript/action_row.py"/>
@@ -3404,69 +3404,29 @@
     <translation>没有可以打开窗口的显示器。可以用 `{1}` 在终端里对话。</translation>
   </message>
   <message>
-    <location filename="../../app/assistant/engine_client.py"/>
-    <source>The engine sent a message that this window does not understand; their versions may differ. The log has the details.</source>
-    <translation>引擎发来了本窗口无法理解的内容；两者的版本可能不同。详情见日志。</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/engine_end.py"/>
-    <source>The engine could not be started: {1}.</source>
-    <translation>无法启动引擎：{1}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/engine_end.py"/>
-    <source>The engine crashed.</source>
-    <translation>引擎崩溃了。</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/engine_end.py"/>
-    <source>The engine did not respond to Stop, so it was closed; your next message restarts it.</source>
-    <translation>引擎对“停止”没有响应，已被关闭；发送下一条消息时会重新启动。</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/engine_end.py"/>
-    <source>The engine ended unexpectedly (code {1}).</source>
-    <translation>引擎意外退出（代码 {1}）。</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/engine_end.py"/>
-    <source>The engine ended unexpectedly.</source>
-    <translation>引擎意外退出。</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/engine_end.py"/>
-    <source>The engine stopped because of an internal error.</source>
-    <translation>引擎因内部错误而中止。</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/engine_end.py"/>
-    <source>The engine stopped: it was built for a newer processor than this one.</source>
-    <translation>引擎已停止：它是为更新的处理器构建的。</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/engine_end.py"/>
-    <source>The engine stopped: the model file could no longer be read.</source>
-    <translation>引擎已停止：无法继续读取模型文件。</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/engine_end.py"/>
-    <source>The engine was closed by another program.</source>
-    <translation>引擎被另一个程序关闭。</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/engine_end.py"/>
-    <source>The engine was stopped by signal {1}.</source>
-    <translation>引擎被信号 {1} 终止。</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/engine_end.py"/>
-    <source>The engine was stopped by the system, most likely because memory ran out.</source>
-    <translation>引擎被系统终止，很可能是因为内存不足。</translation>
-  </message>
-  <message>
     <location filename="../../app/bugs.py"/>
     <source>Something went wrong inside Chickadee; the log has the details.</source>
     <translation>Chickadee 内部出现错误；详情见日志。</translation>
+  </message>
+  <message>
+    <location filename="../../app/fatal.py"/>
+    <source>The window cannot open because a system library is missing: {1}.</source>
+    <translation>窗口无法打开，因为缺少系统库：{1}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/fatal.py"/>
+    <source>The window's libraries cannot be loaded; the system says: {1}.</source>
+    <translation>无法加载窗口所需的库，系统提示：{1}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/fatal.py"/>
+    <source>Your system's package manager has it.</source>
+    <translation>可以用系统的软件包管理器安装它。</translation>
+  </message>
+  <message>
+    <location filename="../../app/fatal.py"/>
+    <source>`sudo apt install {1}` installs it on Debian and Ubuntu.</source>
+    <translation>在 Debian 和 Ubuntu 上可以用 `sudo apt install {1}` 安装。</translation>
   </message>
   <message>
     <location filename="../../app/folders.py"/>
@@ -3474,39 +3434,79 @@
     <translation>Chickadee 无法写入它的文件夹 {1}：{2}。请检查权限和剩余空间。</translation>
   </message>
   <message>
-    <location filename="../../app/library/migrations.py"/>
-    <source>Your chats were saved by a newer version of Chickadee. Update Chickadee to open them.</source>
-    <translation>你的对话由较新版本的 Chickadee 保存。请更新 Chickadee 后再打开。</translation>
+    <location filename="../../app/services/engine_client.py"/>
+    <source>The engine sent a message that this window does not understand; their versions may differ. The log has the details.</source>
+    <translation>引擎发来了本窗口无法理解的内容；两者的版本可能不同。详情见日志。</translation>
   </message>
   <message>
-    <location filename="../../app/qt_libraries.py"/>
-    <source>The window cannot open because a system library is missing: {1}.</source>
-    <translation>窗口无法打开，因为缺少系统库：{1}。</translation>
+    <location filename="../../app/services/process_end.py"/>
+    <source>The engine could not be started: {1}.</source>
+    <translation>无法启动引擎：{1}。</translation>
   </message>
   <message>
-    <location filename="../../app/qt_libraries.py"/>
-    <source>The window's libraries cannot be loaded; the system says: {1}.</source>
-    <translation>无法加载窗口所需的库，系统提示：{1}。</translation>
+    <location filename="../../app/services/process_end.py"/>
+    <source>The engine crashed.</source>
+    <translation>引擎崩溃了。</translation>
   </message>
   <message>
-    <location filename="../../app/qt_libraries.py"/>
-    <source>Your system's package manager has it.</source>
-    <translation>可以用系统的软件包管理器安装它。</translation>
+    <location filename="../../app/services/process_end.py"/>
+    <source>The engine did not respond to Stop, so it was closed; your next message restarts it.</source>
+    <translation>引擎对“停止”没有响应，已被关闭；发送下一条消息时会重新启动。</translation>
   </message>
   <message>
-    <location filename="../../app/qt_libraries.py"/>
-    <source>`sudo apt install {1}` installs it on Debian and Ubuntu.</source>
-    <translation>在 Debian 和 Ubuntu 上可以用 `sudo apt install {1}` 安装。</translation>
+    <location filename="../../app/services/process_end.py"/>
+    <source>The engine ended unexpectedly (code {1}).</source>
+    <translation>引擎意外退出（代码 {1}）。</translation>
   </message>
   <message>
-    <location filename="../../app/single_instance.py"/>
+    <location filename="../../app/services/process_end.py"/>
+    <source>The engine ended unexpectedly.</source>
+    <translation>引擎意外退出。</translation>
+  </message>
+  <message>
+    <location filename="../../app/services/process_end.py"/>
+    <source>The engine stopped because of an internal error.</source>
+    <translation>引擎因内部错误而中止。</translation>
+  </message>
+  <message>
+    <location filename="../../app/services/process_end.py"/>
+    <source>The engine stopped: it was built for a newer processor than this one.</source>
+    <translation>引擎已停止：它是为更新的处理器构建的。</translation>
+  </message>
+  <message>
+    <location filename="../../app/services/process_end.py"/>
+    <source>The engine stopped: the model file could no longer be read.</source>
+    <translation>引擎已停止：无法继续读取模型文件。</translation>
+  </message>
+  <message>
+    <location filename="../../app/services/process_end.py"/>
+    <source>The engine was closed by another program.</source>
+    <translation>引擎被另一个程序关闭。</translation>
+  </message>
+  <message>
+    <location filename="../../app/services/process_end.py"/>
+    <source>The engine was stopped by signal {1}.</source>
+    <translation>引擎被信号 {1} 终止。</translation>
+  </message>
+  <message>
+    <location filename="../../app/services/process_end.py"/>
+    <source>The engine was stopped by the system, most likely because memory ran out.</source>
+    <translation>引擎被系统终止，很可能是因为内存不足。</translation>
+  </message>
+  <message>
+    <location filename="../../app/services/single_instance.py"/>
     <source>Chickadee cannot write to its folder {1}. Check its permissions and free space.</source>
     <translation>Chickadee 无法写入它的文件夹 {1}。请检查权限和剩余空间。</translation>
   </message>
   <message>
-    <location filename="../../app/single_instance.py"/>
+    <location filename="../../app/services/single_instance.py"/>
     <source>Chickadee is already running but does not respond. Close it, then start it again.</source>
     <translation>Chickadee 已在运行，但没有响应。请关闭它，然后重新启动。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/migrations.py"/>
+    <source>Your chats were saved by a newer version of Chickadee. Update Chickadee to open them.</source>
+    <translation>你的对话由较新版本的 Chickadee 保存。请更新 Chickadee 后再打开。</translation>
   </message>
   <message>
     <location filename="../../engine/costs/measurements.py"/>
