@@ -3,7 +3,8 @@
 The file's outermost value is an array or an object. Only brackets and strings are looked at to find where an element
 ends, so that a wrong or hostile file costs no more memory than its longest element may have.
 
-ijson, which is faster, was left out: 100 kB of nothing but `[` take it 4 GB, and it does not say where a file is damaged.
+ijson, which is faster, was left out: for 100 kB of nothing but `[` it takes 4 GB, and it does not say where a file is
+damaged.
 """
 
 from __future__ import annotations
