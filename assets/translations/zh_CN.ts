@@ -174,7 +174,7 @@
   </message>
   <message>
     <location filename="../../app/chats/context_use.py"/>
-    <location filename="../../app/composer/gauge.py"/>
+    <location filename="../../app/composer/status_line.py"/>
     <source>{used:,} of {n_ctx:,} tokens of context used</source>
     <translation>上下文已用 {used:,} / {n_ctx:,} 个词元</translation>
   </message>
@@ -250,7 +250,7 @@
   <message>
     <location filename="../../app/chats/message_actions.py"/>
     <location filename="../../app/notice.py"/>
-    <location filename="../../app/transcript/message_menu.py"/>
+    <location filename="../../app/transcript/message_actions.py"/>
     <source>Details</source>
     <translation>详情</translation>
   </message>
@@ -383,12 +383,6 @@
     <location filename="../../app/commands/about.py"/>
     <source>This system does not restrict the engine.</source>
     <translation>此系统不限制引擎。</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/command_set.py"/>
-    <location filename="../../app/composer/composer.py"/>
-    <source>{words} ({keys})</source>
-    <translation>{words} ({keys})</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -537,6 +531,12 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <location filename="../../app/composer/composer.py"/>
+    <source>Attach files</source>
+    <translation>添加文件</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>Collapse folder</source>
     <translation>折叠文件夹</translation>
   </message>
@@ -612,7 +612,7 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <location filename="../../app/transcript/message_menu.py"/>
+    <location filename="../../app/transcript/message_actions.py"/>
     <source>Next version</source>
     <translation>下一个版本</translation>
   </message>
@@ -648,7 +648,7 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <location filename="../../app/transcript/message_menu.py"/>
+    <location filename="../../app/transcript/message_actions.py"/>
     <source>Previous version</source>
     <translation>上一个版本</translation>
   </message>
@@ -689,8 +689,20 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <location filename="../../app/library/kept_files.py"/>
+    <location filename="../../app/settings_view/settings_dialog.py"/>
+    <source>Settings</source>
+    <translation>设置</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>Show file text</source>
     <translation>显示文件文本</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>Show or hide the chat list</source>
+    <translation>显示或隐藏对话列表</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -718,38 +730,6 @@
     <location filename="../../app/commands/palette.py"/>
     <source>Search chats and commands</source>
     <translation>搜索对话和命令</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attachment_text.py"/>
-    <source>Text of {name}</source>
-    <translation>{name} 的文本</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attachment_text.py"/>
-    <location filename="../../app/composer/chips.py"/>
-    <source>{n} character</source>
-    <translation>{n} 个字符</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attachment_text.py"/>
-    <location filename="../../app/composer/chips.py"/>
-    <source>{n} characters</source>
-    <translation>{n} 个字符</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attachment_text.py"/>
-    <source>{n} page</source>
-    <translation>{n} 页</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attachment_text.py"/>
-    <source>{n} pages</source>
-    <translation>{n} 页</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attachment_text.py"/>
-    <source>{sent} of {total} parts sent</source>
-    <translation>已发送 {total} 个部分中的 {sent} 个</translation>
   </message>
   <message>
     <location filename="../../app/composer/chips.py"/>
@@ -780,49 +760,68 @@
   </message>
   <message>
     <location filename="../../app/composer/chips.py"/>
+    <source>Text of {name}</source>
+    <translation>{name} 的文本</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/chips.py"/>
     <source>reading…</source>
     <translation>正在读取…</translation>
   </message>
   <message>
-    <location filename="../../app/composer/choices.py"/>
-    <location filename="../../app/control/context_control.py"/>
-    <source>Leave out the oldest turn</source>
-    <translation>不再包含最早的一轮对话</translation>
+    <location filename="../../app/composer/chips.py"/>
+    <source>{n} character</source>
+    <translation>{n} 个字符</translation>
   </message>
   <message>
-    <location filename="../../app/composer/choices.py"/>
-    <source>Leave out the oldest {n} turns</source>
-    <translation>不再包含最早的 {n} 轮对话</translation>
+    <location filename="../../app/composer/chips.py"/>
+    <source>{n} characters</source>
+    <translation>{n} 个字符</translation>
   </message>
   <message>
-    <location filename="../../app/composer/choices.py"/>
-    <source>The oldest turn is left out starting with your next message.</source>
-    <translation>从下一条消息起，将不再包含最早的一轮对话。</translation>
+    <location filename="../../app/composer/chips.py"/>
+    <source>{n} page</source>
+    <translation>{n} 页</translation>
   </message>
   <message>
-    <location filename="../../app/composer/choices.py"/>
-    <source>The oldest {n} turns are left out starting with your next message.</source>
-    <translation>从下一条消息起，将不再包含最早的 {n} 轮对话。</translation>
+    <location filename="../../app/composer/chips.py"/>
+    <source>{n} pages</source>
+    <translation>{n} 页</translation>
   </message>
   <message>
-    <location filename="../../app/composer/choices.py"/>
-    <source>Use a context of {n_ctx:,} tokens</source>
-    <translation>使用 {n_ctx:,} 个词元的上下文</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/choices.py"/>
-    <source>Use a context of {n_ctx:,} tokens, stored in less memory</source>
-    <translation>使用 {n_ctx:,} 个词元的上下文（占用更少内存）</translation>
+    <location filename="../../app/composer/chips.py"/>
+    <source>{sent} of {total} parts sent</source>
+    <translation>已发送 {total} 个部分中的 {sent} 个</translation>
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
-    <source>Attach files</source>
-    <translation>添加文件</translation>
+    <source>Drop files to attach them</source>
+    <translation>松开即可添加文件</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/composer.py"/>
+    <source>Loading {model}</source>
+    <translation>正在加载 {model}</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/composer.py"/>
+    <source>Loading {model}, then answering your message</source>
+    <translation>正在加载 {model}，随后回答你的消息</translation>
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
     <source>Message</source>
     <translation>消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/composer.py"/>
+    <source>Reading this chat again…</source>
+    <translation>正在重新读取此对话…</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/composer.py"/>
+    <source>Reading {done:,} of {total:,} tokens</source>
+    <translation>正在读取：{done:,} / {total:,} 个词元</translation>
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
@@ -832,44 +831,46 @@
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
-    <location filename="../../app/sidebar/task_line.py"/>
+    <location filename="../../app/sidebar/sidebar.py"/>
     <source>Stop</source>
     <translation>停止</translation>
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
-    <source>This model reads text only, so images cannot be attached.</source>
-    <translation>此模型只能读取文本，无法添加图片。</translation>
+    <source>Waiting: another chat is being answered first</source>
+    <translation>正在等待：先回答另一个对话</translation>
   </message>
   <message>
-    <location filename="../../app/composer/drop_hint.py"/>
-    <source>Drop files to attach them</source>
-    <translation>松开即可添加文件</translation>
+    <location filename="../../app/composer/composer.py"/>
+    <source>Your message will be answered as soon as a model is loaded</source>
+    <translation>加载模型后将立即回答你的消息</translation>
   </message>
   <message>
-    <location filename="../../app/composer/fit_question.py"/>
-    <source>The beginning will be sent, as much of it as fits.</source>
-    <translation>将从开头起发送能容纳的部分。</translation>
+    <location filename="../../app/composer/composer.py"/>
+    <source>the model</source>
+    <translation>模型</translation>
   </message>
   <message>
-    <location filename="../../app/composer/fit_question.py"/>
-    <source>The file has {tokens} tokens; this chat has room for {room}.</source>
-    <translation>该文件有 {tokens} 个词元，此对话还能容纳 {room} 个。</translation>
+    <location filename="../../app/composer/composer.py"/>
+    <source>{line} · {time} left</source>
+    <translation>{line} · 还需 {time}</translation>
   </message>
   <message>
-    <location filename="../../app/composer/fit_question.py"/>
-    <source>The parts that match your question best will be sent.</source>
-    <translation>将发送与问题最相关的部分。</translation>
+    <location filename="../../app/composer/composer.py"/>
+    <location filename="../../app/transcript/answer_view.py"/>
+    <source>{n} min</source>
+    <translation>{n} 分钟</translation>
   </message>
   <message>
-    <location filename="../../app/composer/fit_question.py"/>
-    <source>The {n} files have {tokens} tokens; this chat has room for {room}.</source>
-    <translation>这 {n} 个文件共有 {tokens} 个词元，此对话还能容纳 {room} 个。</translation>
+    <location filename="../../app/composer/composer.py"/>
+    <source>{n} s</source>
+    <translation>{n} 秒</translation>
   </message>
   <message>
-    <location filename="../../app/composer/fit_question.py"/>
-    <source>This chat has no room for files. Start a new chat with them, or remove them.</source>
-    <translation>此对话已没有空间放文件。请新建对话，或移除这些文件。</translation>
+    <location filename="../../app/composer/composer.py"/>
+    <location filename="../../app/look/live.py"/>
+    <source>{words} ({keys})</source>
+    <translation>{words} ({keys})</translation>
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
@@ -910,11 +911,6 @@
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
-    <source>Models…</source>
-    <translation>模型…</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/status_line.py"/>
     <source>No model</source>
     <translation>无模型</translation>
   </message>
@@ -922,11 +918,6 @@
     <location filename="../../app/composer/status_line.py"/>
     <source>No model is loaded</source>
     <translation>未加载模型</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/status_line.py"/>
-    <source>Open model…</source>
-    <translation>打开模型…</translation>
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
@@ -970,55 +961,29 @@
     <translation>发送与问题最相关的部分</translation>
   </message>
   <message>
-    <location filename="../../app/composer/waiting.py"/>
-    <source>Loading {model}</source>
-    <translation>正在加载 {model}</translation>
+    <location filename="../../app/composer/tray.py"/>
+    <source>The beginning will be sent, as much of it as fits.</source>
+    <translation>将从开头起发送能容纳的部分。</translation>
   </message>
   <message>
-    <location filename="../../app/composer/waiting.py"/>
-    <source>Loading {model}, then answering your message</source>
-    <translation>正在加载 {model}，随后回答你的消息</translation>
+    <location filename="../../app/composer/tray.py"/>
+    <source>The file has {tokens} tokens; this chat has room for {room}.</source>
+    <translation>该文件有 {tokens} 个词元，此对话还能容纳 {room} 个。</translation>
   </message>
   <message>
-    <location filename="../../app/composer/waiting.py"/>
-    <source>Reading this chat again…</source>
-    <translation>正在重新读取此对话…</translation>
+    <location filename="../../app/composer/tray.py"/>
+    <source>The parts that match your question best will be sent.</source>
+    <translation>将发送与问题最相关的部分。</translation>
   </message>
   <message>
-    <location filename="../../app/composer/waiting.py"/>
-    <source>Reading {done:,} of {total:,} tokens</source>
-    <translation>正在读取：{done:,} / {total:,} 个词元</translation>
+    <location filename="../../app/composer/tray.py"/>
+    <source>The {n} files have {tokens} tokens; this chat has room for {room}.</source>
+    <translation>这 {n} 个文件共有 {tokens} 个词元，此对话还能容纳 {room} 个。</translation>
   </message>
   <message>
-    <location filename="../../app/composer/waiting.py"/>
-    <source>Waiting: another chat is being answered first</source>
-    <translation>正在等待：先回答另一个对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/waiting.py"/>
-    <source>Your message will be answered as soon as a model is loaded</source>
-    <translation>加载模型后将立即回答你的消息</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/waiting.py"/>
-    <source>the model</source>
-    <translation>模型</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/waiting.py"/>
-    <source>{line} · {time} left</source>
-    <translation>{line} · 还需 {time}</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/waiting.py"/>
-    <location filename="../../app/transcript/thought_view.py"/>
-    <source>{n} min</source>
-    <translation>{n} 分钟</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/waiting.py"/>
-    <source>{n} s</source>
-    <translation>{n} 秒</translation>
+    <location filename="../../app/composer/tray.py"/>
+    <source>This chat has no room for files. Start a new chat with them, or remove them.</source>
+    <translation>此对话已没有空间放文件。请新建对话，或移除这些文件。</translation>
   </message>
   <message>
     <location filename="../../app/control/attaching.py"/>
@@ -1044,6 +1009,11 @@
     <location filename="../../app/control/attaching.py"/>
     <source>The long text was attached as a file.</source>
     <translation>较长的文本已作为文件附上。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/attaching.py"/>
+    <source>This model reads text only, so images cannot be attached.</source>
+    <translation>此模型只能读取文本，无法添加图片。</translation>
   </message>
   <message>
     <location filename="../../app/control/bringing.py"/>
@@ -1106,6 +1076,12 @@
     <location filename="../../app/control/context_control.py"/>
     <source>Include all turns again</source>
     <translation>重新包含全部对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/context_control.py"/>
+    <location filename="../../app/transcript/message_actions.py"/>
+    <source>Leave out the oldest turn</source>
+    <translation>不再包含最早的一轮对话</translation>
   </message>
   <message>
     <location filename="../../app/control/context_control.py"/>
@@ -1508,13 +1484,6 @@
   </message>
   <message>
     <location filename="../../app/library/kept_files.py"/>
-    <location filename="../../app/settings_view/settings_dialog.py"/>
-    <location filename="../../app/window.py"/>
-    <source>Settings</source>
-    <translation>设置</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
     <source>The speed of this computer, results for each model, and details of model files.</source>
     <translation>本机速度、每个模型的测量结果以及模型文件信息。</translation>
   </message>
@@ -1577,7 +1546,7 @@
   </message>
   <message>
     <location filename="../../app/markdown/code_view.py"/>
-    <location filename="../../app/transcript/message_menu.py"/>
+    <location filename="../../app/transcript/message_actions.py"/>
     <source>Copy code</source>
     <translation>复制代码</translation>
   </message>
@@ -3045,6 +3014,11 @@
     <translation>文件夹 {name}，{chats}，已折叠</translation>
   </message>
   <message>
+    <location filename="../../app/sidebar/chat_list.py"/>
+    <source>New name</source>
+    <translation>新名称</translation>
+  </message>
+  <message>
     <location filename="../../app/sidebar/chat_menu.py"/>
     <source>Delete folder, keep its chats</source>
     <translation>删除文件夹，保留其中的对话</translation>
@@ -3095,28 +3069,27 @@
     <translation>置顶</translation>
   </message>
   <message>
-    <location filename="../../app/sidebar/hit_list.py"/>
-    <source>Search results</source>
-    <translation>搜索结果</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/hit_list.py"/>
-    <source>{title}: {words}</source>
-    <translation>{title}：{words}</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/row_delegate.py"/>
-    <source>New name</source>
-    <translation>新名称</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/sidebar.py"/>
+    <location filename="../../app/sidebar/search.py"/>
     <source>Clear search</source>
     <translation>清除搜索</translation>
   </message>
   <message>
+    <location filename="../../app/sidebar/search.py"/>
+    <source>Search chats</source>
+    <translation>搜索对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/search.py"/>
+    <source>Search results</source>
+    <translation>搜索结果</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/search.py"/>
+    <source>{title}: {words}</source>
+    <translation>{title}：{words}</translation>
+  </message>
+  <message>
     <location filename="../../app/sidebar/sidebar.py"/>
-    <location filename="../../app/window.py"/>
     <source>New chat</source>
     <translation>新对话</translation>
   </message>
@@ -3127,31 +3100,96 @@
   </message>
   <message>
     <location filename="../../app/sidebar/sidebar.py"/>
-    <source>Search chats</source>
-    <translation>搜索对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/sidebar.py"/>
     <source>Your chats appear here.</source>
     <translation>你的对话会列在这里。</translation>
   </message>
   <message>
-    <location filename="../../app/transcript/action_row.py"/>
+    <location filename="../../app/transcript/answer_view.py"/>
+    <source> {seconds} s</source>
+    <translation> {seconds} 秒</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/answer_view.py"/>
+    <source>Hide reasoning</source>
+    <translation>隐藏思考过程</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/answer_view.py"/>
+    <source>Show reasoning</source>
+    <translation>显示思考过程</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/answer_view.py"/>
+    <source>Thinking…</source>
+    <translation>正在思考…</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/answer_view.py"/>
+    <source>Thinking… {time}</source>
+    <translation>正在思考… {time}</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/answer_view.py"/>
+    <source>Thought</source>
+    <translation>思考过程</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/answer_view.py"/>
+    <source>Thought for {time}</source>
+    <translation>思考了 {time}</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/answer_view.py"/>
+    <source>{seconds} s</source>
+    <translation>{seconds} 秒</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/message_actions.py"/>
+    <source>Copy link address</source>
+    <translation>复制链接地址</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/message_actions.py"/>
+    <source>Copy selection</source>
+    <translation>复制所选内容</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/message_actions.py"/>
+    <source>Leave out the oldest {n} turns</source>
+    <translation>不再包含最早的 {n} 轮对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/message_actions.py"/>
     <source>More</source>
     <translation>更多</translation>
   </message>
   <message>
-    <location filename="../../app/transcript/action_row.py"/>
-    <source>Next version (Alt+Right)</source>
-    <translation>下一版本 (Alt+Right)</translation>
+    <location filename="../../app/transcript/message_actions.py"/>
+    <source>Restore deleted messages below</source>
+    <translation>恢复下方已删除的消息</translation>
   </message>
   <message>
-    <location filename="../../app/transcript/action_row.py"/>
-    <source>Previous version (Alt+Left)</source>
-    <translation>上一版本 (Alt+Left)</translation>
+    <location filename="../../app/transcript/message_actions.py"/>
+    <source>The oldest turn is left out starting with your next message.</source>
+    <translation>从下一条消息起，将不再包含最早的一轮对话。</translation>
   </message>
   <message>
-    <location filename="../../app/transcript/action_row.py"/>
+    <location filename="../../app/transcript/message_actions.py"/>
+    <source>The oldest {n} turns are left out starting with your next message.</source>
+    <translation>从下一条消息起，将不再包含最早的 {n} 轮对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/message_actions.py"/>
+    <source>Use a context of {n_ctx:,} tokens</source>
+    <translation>使用 {n_ctx:,} 个词元的上下文</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/message_actions.py"/>
+    <source>Use a context of {n_ctx:,} tokens, stored in less memory</source>
+    <translation>使用 {n_ctx:,} 个词元的上下文（占用更少内存）</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/message_actions.py"/>
     <source>Version {at} of {of}</source>
     <translation>第 {at} 个版本，共 {of} 个</translation>
   </message>
@@ -3164,21 +3202,6 @@
     <location filename="../../app/transcript/message_editor.py"/>
     <source>Send as a new version; the old one is kept (Enter)</source>
     <translation>作为新版本发送，原消息会保留 (Enter)</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/message_menu.py"/>
-    <source>Copy link address</source>
-    <translation>复制链接地址</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/message_menu.py"/>
-    <source>Copy selection</source>
-    <translation>复制所选内容</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/message_menu.py"/>
-    <source>Restore deleted messages below</source>
-    <translation>恢复下方已删除的消息</translation>
   </message>
   <message>
     <location filename="../../app/transcript/message_view.py"/>
@@ -3214,46 +3237,6 @@
     <location filename="../../app/transcript/scrolling_column.py"/>
     <source>Messages</source>
     <translation>消息</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/thought_view.py"/>
-    <source> {seconds} s</source>
-    <translation> {seconds} 秒</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/thought_view.py"/>
-    <source>Hide reasoning</source>
-    <translation>隐藏思考过程</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/thought_view.py"/>
-    <source>Show reasoning</source>
-    <translation>显示思考过程</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/thought_view.py"/>
-    <source>Thinking…</source>
-    <translation>正在思考…</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/thought_view.py"/>
-    <source>Thinking… {time}</source>
-    <translation>正在思考… {time}</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/thought_view.py"/>
-    <source>Thought</source>
-    <translation>思考过程</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/thought_view.py"/>
-    <source>Thought for {time}</source>
-    <translation>思考了 {time}</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/thought_view.py"/>
-    <source>{seconds} s</source>
-    <translation>{seconds} 秒</translation>
   </message>
   <message>
     <location filename="../../app/transcript/welcome.py"/>
@@ -3294,11 +3277,6 @@
     <location filename="../../app/window.py"/>
     <source>Instructions and persona for this chat</source>
     <translation>此对话的指令与角色</translation>
-  </message>
-  <message>
-    <location filename="../../app/window.py"/>
-    <source>Show or hide the chat list</source>
-    <translation>显示或隐藏对话列表</translation>
   </message>
   <message>
     <location filename="../../app/wiring.py"/>
