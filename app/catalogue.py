@@ -1,4 +1,4 @@
-"""One language's words, read from its .ts file, a file of Qt Linguist's. Knows neither Qt nor which language is in use.
+"""Our translations: which language the system speaks, and its words, read from a file of Qt Linguist's. Knows no Qt.
 
 The .ts file itself is read (5 ms), not a compiled copy of it: what is missing for Qt to start must be said in the
 user's language too, and a copy could be an older one.
@@ -6,10 +6,19 @@ user's language too, and a copy could be an older one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import locale
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
+
+from models.assets import asset
+
+if TYPE_CHECKING:  # `make translations` needs the standard library only
+    from common.sentences import Sentence
 
 Forms = tuple[str, ...]  # of one text: one, or one for each plural form of the language; none while unfinished
 # Which of its plural forms a language uses for a number, in the order that Qt Linguist asks for them.
@@ -50,3 +59,40 @@ def _forms(translation: ElementTree.Element | None) -> Forms:
         return ()
     forms = [form.text or "" for form in translation.iter("numerusform")] or [translation.text or ""]
     return tuple(forms) if all(forms) else ()
+
+
+# --- the system's language, for what is said before there is a window -------------------------------------------------
+
+ENGLISH = "en"
+TRADITIONAL = ("Hant", "TW", "HK", "MO")
+VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")  # the first that says something counts
+
+
+def best_of(preferred: Iterable[str]) -> str:
+    """The first of the user's languages (like zh-Hans-CN) that there is; English if there is none."""
+    for name in preferred:
+        language, *parts = name.replace("_", "-").split("-")
+        if language == "en":
+            return ENGLISH
+        if language == "zh" and not any(part in TRADITIONAL for part in parts):
+            return "zh_CN"
+    return ENGLISH
+
+
+def system_languages(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """What the user wants to read, the dearest first, as POSIX systems say it; elsewhere the system's own."""
+    said = next((environment[name] for name in VARIABLES if environment.get(name)), "")
+    if not said and sys.platform in ("win32", "darwin"):
+        said = locale.getlocale()[0] or ""
+    name = said.split(".")[0].split("@")[0]
+    if name in ("", "C", "POSIX"):
+        return [ENGLISH]
+    return [*filter(None, environment.get("LANGUAGE", "").split(":")), name]
+
+
+def in_system_language(sentence: Sentence) -> str:
+    """Translated if the system speaks one of our languages."""
+    language = best_of(system_languages())
+    if language == ENGLISH:
+        return str(sentence)
+    return sentence.worded(read_catalogue(asset(f"translations/{language}.ts")).translate)

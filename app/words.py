@@ -65,3 +65,9 @@ def as_written(text: str) -> str:
     """HTML that shows `text` letter by letter: in a tool tip Qt guesses which of the two a text is, and a name may look
     like either."""
     return f"<span>{escape(text)}</span>".replace("\n", "<br>")
+
+
+def in_bytes(count: int) -> str:
+    if count >= 1e9:
+        return f"{count / 1e9:.1f} GB"
+    return f"{count / 1e6:,.0f} MB" if count >= 1e6 else f"{max(1, count / 1e3):,.0f} kB"

@@ -307,17 +307,17 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "already_running.hung": "Chickadee is already running but does not respond. Close it, then start it again.",
     "data_folder.locked": "Chickadee cannot write to its folder {folder}. Check its permissions and free space.",
     # The window: the file with all chats.
-    "library.unwritable": "Your chats cannot be saved to {path}: {reason}.",
-    "library_gone.file": (
+    "store.unwritable": "Your chats cannot be saved to {path}: {reason}.",
+    "store_gone.file": (
         "The file with your chats, {path}, was moved or deleted while Chickadee was open, so nothing can be saved. Put "
         "it back."
     ),
     "disk_full.chats": "The disk is full, so this chat cannot be saved. Free some space.",
-    "library_damaged.file": (
+    "store_damaged.file": (
         "The file with your chats, {path}, is damaged. Restart Chickadee to recover what can be read."
     ),
-    "library_locked.file": "Another program is using the file with your chats, {path}. Close it and try again.",
-    "library_readonly.file": "The file with your chats, {path}, is read-only. Allow writing to it and its folder.",
+    "store_locked.file": "Another program is using the file with your chats, {path}. Close it and try again.",
+    "store_readonly.file": "The file with your chats, {path}, is read-only. Allow writing to it and its folder.",
     "export.unwritable": "{path} could not be written: {reason}.",
     "import.newer": "This file comes from a newer version of Chickadee. Update Chickadee to import it.",
     "import.entry": "Entry {number} in {name} cannot be read. Nothing was imported.",
@@ -329,5 +329,5 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
         "conversations.json or the zip file of a ChatGPT export."
     ),
     "import.damaged": "{name} is damaged at byte {at:,}. Nothing was imported.",
-    "library_newer.file": "Your chats were saved by a newer version of Chickadee. Update Chickadee to open them.",
+    "store_newer.file": "Your chats were saved by a newer version of Chickadee. Update Chickadee to open them.",
 }

@@ -22,10 +22,17 @@ from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 from app import words
-from app.assistant.engine_end import EngineEnd
-from app.catalogue import PLURALS, Catalogue, read_catalogue, read_contexts
-from app.qt_libraries import lacking
-from app.system_language import best_of, in_system_language, system_languages
+from app.catalogue import (
+    PLURALS,
+    Catalogue,
+    best_of,
+    in_system_language,
+    read_catalogue,
+    read_contexts,
+    system_languages,
+)
+from app.fatal import lacking
+from app.services.process_end import EngineEnd
 from app.wiring import Chickadee
 from common.messages import MESSAGES
 from common.sentences import Sentence
@@ -311,7 +318,7 @@ def words_in(widget: QWidget) -> set[str]:
 
 def test_a_notice_follows_the_language(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     ask(chickadee, "first")
-    qtbot.waitUntil(lambda: not chickadee.shelf.current.busy)
+    qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
     chickadee.window.commands.run("delete_chat")
     notice, settings = chickadee.window.notice, chickadee.preferences.settings
     assert (notice.text.text(), notice.button.text()) == ("“first” was deleted.", "Undo")
@@ -325,10 +332,10 @@ def test_a_notice_follows_the_language(chickadee: Chickadee, ask: Ask, qtbot: Qt
 
 def test_errors_that_are_shown_follow_the_language(chickadee: Chickadee) -> None:
     notice, settings = chickadee.window.notice, chickadee.preferences.settings
-    path = chickadee.library.path
+    path = chickadee.store.path
     locked = sqlite3.connect(path, isolation_level=None)
     locked.execute("BEGIN IMMEDIATE")
-    chickadee.send("a question that cannot be stored")
+    chickadee.chats.drafts.send("a question that cannot be stored")
     locked.close()
     assert notice.text.text().startswith("Another program is using the file with your chats")
     settings.change({"window.language": "zh_CN"})
@@ -340,9 +347,9 @@ def test_errors_that_are_shown_follow_the_language(chickadee: Chickadee) -> None
 def test_why_an_answer_failed_follows_the_language(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     settings, transcript = chickadee.preferences.settings, chickadee.window.transcript
     ask(chickadee, "long")
-    qtbot.waitUntil(lambda: not chickadee.shelf.current.busy)
+    qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
     assert transcript.views[-1].said("problem").startswith("This chat needs 5,000 tokens, the context holds 4,096.")
-    answer = chickadee.shelf.current.messages[-1]
+    answer = chickadee.open_chats.current.messages[-1]
     assert answer.problem.startswith('{"id":"prompt_too_long.chat"')  # no language is stored
     settings.change({"window.language": "zh_CN"})
     assert transcript.views[-1].said("problem").startswith("此对话需要 5,000 个词元，上下文只能容纳 4,096 个。")
@@ -373,11 +380,11 @@ def test_the_running_window_changes_all_its_words_at_once(chickadee: Chickadee, 
     for name in ("help", "about"):
         window.commands.run(name)
     assert settings.dialog
-    assert chickadee.sheets.help
-    assert chickadee.sheets.about
+    assert chickadee.chats.palette.help
+    assert chickadee.chats.palette.about
     english = {text for texts in read_contexts(CHINESE).values() for text in texts} - KEPT
     settings.settings.change({"window.language": "zh_CN"})
-    for part in (window, settings.dialog, chickadee.sheets.help, chickadee.sheets.about):
+    for part in (window, settings.dialog, chickadee.chats.palette.help, chickadee.chats.palette.about):
         assert words_in(part) & english == set()
     assert window.commands.actions["new_chat"].text() == "新对话(&N)"
     assert QCoreApplication.translate("QPlatformTheme", "Cancel") == "取消"
@@ -385,5 +392,24 @@ def test_the_running_window_changes_all_its_words_at_once(chickadee: Chickadee, 
     assert window.commands.actions["new_chat"].text() == "&New chat"
     assert QCoreApplication.translate("QPlatformTheme", "Cancel") == "Cancel"
     assert "设置" not in words_in(settings.dialog)
-    for sheet in (chickadee.sheets.help, chickadee.sheets.about):
+    for sheet in (chickadee.chats.palette.help, chickadee.chats.palette.about):
         sheet.close()
+
+
+def test_lists_follow_the_language(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    """The days among the chats, and what is deleted with the question about it."""
+    for text in ("first", "second"):
+        ask(chickadee, text)
+        qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
+        chickadee.window.commands.run("new_chat")
+    chickadee.chats.list.delete([chickadee.open_chats.chats()[0].id])
+    chickadee.window.commands.run("bin")
+    dialog, days = chickadee.chats.list._bin, chickadee.window.sidebar.list.rows
+    assert dialog
+    dialog.delete_all.click()
+    assert days.data(days.index(0)) == "Today"
+    chickadee.preferences.settings.change({"window.language": "zh_CN"})
+    assert days.data(days.index(0)) == "今天"
+    assert not re.search(r"[a-z]{4,}", dialog.list.item(0).text().replace("second", "").replace("first", ""))
+    assert not re.search(r"[a-z]{4,}", dialog.question.text())
+    dialog.close()

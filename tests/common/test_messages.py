@@ -78,17 +78,17 @@ def test_each_id_of_the_table_is_used() -> None:
 
 def test_ids_that_are_looked_up_are_in_the_table() -> None:
     """Where an id is no literal of the call, it comes from one of these."""
-    from app.assistant.engine_end import SIGNALS
-    from app.library.database import KNOWN
+    from app.services.process_end import SIGNALS
+    from app.store.database import KNOWN
     from models.same_vocabulary import SPECIAL
 
     assert {*SIGNALS.values(), *KNOWN, *SPECIAL.values()} <= set(MESSAGES)
     found = {(name, ast.unparse(call.args[0])) for name, tree in sources(ROOMS) for call, ids in made(tree) if not ids}
     assert found == {
-        ("app/assistant/engine_end.py", "known"),
-        ("app/background.py", "BUG"),
-        ("app/library/database.py", "known"),
-        ("app/library/writer.py", "BUG"),
+        ("app/services/process_end.py", "known"),
+        ("app/services/background.py", "BUG"),
+        ("app/store/database.py", "known"),
+        ("app/store/writer.py", "BUG"),
         ("common/failures.py", "sentence"),
         ("engine/loading/first_look.py", "refusal.sentence"),
         ("models/network.py", "reason"),

@@ -1,0 +1,67 @@
+"""How a child process ended: as it is logged, and for the engine as the user reads it. Knows no Qt."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from dataclasses import dataclass
+
+from common.sentences import Sentence
+
+SIGNALS = {
+    "SIGKILL": "engine_end.killed",
+    "SIGTERM": "engine_end.closed",
+    "SIGILL": "engine_end.processor",
+    "SIGBUS": "engine_end.file",
+    "SIGSEGV": "engine_end.crashed",
+    "SIGABRT": "engine_end.bug",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessEnd:
+    """One end. `signal_number` is set when a signal ended it, else `exit_code`; `output` is what it said last.
+
+    `killed`: we ended it, because it did not react."""
+
+    exit_code: int | None = None
+    signal_number: int | None = None
+    not_started: str = ""
+    killed: bool = False
+    output: str = ""
+
+    def __str__(self) -> str:
+        if self.not_started:
+            return f"could not be started: {self.not_started}"
+        if self.signal_number is not None:
+            return f"ended by {self.signal_name or f'signal {self.signal_number}'}" + " from us" * self.killed
+        return f"ended with code {self.exit_code}"
+
+    @property
+    def signal_name(self) -> str:
+        """Like "SIGSEGV"; empty where there was none, or none that is known."""
+        try:
+            return signal.Signals(self.signal_number).name if self.signal_number and sys.platform != "win32" else ""
+        except ValueError:
+            return ""
+
+
+class EngineEnd(ProcessEnd):
+    """`str()` is in English what the user reads."""
+
+    @property
+    def sentence(self) -> Sentence:
+        """Why it ended."""
+        if self.not_started:
+            return Sentence.of("engine_end.not_started", reason=self.not_started)
+        if self.killed:
+            return Sentence.of("engine_end.hung")
+        if self.signal_number is not None:
+            known = SIGNALS.get(self.signal_name)
+            return Sentence.of(known) if known else Sentence.of("engine_end.signal", number=self.signal_number)
+        if self.exit_code:
+            return Sentence.of("engine_end.code", code=self.exit_code)
+        return Sentence.of("engine_end.unexpected")
+
+    def __str__(self) -> str:
+        return str(self.sentence)
