@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from app.attachments.attachment import Attachment
-from app.chats.chat import Chat, ChatMessage
+from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
 from app.store.migrations import index_messages
 from app.store.search import Search

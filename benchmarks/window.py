@@ -74,14 +74,14 @@ def main() -> None:
 
 
 def measure(chickadee: Chickadee, culprits: Culprits | None) -> tuple[dict[str, Gaps], int]:
-    assistant, conversation = chickadee.assistant, chickadee.shelf.current
+    engine, conversation = chickadee.engine, chickadee.open_chats.current
     wait(200)  # the first frame is not what is measured here
     heartbeat = Heartbeat("loading", culprits)
     chickadee.start()
-    wait_until(lambda: assistant.standing.phase == "ready")
+    wait_until(lambda: engine.state.phase == "ready")
     gaps = {"loading": heartbeat.take()}
     heartbeat.what = "sending"  # the first message: the page is another one from here on
-    chickadee.send(QUESTION)
+    chickadee.chats.drafts.send(QUESTION)
     wait(100)
     gaps["sending"] = heartbeat.take()
     heartbeat.what = "streaming"

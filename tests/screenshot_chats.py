@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from app.chats.chat import Chat, ChatMessage, Speaker
+from app.store.chat import Chat, ChatMessage, Speaker
 from app.store.chat_store import ChatStore
 
 DAY = 86_400.0

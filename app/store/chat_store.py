@@ -14,7 +14,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import msgspec
 
 from app.attachments.attachment import Attachment
-from app.chats.chat import Chat, ChatMessage, Folder
+from app.store.chat import Chat, ChatMessage, Folder
 from app.store.database import Place, failures, open_database, transaction
 from app.store.migrations import migrate
 from app.store.writer import Done, Writer

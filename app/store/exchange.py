@@ -21,8 +21,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from app.chats.chat import Chat
 from app.folders import users_umask
+from app.store.chat import Chat
 from app.store.chat_store import ChatStore
 from app.store.formats import (
     FORMAT,

@@ -12,8 +12,8 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from app.chats.chat import UNTITLED, Chat, ChatMessage, Ending, Folder, title_of
-from app.chats.tree import Tree, chosen_from
+from app.store.chat import UNTITLED, Chat, ChatMessage, Ending, Folder, title_of
+from app.store.tree import Tree, chosen_from
 from app.words import tr
 
 FORMAT, VERSION = "chickadee-chats", 1

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from app.chats.chat import Chat, ChatMessage, Folder
+from app.store.chat import Chat, ChatMessage, Folder
 from app.store.chat_store import ChatStore, write_chat, write_folder
 from app.store.database import transaction
 from app.store.formats import SPACE

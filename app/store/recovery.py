@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from app.chats.chat import UNTITLED, title_of
+from app.store.chat import UNTITLED, title_of
 from app.store.chat_store import ChatStore
 from app.store.database import beside, damage_mark, failures, open_for_reading, transaction
 from app.store.migrations import index_anew

@@ -158,7 +158,7 @@ def open_window(
 def chickadee(open_window: Opener, qtbot: QtBot) -> Chickadee:
     """The window with the scripted engine, ready to answer."""
     chickadee = open_window()
-    qtbot.waitUntil(lambda: chickadee.assistant.standing.phase == "ready")
+    qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready")
     return chickadee
 
 

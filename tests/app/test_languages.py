@@ -235,7 +235,7 @@ def words_in(widget: QWidget) -> set[str]:
 
 def test_a_notice_follows_the_language(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     ask(chickadee, "first")
-    qtbot.waitUntil(lambda: not chickadee.shelf.current.busy)
+    qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
     chickadee.window.commands.run("delete_chat")
     notice, settings = chickadee.window.notice, chickadee.preferences.settings
     assert (notice.text.text(), notice.button.text()) == ("“first” was deleted.", "Undo")
@@ -252,7 +252,7 @@ def test_errors_that_are_shown_follow_the_language(chickadee: Chickadee) -> None
     path = chickadee.store.path
     locked = sqlite3.connect(path, isolation_level=None)
     locked.execute("BEGIN IMMEDIATE")
-    chickadee.send("a question that cannot be stored")
+    chickadee.chats.drafts.send("a question that cannot be stored")
     locked.close()
     assert notice.text.text().startswith("Another program is using the file with your chats")
     settings.change({"window.language": "zh_CN"})
@@ -284,11 +284,11 @@ def test_the_running_window_changes_all_its_words_at_once(chickadee: Chickadee, 
     for name in ("help", "about"):
         window.commands.run(name)
     assert settings.dialog
-    assert chickadee.sheets.help
-    assert chickadee.sheets.about
+    assert chickadee.chats.palette.help
+    assert chickadee.chats.palette.about
     english = set(read_contexts(CHINESE)[WINDOW]) - KEPT
     settings.settings.change({"window.language": "zh_CN"})
-    for part in (window, settings.dialog, chickadee.sheets.help, chickadee.sheets.about):
+    for part in (window, settings.dialog, chickadee.chats.palette.help, chickadee.chats.palette.about):
         assert words_in(part) & english == set()
     assert window.commands.actions["new_chat"].text() == "新对话(&N)"
     assert QCoreApplication.translate("QPlatformTheme", "Cancel") == "取消"
@@ -296,5 +296,5 @@ def test_the_running_window_changes_all_its_words_at_once(chickadee: Chickadee, 
     assert window.commands.actions["new_chat"].text() == "&New chat"
     assert QCoreApplication.translate("QPlatformTheme", "Cancel") == "Cancel"
     assert "设置" not in words_in(settings.dialog)
-    for sheet in (chickadee.sheets.help, chickadee.sheets.about):
+    for sheet in (chickadee.chats.palette.help, chickadee.chats.palette.about):
         sheet.close()

@@ -6,11 +6,11 @@ from dataclasses import asdict
 
 import pytest
 
-from app.assistant.speed import LiveSpeed
-from app.chats.prompt import turns_to_free, without_oldest
-from app.composer.choices import forgotten_line, words_of
-from app.composer.waiting import duration
+from app.composer.composer import duration
 from app.look.theme import DARK, LIGHT, Theme, contrast
+from app.state.engine_queue import LiveSpeed
+from app.state.prompt import turns_to_free, without_oldest
+from app.transcript.message_actions import forgotten_line, words_of
 from engine.protocol import Message, Remedy
 
 AA = 4.5

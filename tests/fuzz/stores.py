@@ -237,7 +237,7 @@ def _bases(home: Path) -> Path:
 def _fill(path: Path, word: str, left: Path) -> None:
     """A store at `path`, closed at the end, and a copy in `left` from before that."""
     from app.attachments.attachment import Attachment
-    from app.chats.chat import Chat, ChatMessage, Folder
+    from app.store.chat import Chat, ChatMessage, Folder
     from app.store.recovery import open_store
 
     store, _ = open_store(path)

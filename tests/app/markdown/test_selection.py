@@ -8,11 +8,11 @@ from PySide6.QtGui import QCursor, QGuiApplication, QMouseEvent
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.chats.chat import Chat, ChatMessage
 from app.folders import Folders
 from app.markdown.selection import Text
+from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
-from app.transcript.message_menu import MessageMenu
+from app.transcript.message_actions import MessageMenu
 from app.wiring import Chickadee
 from tests.app.conftest import SECONDS, Opener
 
@@ -32,7 +32,7 @@ def chickadee(folders: Folders, open_window: Opener) -> Chickadee:
     store.save(chat, [question, answer])
     store.close()
     window = open_window(command=None)
-    window.open_chat(chat.id)
+    window.chats.chat.open(chat.id)
     return window
 
 

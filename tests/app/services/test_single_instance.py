@@ -71,7 +71,7 @@ def test_a_second_start_raises_the_first_window(
     assert second.communicate(timeout=SECONDS / 1000) == (ALREADY, b"")
     assert second.returncode == 0
     assert not chickadee.window.isMinimized()
-    assert chickadee.assistant.standing.path == model
+    assert chickadee.engine.state.path == model
     first.release()
 
 

@@ -35,7 +35,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def opened(chickadee: Chickadee, qtbot: QtBot) -> KeptPage:
     chickadee.window.commands.run("kept")
-    page = chickadee.keeping.page
+    page = chickadee.chats.storage.page
     assert page is not None
     qtbot.waitUntil(lambda: "," in page.rows["chats"].total.text())
     return page
@@ -116,9 +116,9 @@ def test_it_is_a_page_of_the_settings_which_a_search_finds_too(
     qtbot.mouseClick(page.rows["measurements"].open_button, Qt.MouseButton.LeftButton)
     assert folders == [str(cache)]
     dialog.accept()
-    assert chickadee.keeping.page is None
+    assert chickadee.chats.storage.page is None
     chickadee.preferences.open()
-    assert chickadee.keeping.page is not None
+    assert chickadee.chats.storage.page is not None
 
 
 def test_tab_goes_from_the_settings_through_the_page_to_the_buttons_below(
@@ -153,17 +153,17 @@ def test_all_chats_go_for_good_also_one_that_is_being_answered(
     cache: Path, chickadee: Chickadee, qtbot: QtBot, ask: Ask, folders: Folders
 ) -> None:
     ask(chickadee, "a secret plan")
-    qtbot.waitUntil(lambda: not chickadee.shelf.current.busy)
-    chickadee.new_chat()
+    qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
+    chickadee.chats.chat.new()
     ask(chickadee, "slow secret")
-    qtbot.waitUntil(lambda: chickadee.shelf.current.phase == "answering")
-    answered = chickadee.shelf.current
+    qtbot.waitUntil(lambda: chickadee.open_chats.current.phase == "answering")
+    answered = chickadee.open_chats.current
     row = opened(chickadee, qtbot).rows["chats"]
     row.delete_button.click()
     row.delete_button.click()
     qtbot.waitUntil(lambda: not answered.busy)
-    assert chickadee.shelf.chats() == []
-    assert chickadee.shelf.current.messages == []
+    assert chickadee.open_chats.chats() == []
+    assert chickadee.open_chats.current.messages == []
     qtbot.waitUntil(lambda: not any(b"secret" in path.read_bytes() for path in folders.data.glob("library*")))
     with sqlite3.connect(folders.store) as db:
         assert db.execute("SELECT count(*) FROM chats").fetchone() == (0,)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from app.attachments.attachment import Attachment
-from app.chats.chat import Chat, ChatMessage, Folder
+from app.store.chat import Chat, ChatMessage, Folder
 from app.store.chat_store import ChatStore
 from app.store.exchange import Progress, export_json, import_chats
 from app.store.merging import Imported

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from app.attachments.attachment import Attachment
-from app.chats.chat import Chat, ChatMessage
-from app.open_chats.unsent import UnsentStore
+from app.state.draft import DraftStore
+from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
 from app.store.database import failure_of
 from app.store.migrations import MIGRATIONS, migrate
@@ -193,8 +193,8 @@ def test_files_that_were_not_sent_come_along(path: Path) -> None:
     db.execute("INSERT INTO unsent VALUES ('', 'a question', ?)", (file,))
     db.close()
     store = ChatStore(path)
-    unsent = UnsentStore(store).load("")
-    assert (unsent.text, [each.text for each in unsent.attachments]) == ("a question", ["words"])
+    draft = DraftStore(store).load("")
+    assert (draft.text, [each.text for each in draft.attachments]) == ("a question", ["words"])
     store.close()
 
 

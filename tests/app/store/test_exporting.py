@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from app.chats.chat import Chat, ChatMessage
 from app.folders import be_private, users_umask
+from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
 from app.store.exchange import Progress, Stopped, export_json, export_markdown
 from app.store.formats import file_name

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from app.chats.chat import Chat, ChatMessage
 from app.folders import users_umask
+from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
 from app.store.exchange import Progress, Stopped, export_json, import_chats
 from app.store.upkeep import keep_up

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from app.chats.chat import Chat, ChatMessage, Folder
 from app.folders import Folders
+from app.store.chat import Chat, ChatMessage, Folder
 from app.store.chat_store import ChatStore
 from app.store.database import damage_mark
 from app.store.migrations import MIGRATIONS
@@ -181,7 +181,7 @@ def test_messages_without_their_chat_come_back_as_one(path: Path) -> None:
 
 def test_what_stands_only_in_the_log_comes_back(path: Path) -> None:
     script = (
-        "import os, sys; from pathlib import Path; from app.chats.chat import *; from app.store.chat_store import *;"
+        "import os, sys; from pathlib import Path; from app.store.chat import *; from app.store.chat_store import *;"
         "store = ChatStore(Path(sys.argv[1])); chat = Chat('late', id='late');"
         "store.save(chat, [ChatMessage(chat.id, None, 'user', 'late words', id='late1')]); os._exit(9)"
     )

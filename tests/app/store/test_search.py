@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.chats.chat import Chat, ChatMessage
+from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
 from app.store.migrations import MIGRATIONS
 from app.store.search import Hit, Search, folded, marks_in, snippet_of, terms_of

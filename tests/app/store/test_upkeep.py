@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from app.attachments.attachment import Attachment
-from app.chats.chat import Chat, ChatMessage, Folder
-from app.open_chats.shelf import Shelf
+from app.state.open_chats import OpenChats
 from app.store import upkeep
+from app.store.chat import Chat, ChatMessage, Folder
 from app.store.chat_store import ChatStore
 from app.store.database import beside
 from app.store.search import Search
@@ -248,7 +248,7 @@ def test_a_store_with_much_in_it_is_not_written_anew(path: Path) -> None:
 def test_chats_that_cannot_be_deleted_stay_as_they_are(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk") as disk:
         store = ChatStore(disk / "library.sqlite3")
-        shelf = Shelf(store)
+        shelf = OpenChats(store)
         shelf.current.send("first")
         shelf.current.withdraw()
         filler = fill_up(disk)

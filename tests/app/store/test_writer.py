@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from app.attachments.attachment import Attachment
-from app.chats.chat import Chat, ChatMessage, Folder
-from app.open_chats.conversation import Conversation
-from app.open_chats.unsent import Item, Unsent, UnsentStore
+from app.state.conversation import Conversation
+from app.state.draft import DraftFile, DraftStore, MessageDraft
+from app.store.chat import Chat, ChatMessage, Folder
 from app.store.chat_store import LONG, ChatStore
 from app.store.upkeep import keep_up
 from common.failures import Failure
@@ -132,22 +132,22 @@ def test_an_answer_that_begins_meanwhile_is_stored_too(store: ChatStore, window:
 
 
 def test_files_of_the_composer_are_stored_apart_from_its_text(store: ChatStore, window: Window) -> None:
-    unsent_store, ended = UnsentStore(store), list[Failure | None]()
+    draft_store, ended = DraftStore(store), list[Failure | None]()
     file = note("a.txt", "word " * LONG)
-    unsent = Unsent("a question", [Item(file.name, file)])
-    assert unsent_store.load("c").items == []
-    unsent_store.save("c", unsent, ended.append)
+    draft = MessageDraft("a question", [DraftFile(file.name, file)])
+    assert draft_store.load("c").items == []
+    draft_store.save("c", draft, ended.append)
     assert ended == []
     window.hear()
-    unsent.text = "a longer question"
-    unsent_store.save("c", unsent, ended.append, files=False)
+    draft.text = "a longer question"
+    draft_store.save("c", draft, ended.append, files=False)
     assert ended == [None, None]
-    again = UnsentStore(store).load("c")
+    again = DraftStore(store).load("c")
     assert (again.text, again.attachments) == ("a longer question", (file,))
-    unsent.sent(unsent.text)
-    unsent_store.save("c", unsent, ended.append)
+    draft.sent(draft.text)
+    draft_store.save("c", draft, ended.append)
     window.hear()
-    assert not UnsentStore(store).load("c").begun
+    assert not DraftStore(store).load("c").begun
 
 
 def test_upkeep_moves_the_log_into_the_file(store: ChatStore) -> None:
