@@ -28,13 +28,12 @@ from app.control.unsaved_controller import UnsavedController
 from app.control.welcome_controller import WelcomeController
 from app.control.window_state_controller import WindowStateController
 from app.folders import Folders
-from app.intervals import Intervals
 from app.look.icons import application_icon
 from app.services.background import Background
 from app.services.engine_client import EngineClient
 from app.services.frames import Collector
 from app.settings.settings import Settings
-from app.state.engine_queue import EngineQueue
+from app.state.engine_queue import PATIENCE_MS, EngineQueue
 from app.state.open_chats import OpenChats
 from app.state.persona import Personas
 from app.store.chat_store import ChatStore
@@ -45,6 +44,21 @@ from common.folders import cache_folder
 from models.default import default_model
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """How long the window waits before it does something by itself, in milliseconds; tests are in more of a hurry."""
+
+    tick: int = 250  # between looks at whether the engine still reacts
+    patience: int = PATIENCE_MS  # with an engine that was asked to stop
+    opened: int = 300  # who leafs through the chats does not want each of them read
+    typed: int = 500  # at most so much of what is typed is not stored yet
+    settled: int = 800  # who changes several settings does not want the model loaded again for each
+    placed: int = 1_000  # a window that is dragged, and an answer that is followed, change all the time
+    tidied: int = 3_000  # after the last change that may ask for the store's upkeep
+    tidied_again: int = 60_000  # after a failure
+    stored_again: int = 5_000  # what could not be stored has failed before, and fails fast
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 
-from PySide6.QtCore import QObject, Qt, QTimer, QUrl, Signal
+from PySide6.QtCore import QObject, Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QWidget
 
 from app.notice import Notice, Told
+from app.services.timers import Debounce
 from app.settings.options import Options, options_of
 from app.settings.settings import Settings
 from app.settings.wrong import Wrong
@@ -41,10 +42,7 @@ class Preferences(QObject):
         self._suggested: dict[str, str] = {}
         self._problems: tuple[Wrong, ...] = ()
         self._told: Told | None = None  # of them
-        self._settling = QTimer(self)
-        self._settling.setSingleShot(True)
-        self._settling.setInterval(settled_ms)
-        self._settling.timeout.connect(self.settled)
+        self._settling = Debounce(self.settled.emit, settled_ms, self)
         settings.changed.connect(self._hear)
 
     @property
@@ -76,9 +74,9 @@ class Preferences(QObject):
 
     def close(self) -> None:
         """The window is closing; what was typed in the dialog counts."""
-        self._settling.stop()
+        self._settling.cancel()
         self._dialog.close()
-        self._settling.stop()
+        self._settling.cancel()
 
     def open_file(self) -> None:
         """Have the system open settings.toml, which is made if there is none."""
@@ -123,7 +121,7 @@ class Preferences(QObject):
     def renew(self) -> None:
         """A model's own options have changed, which go above the settings."""
         self.changed.emit(self.options)
-        self._settling.start()
+        self._settling.request()
 
     def _hear(self) -> None:
         for problem in self.settings.problems:

@@ -15,7 +15,6 @@ from pathlib import Path
 from app.bugs import BUG, report
 from app.chats.chat_options import applied
 from app.events import Event
-from app.intervals import Intervals
 from app.services.process_end import EngineEnd
 from app.settings.options import Options
 from app.state.conversation import Conversation
@@ -26,6 +25,7 @@ from common.paths import path_of
 from engine import protocol
 
 log = logging.getLogger(__name__)
+PATIENCE_MS = 3_000  # with an engine that was asked to stop; an answer ends within 100
 
 
 class LiveSpeed:
@@ -69,7 +69,7 @@ class EngineQueue:
         options: Options | None = None,
         tailored: Callable[[Path | None, Options], Options] = lambda _path, options: options,
         clock: Callable[[], float] = time.monotonic,
-        patience_ms: int = Intervals().patience,
+        patience_ms: int = PATIENCE_MS,
     ) -> None:
         self.state = EngineState()
         self.active_changed: Event[()] = Event()
