@@ -2,6 +2,9 @@
 
 The file's outermost value is an array or an object. Only brackets and strings are looked at to find where an element
 ends, so that a wrong or hostile file costs no more memory than its longest element may have.
+
+ijson, which is faster, was left out: for 100 kB of nothing but `[` it takes 4 GB, and it does not say where a file is
+damaged.
 """
 
 from __future__ import annotations
@@ -15,7 +18,8 @@ CHUNK = 1 << 18
 LONGEST = 64 << 20  # bytes of one element
 DEEPEST = 200
 _SPACE = re.compile(rb"[ \t\r\n]*")
-_MARK = re.compile(rb'"(?:[^"\\]++|\\.)*+"|"|[\[\]{}]', re.DOTALL)
+_NO_BRACKET = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)  # whole strings, and what is between
+_DEEPER = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
 _SCALAR = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[^\s"\[\]{},:]+', re.DOTALL)
 _BOM = b"\xef\xbb\xbf"
 
@@ -101,13 +105,13 @@ class JsonStream:
     def _bracket_end(self) -> int:
         depth, place = 0, 0  # from self._at on
         while True:
-            mark = _MARK.search(self._data, self._at + place)
-            if mark is None or mark.group() == b'"':  # a string goes on in what is not read yet
-                place = (mark.start() if mark else len(self._data)) - self._at
+            skipped = _NO_BRACKET.match(self._data, self._at + place)
+            place = (skipped.end() if skipped else self._at + place) - self._at
+            change = _DEEPER.get(self._data[self._at + place : self._at + place + 1])
+            if change is None:  # the end of what is read, or a string that goes on there
                 self._more()
                 continue
-            place = mark.end() - self._at
-            depth += {b"[": 1, b"{": 1, b"]": -1, b"}": -1}.get(mark.group(), 0)
+            place, depth = place + 1, depth + change
             if depth > DEEPEST:
                 raise self._wrong("nested too deeply")
             if not depth:

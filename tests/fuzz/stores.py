@@ -192,10 +192,11 @@ def _torn(raw: bytes, how: str, one: float, other: float) -> bytes:
 
 
 def _replace(path: Path, what: str) -> None:
-    if not path.is_dir():
-        path.unlink(missing_ok=True)
+    if path.is_dir():  # damaged so before
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
     if what == "folder":
-        path.mkdir(exist_ok=True)
+        path.mkdir()
         (path / "mine.txt").write_text("mine")
     elif what == "other":
         with contextlib.closing(sqlite3.connect(path)) as db:
