@@ -132,11 +132,13 @@ class Composer(Live, QFrame):
         self.set_progress(*waiting_line(engine, conversation))
 
     def set_progress(self, text: str, fraction: float | None) -> None:
-        """`fraction` None takes the bar away, an empty text the line."""
+        """`fraction` None takes the bar away, an empty text the line. Painted only where something is new: it is called
+        for every piece of an answer."""
         self.progress.setText(text)
         self.progress.setVisible(bool(text))
-        self._fraction = fraction
-        self.update()
+        if fraction != self._fraction:
+            self._fraction = fraction
+            self.update()
 
     def submit(self) -> None:
         """Send what is typed, unless an answer is under way: then it stays where it is."""

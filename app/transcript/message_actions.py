@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QActionGroup, QCursor, QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QWidget
 
 from app.commands.commands import ActionButton, keys_in
 from app.look.icons import icon
@@ -32,7 +32,6 @@ RESTORE = Action("restore", "again", mark("Restore deleted messages below"), whi
 DETAILS = Action("details", "chevron", mark("Details"), while_busy=True)
 INSIDE_TOO = ("previous", "next")  # their keys are heard in the message's own texts too
 REMEDIES = ("forget_turns", "larger_context", "smaller_kv")  # a newer engine may know more
-Button = QPushButton | QToolButton
 
 
 class MessageActions(QActionGroup):
@@ -105,6 +104,9 @@ class WordButton(QPushButton):
         self.setEnabled(self._action.isEnabled())
 
 
+Button = WordButton | ActionButton
+
+
 class ActionRow(Live, QWidget):
     """The buttons below a message, and which of its siblings it is.
 
@@ -136,7 +138,8 @@ class ActionRow(Live, QWidget):
 
     def restyle(self) -> None:
         for button in self.buttons.values():
-            button.setIconSize(QSize(SIZES.icon, SIZES.icon))
+            if isinstance(button, ActionButton):
+                button.setIconSize(QSize(SIZES.icon, SIZES.icon))
 
     def retranslate(self) -> None:
         if self._number is not None:
@@ -203,17 +206,17 @@ class ActionRow(Live, QWidget):
 
     def _button(self, of: Action) -> Button:
         action, button = self._actions.action(of), self.buttons.get(of.name)
-        if not isinstance(button, WordButton if of.main else QToolButton):
+        if not isinstance(button, WordButton if of.main else ActionButton):
             if button is not None:
                 _drop(button)
             button = self.buttons[of.name] = WordButton(action, self) if of.main else self._icon_button(action)
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves the focus where it is
-            button.setIconSize(QSize(SIZES.icon, SIZES.icon))
         return button
 
-    def _icon_button(self, action: LiveAction) -> QToolButton:
+    def _icon_button(self, action: LiveAction) -> ActionButton:
         button = ActionButton(action, self)
         button.setProperty("kind", "small")
+        button.setIconSize(QSize(SIZES.icon, SIZES.icon))
         return button
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from PySide6.QtCore import QPoint, Signal
+from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QFontMetrics
 
 from app.look.theme import SIZES, body_font
@@ -26,6 +26,7 @@ class MessageColumn(SelectionScope):
     def __init__(self, make: Maker) -> None:
         super().__init__()
         self.setObjectName("column")
+        self.setAttribute(Qt.WidgetAttribute.WA_StaticContents)  # when it grows, messages above are not painted again
         self._make = make
         self._messages: list[ChatMessage] = []
         self._rows: dict[str, int] = {}

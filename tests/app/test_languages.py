@@ -298,3 +298,22 @@ def test_the_running_window_changes_all_its_words_at_once(chickadee: Chickadee, 
     assert "设置" not in words_in(settings.dialog)
     for sheet in (chickadee.chats.palette.help, chickadee.chats.palette.about):
         sheet.close()
+
+
+def test_lists_follow_the_language(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    """The days among the chats, and what is deleted with the question about it."""
+    for text in ("first", "second"):
+        ask(chickadee, text)
+        qtbot.waitUntil(lambda: not chickadee.shelf.current.busy)
+        chickadee.window.commands.run("new_chat")
+    chickadee.librarian.delete([chickadee.shelf.chats()[0].id])
+    chickadee.window.commands.run("bin")
+    dialog, days = chickadee.librarian._bin, chickadee.window.sidebar.list.rows
+    assert dialog
+    dialog.delete_all.click()
+    assert days.data(days.index(0)) == "Today"
+    chickadee.preferences.settings.change({"window.language": "zh_CN"})
+    assert days.data(days.index(0)) == "今天"
+    assert not re.search(r"[a-z]{4,}", dialog.list.item(0).text().replace("second", "").replace("first", ""))
+    assert not re.search(r"[a-z]{4,}", dialog.question.text())
+    dialog.close()

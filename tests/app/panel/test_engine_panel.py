@@ -8,6 +8,7 @@ from functools import partial
 from pytestqt.qtbot import QtBot
 
 from app.commands.commands import BY_NAME
+from app.look.theme import DARK, LIGHT
 from app.wiring import Chickadee
 from engine.protocol import HeadGroup, Watch
 from tests.app.conftest import Requests
@@ -90,3 +91,14 @@ def test_groups_of_heads_are_told_where_there_are_such(chickadee: Chickadee, qtb
         "23 heads, 81 of 512 entries, 1 MB",
     ]
     assert panel.groups.parts[1].name == "Merged tokens (lossy)"
+
+
+def test_curves_are_drawn_in_the_colours_of_the_theme(chickadee: Chickadee, qtbot: QtBot) -> None:
+    chickadee.window.commands.run("engine")
+    panel = chickadee.watching.panel
+    qtbot.waitUntil(lambda: panel.costs is not None)
+    assert panel.costs
+    for name, colours in (("light", LIGHT), ("dark", DARK)):
+        chickadee.preferences.settings.change({"window.theme": name})
+        assert panel.costs._point.opts["symbolBrush"].color().name() == colours.danger
+        assert panel.costs.plot.getAxis("bottom").labelStyle["color"] == colours.soft

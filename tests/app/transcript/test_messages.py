@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtGui import QAction, QContextMenuEvent, QGuiApplication
-from PySide6.QtWidgets import QApplication, QMenu, QPlainTextEdit
+from PySide6.QtWidgets import QApplication, QMenu, QPlainTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.folders import Folders
@@ -300,3 +300,65 @@ def test_a_message_on_another_branch_is_shown(chickadee: Chickadee, ask: Ask, qt
     chickadee.window.transcript.show_message(wanted)
     assert shown(chickadee)[-1] == "echo: two"
     assert view_at(chickadee, 3).hasFocus()
+
+
+def test_keys_rows_and_menus_do_the_same_with_a_message(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask_and_wait(chickadee, ask, qtbot, "one", "two")
+    view = view_at(chickadee, 0)
+    view.setFocus()
+    qtbot.keyClick(view, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QGuiApplication.clipboard().text() == "one"
+    view.open_menu(view.mapToGlobal(QPoint(1, 1)))
+    menu = menu_of(chickadee)
+    copy = entries(menu)["Copy message"]
+    assert view.row.buttons["copy"].actions() == [copy]
+    assert (copy.shortcut().toString(), view.row.buttons["copy"].toolTip()) == ("Ctrl+C", "Copy message (Ctrl+C)")
+    menu.close()
+    qtbot.keyClick(view, Qt.Key.Key_F2)
+    assert editor_of(view).hasFocus()
+
+
+def test_a_key_that_has_to_wait_says_so(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask_and_wait(chickadee, ask, qtbot, "one")
+    ask(chickadee, "slow")
+    qtbot.waitUntil(lambda: "word5" in last_text(chickadee), timeout=SECONDS)
+    view = view_at(chickadee, 0)
+    view.setFocus()
+    assert not view.row.buttons["delete"].isEnabled()
+    qtbot.keyClick(view, Qt.Key.Key_Delete)
+    assert "An answer is being written" in chickadee.window.notice.text.text()
+    assert len(chickadee.window.transcript.views) == 4
+    chickadee.stop_answer()
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    assert view.row.buttons["delete"].isEnabled()
+
+
+class Painted(QObject):
+    """Which of the widgets are painted."""
+
+    def __init__(self, widgets: list[QWidget]) -> None:
+        super().__init__()
+        self.names: list[str] = []
+        for widget in widgets:
+            widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Paint and isinstance(watched, QWidget):
+            self.names.append(watched.accessibleName() or watched.objectName())
+        return False
+
+
+def test_a_streamed_token_touches_only_what_shows_it(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask_and_wait(chickadee, ask, qtbot, "one")
+    window = chickadee.window
+    window.composer.text.clearFocus()  # its cursor blinks
+    chickadee.send("slow")
+    qtbot.waitUntil(lambda: "word2" in last_text(chickadee), timeout=SECONDS)
+    qtbot.wait(50)
+    answers = view_at(chickadee, -1).findChildren(QWidget)
+    others = [*window.transcript.views[:-1], window.sidebar, window.header, window.composer, window.notice]
+    inside = [part for area in others for part in (area, *area.findChildren(QWidget))]
+    painted, drawn = Painted(inside), Painted(answers)
+    qtbot.waitUntil(lambda: len(last_text(chickadee)) > 200 and bool(drawn.names), timeout=SECONDS)
+    chickadee.stop_answer()
+    assert painted.names == []
