@@ -304,11 +304,11 @@ def test_lists_follow_the_language(chickadee: Chickadee, ask: Ask, qtbot: QtBot)
     """The days among the chats, and what is deleted with the question about it."""
     for text in ("first", "second"):
         ask(chickadee, text)
-        qtbot.waitUntil(lambda: not chickadee.shelf.current.busy)
+        qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
         chickadee.window.commands.run("new_chat")
-    chickadee.librarian.delete([chickadee.shelf.chats()[0].id])
+    chickadee.chats.list.delete([chickadee.open_chats.chats()[0].id])
     chickadee.window.commands.run("bin")
-    dialog, days = chickadee.librarian._bin, chickadee.window.sidebar.list.rows
+    dialog, days = chickadee.chats.list._bin, chickadee.window.sidebar.list.rows
     assert dialog
     dialog.delete_all.click()
     assert days.data(days.index(0)) == "Today"

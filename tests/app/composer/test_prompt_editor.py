@@ -34,7 +34,7 @@ def editor(request: pytest.FixtureRequest, chickadee: Chickadee, ask: Ask, qtbot
     if request.param == "composer":
         return chickadee.window.composer.text
     view = chickadee.window.transcript.views[0]
-    chickadee.acts.edit(view.message.id)
+    chickadee.chats.messages.edit(view.message.id)
     assert isinstance(view.editor, MessageEditor)
     view.editor.text.clear()
     return view.editor.text
@@ -54,10 +54,10 @@ def test_enter_sends_and_shift_enter_breaks_the_line(
 def test_nothing_is_sent_while_an_input_method_composes(
     editor: PromptEditor, chickadee: Chickadee, qtbot: QtBot
 ) -> None:
-    before = len(chickadee.shelf.current.tree)
+    before = len(chickadee.open_chats.current.tree)
     compose(editor, "ni")
     qtbot.keyClick(editor, ENTER)
-    assert len(chickadee.shelf.current.tree) == before
+    assert len(chickadee.open_chats.current.tree) == before
     compose(editor, "", "你")
     assert editor.toPlainText().strip() == "你"
     qtbot.keyClick(editor, ENTER)
@@ -80,8 +80,8 @@ def test_esc_in_a_composition_does_not_stop_the_answer(chickadee: Chickadee, ask
     text = chickadee.window.composer.text
     compose(text, "ni")
     qtbot.keyClick(text, ESC)
-    assert chickadee.shelf.current.phase == "answering"
+    assert chickadee.open_chats.current.phase == "answering"
     compose(text, "")
     qtbot.keyClick(text, ESC)
-    qtbot.waitUntil(lambda: not chickadee.shelf.current.busy)
-    assert chickadee.shelf.current.messages[-1].stop_reason == "cancelled"
+    qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
+    assert chickadee.open_chats.current.messages[-1].stop_reason == "cancelled"

@@ -95,7 +95,7 @@ def test_groups_of_heads_are_told_where_there_are_such(chickadee: Chickadee, qtb
 
 def test_curves_are_drawn_in_the_colours_of_the_theme(chickadee: Chickadee, qtbot: QtBot) -> None:
     chickadee.window.commands.run("engine")
-    panel = chickadee.watching.panel
+    panel = chickadee.chats.engine_monitor.panel
     qtbot.waitUntil(lambda: panel.costs is not None)
     assert panel.costs
     for name, colours in (("light", LIGHT), ("dark", DARK)):

@@ -328,7 +328,7 @@ def test_a_key_that_has_to_wait_says_so(chickadee: Chickadee, ask: Ask, qtbot: Q
     qtbot.keyClick(view, Qt.Key.Key_Delete)
     assert "An answer is being written" in chickadee.window.notice.text.text()
     assert len(chickadee.window.transcript.views) == 4
-    chickadee.stop_answer()
+    chickadee.chats.chat.stop()
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     assert view.row.buttons["delete"].isEnabled()
 
@@ -352,7 +352,7 @@ def test_a_streamed_token_touches_only_what_shows_it(chickadee: Chickadee, ask: 
     ask_and_wait(chickadee, ask, qtbot, "one")
     window = chickadee.window
     window.composer.text.clearFocus()  # its cursor blinks
-    chickadee.send("slow")
+    chickadee.chats.drafts.send("slow")
     qtbot.waitUntil(lambda: "word2" in last_text(chickadee), timeout=SECONDS)
     qtbot.wait(50)
     answers = view_at(chickadee, -1).findChildren(QWidget)
@@ -360,5 +360,5 @@ def test_a_streamed_token_touches_only_what_shows_it(chickadee: Chickadee, ask: 
     inside = [part for area in others for part in (area, *area.findChildren(QWidget))]
     painted, drawn = Painted(inside), Painted(answers)
     qtbot.waitUntil(lambda: len(last_text(chickadee)) > 200 and bool(drawn.names), timeout=SECONDS)
-    chickadee.stop_answer()
+    chickadee.chats.chat.stop()
     assert painted.names == []
