@@ -144,19 +144,19 @@ def compose_chats(
     upkeep = Upkeep(store.path, window, intervals.tidied, intervals.tidied_again)
     chat_list = ChatListController(window, open_chats, engine, chat, upkeep)
     chats = Chats(
-        open_chats,
-        chat,
-        messages,
-        drafts,
-        chat_list,
-        ImportExportController(window, open_chats, chat_list),
-        PaletteController(window, open_chats, engine, chat, store.path),
-        ChatOptionsControl(window, open_chats, preferences.settings, Personas(store)),
-        EngineMonitorController(window, engine, open_chats),
-        ContextMenu(window.status, open_chats, engine, window.notice),
-        UnsavedController(window, open_chats, messages, drafts, intervals.stored_again),
-        Keeping(preferences, chat_list, folders, cache_folder()),
-        WindowStateController(window, open_chats, intervals.placed),
+        open_chats=open_chats,
+        chat=chat,
+        messages=messages,
+        drafts=drafts,
+        list=chat_list,
+        import_export=ImportExportController(window, open_chats, chat_list),
+        palette=PaletteController(window, open_chats, engine, chat, store.path),
+        options=ChatOptionsControl(window, open_chats, preferences.settings, Personas(store)),
+        engine_monitor=EngineMonitorController(window, engine, open_chats),
+        context_menu=ContextMenu(window.status, open_chats, engine, window.notice),
+        unsaved=UnsavedController(window, open_chats, messages, drafts, intervals.stored_again),
+        storage=Keeping(preferences, chat_list, folders, cache_folder()),
+        window_state=WindowStateController(window, open_chats, intervals.placed),
     )
     window.commands.bind("kept", chats.storage.open)
     preferences.settled.connect(chat.read_ahead_soon)

@@ -1,4 +1,4 @@
-"""Every dialog opens with every store, policy and mode, in both languages and looks, and closes in any order."""
+"""Every dialog opens with every library, policy and mode, in both languages and looks, and closes in any order."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ SOME = [TOLD[5 * number % len(TOLD)] for number in range(1 + max(len(POLICIES), 
 def test_every_dialog_opens_whatever_the_engine_says(
     chickadee: Chickadee, qtbot: QtBot, combinations: list[tuple[Any, str]]
 ) -> None:
-    """Some: each store, kind of kernels, policy and mode at least once."""
+    """Some: each library, kind of kernels, policy and mode at least once."""
     window, engine, panel = chickadee.window, chickadee.engine, chickadee.chats.engine_monitor.panel
     window.commands.run("engine")
     policies, modes = itertools.cycle((*POLICIES, UNHEARD)), itertools.cycle((*MODES, UNHEARD))
