@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QApplication
 
 from app import words
 from app.catalogue import read_catalogue
-from app.settings.setting import AUTO
 from app.system_language import ENGLISH, best_of
+from engine.protocol.settings import AUTO
 from models.assets import asset
 
 log = logging.getLogger(__name__)

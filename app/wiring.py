@@ -19,17 +19,16 @@ from app.control.appearance import Appearance
 from app.control.attaching import Attaching
 from app.control.beginning import Beginning
 from app.control.chat_commands import ChatCommands, Deeds
-from app.control.chat_options_control import ChatOptionsControl
+from app.control.chat_options_controller import ChatOptionsController
 from app.control.context_control import ContextControl
-from app.control.keeping import Keeping
 from app.control.librarian import Librarian
 from app.control.message_acts import MessageActs
-from app.control.model_keeper import ModelKeeper
+from app.control.model_controller import ModelController
 from app.control.place_keeper import PlaceKeeper
-from app.control.preferences import Preferences
 from app.control.problem_notice import ProblemNotice
-from app.control.settings_plan import SettingsPlan
+from app.control.settings_controller import SettingsController
 from app.control.sheets import Sheets
+from app.control.storage_controller import StorageController
 from app.control.tidying import Tidying
 from app.control.unsent_keeper import UnsentKeeper
 from app.control.unstored import Unstored
@@ -72,21 +71,19 @@ class Chickadee(QObject):
         self.application = application
         self._folders = folders
         application.setWindowIcon(application_icon())
-        settings = Settings(folders.settings)
+        self.settings = settings = Settings(folders.settings, {"answer.max_tokens": max_tokens} if max_tokens else {})
         self.appearance = Appearance(application, settings)
         self.library, self._recovery = open_library(folders.library)
         self.library.writer.use_thread(Background(self).tell)
         self.client = EngineClient(command, self)
         self.shelf = Shelf(self.library)
         self.window = Window(folders.geometry)
-        self.preferences = Preferences(settings, self.window, self.window.notice, intervals.settled, max_tokens)
-        self.assistant = Assistant(self.client, self.preferences.options, patience_ms=intervals.patience)
+        self.assistant = Assistant(self.client, settings, patience_ms=intervals.patience)
+        settings.listeners.append(self.assistant.use_settings)
         self.acts = MessageActs(self.shelf, self.assistant, self.window, intervals.typed)
         self.context = ContextControl(self.window.status, self.shelf, self.assistant, self.window.notice)
-        self.models = ModelKeeper(self.window, folders.settings, lambda: self.preferences.options)
-        self.assistant.tailor = self.models.settings.tailored
-        self.models.settings.listeners.append(self.preferences.renew)
-        settings.listeners.append(self.models.fetching.settings_changed)
+        self.models = ModelController(self.window, settings, self.assistant)
+        self.settings_controller = SettingsController(settings, self.window, self.models, intervals.settled)
         self._problems = ProblemNotice(self.window.notice, self.choose_model, self.assistant.start_engine)
         self._opened = QTimer(self)
         unsent = UnsentKeeper(UnsentStore(self.library), self.window.notice, intervals.typed)
@@ -115,7 +112,7 @@ class Chickadee(QObject):
     def start(self) -> None:
         """Load the model; the window may be shown before or after."""
         self._collector.start()
-        self.preferences.tell_problems()
+        self.settings_controller.tell_problems()
         if self._recovery is not None:
             self.window.notice.tell(self._recovery.__str__, kind="problem")
         try:
@@ -134,8 +131,8 @@ class Chickadee(QObject):
         self.sheets.close()
         self.attaching.close()
         self.appearance.close()
-        self.preferences.close()
-        self.keeping.close()
+        self.settings_controller.close()
+        self.storage.close()
         self.models.close()
         conversation = self.assistant.active
         if conversation is not None:
@@ -155,9 +152,7 @@ class Chickadee(QObject):
         self.client.received.connect(self.assistant.handle)
         self.client.ended.connect(self.assistant.engine_ended)
         self.assistant.listeners.append(self._stands)
-        self.assistant.listeners += [self.preferences.stands, self.attaching.stands, self.models.stands]
-        self.models.chosen.connect(self.use_model)
-        self.models.unloaded.connect(self.assistant.unload)
+        self.assistant.listeners += [self.attaching.stands, self.models.stands, self.settings_controller.stands]
         self.shelf.listeners += [self._changed, self.attaching.changed]
         window.composer.sent.connect(self.send)
         window.composer.stopped.connect(self.stop_answer)
@@ -168,9 +163,8 @@ class Chickadee(QObject):
         window.status.choose.connect(self.choose_model)
         window.status.manage.connect(self.models.open)
         window.status.chosen.connect(self.use_model)
-        self.preferences.changed.connect(self.assistant.use_options)
-        self.preferences.settled.connect(self._settle)
-        self.application.applicationStateChanged.connect(self.preferences.activated)
+        self.settings_controller.settled.connect(self._settle)
+        self.application.applicationStateChanged.connect(self.settings_controller.activated)
         window.closing.connect(self.stop)
         self._tick.setInterval(self._intervals.tick)
         self._tick.timeout.connect(self.assistant.tick)
@@ -180,7 +174,7 @@ class Chickadee(QObject):
 
     def _bind(self) -> None:
         bind = self.window.commands.bind
-        bind("settings", self.preferences.open)
+        bind("settings", self.settings_controller.open)
         bind("open_model", self.choose_model)
         bind("models", self.models.open)
         bind("larger", self.appearance.larger)
@@ -200,15 +194,14 @@ class Chickadee(QObject):
         ChatCommands(self.window, self.shelf, deeds)
         self.beginning = Beginning(self.window, self.shelf, self.open_chat)
         self.places = PlaceKeeper(self.window, self.shelf, self._intervals.placed)
-        settings, personas = self.preferences.settings, Personas(self.library)
-        self.options = ChatOptionsControl(self.window, self.shelf, settings, personas, self._opened.start)
+        settings, personas = self.settings, Personas(self.library)
+        self.options = ChatOptionsController(self.window, self.shelf, settings, personas, self._opened.start)
         self.watching = Watching(self.window, self.assistant, self.shelf)
-        self.appearance.shown += [self.window, self.watching, self.preferences, self.sheets, self.options]
-        self.keeping = Keeping(self.preferences, self.librarian, self._folders, cache_folder())
-        self.settings_plan = SettingsPlan(self.preferences, self.models.planner, self.models.options.question)
-        self.assistant.listeners += [self.beginning.stands, self.settings_plan.stands]
-        bind("kept", self.keeping.open)
-        self.appearance.shown += [self.models, self.librarian, self]
+        self.appearance.shown += [self.window, self.watching, self.sheets]
+        self.storage = StorageController(self.settings_controller, self.librarian, self._folders, cache_folder())
+        self.assistant.listeners.append(self.beginning.stands)
+        bind("storage", self.storage.open)
+        self.appearance.shown += [self.librarian, self]
 
     # --- what the user does -----------------------------------------------------------------------------------------
 

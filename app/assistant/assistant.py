@@ -19,12 +19,13 @@ from app.assistant.loading import Loading
 from app.assistant.speed import LiveSpeed
 from app.assistant.standing import Ahead, Problem, Standing
 from app.bugs import BUG, report, tell_all
-from app.chats.chat_options import applied
+from app.chats.chat_options import unpacked
 from app.chats.prompt import with_system, without_oldest
 from app.intervals import Intervals
 from app.open_chats.conversation import Conversation
 from app.open_chats.read_ahead import ReadAhead
-from app.settings.options import Options
+from app.settings.resolve import Options
+from app.settings.settings import Settings
 from common.paths import path_of
 from engine import protocol
 
@@ -37,7 +38,7 @@ class Assistant:
     def __init__(
         self,
         link: Link,
-        options: Options | None = None,
+        settings: Settings,
         clock: Callable[[], float] = time.monotonic,
         patience_ms: int = Intervals().patience,
     ) -> None:
@@ -46,8 +47,7 @@ class Assistant:
         self.watchers: list[Callable[[protocol.Pulse], None]] = []
         self._watch = False
         self._link = link
-        self.tailor: Callable[[Path | None, Options], Options] = lambda _path, options: options  # for each model
-        self._general = self._options = options or Options()
+        self._settings, self._options = settings, settings.options()
         self._loading = Loading(self._options.load)
         self._queue: list[Conversation] = []
         self._active: Conversation | None = None
@@ -82,13 +82,13 @@ class Assistant:
         else:
             self.start_engine()
 
-    def use_options(self, options: Options) -> None:
-        """Answer with these from the next message on; `settle` loads the model again if it must be."""
-        if options.system_prompt != self._options.system_prompt:
+    def use_settings(self) -> None:
+        """They are others now: answer with them from here on. `settle` loads the model again if it must be."""
+        before = self._options.system_prompt
+        self._adopt(self.standing.path)
+        if self._options.system_prompt != before:
             self._read_ahead.forget()
             self._set(ahead=None)
-        self._general = options
-        self._adopt(self.standing.path)
 
     def settle(self) -> None:
         """Nothing more is about to change: unless it is busy, load the model again if its options are others now."""
@@ -302,7 +302,7 @@ class Assistant:
 
     def _adopt(self, path: Path | None) -> None:
         """From now on with the options of this model."""
-        self._options = self.tailor(path, self._general)
+        self._options = self._settings.options(path)
         self._loading.use(self._options.load)
 
     def _release(self) -> Conversation:
@@ -313,7 +313,7 @@ class Assistant:
         return active
 
     def _options_for(self, conversation: Conversation) -> Options:
-        return applied(self._options, conversation.chat.options)
+        return self._settings.options(self.standing.path, unpacked(conversation.chat.options).values)
 
     def _next(self) -> None:
         self._send(protocol.Status)

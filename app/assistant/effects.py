@@ -10,7 +10,7 @@ import msgspec
 from PySide6.QtCore import QObject, Signal
 
 from app.assistant.planner import Planner
-from app.plan_words import choices_words, context_words, speed_words
+from app.memory_plan import choices_words, context_words, speed_words
 from app.settings.schema import choice_words
 from common.planning import Ask, Verdict
 

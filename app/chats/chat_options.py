@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from app.settings.options import SAMPLING, Options, or_none
-from app.settings.schema import ANSWER
-from app.settings.setting import Value
+from app.settings.schema import for_chat
+from app.settings.values import check
+from engine.protocol.settings import Value
 
-BY_NAME = {setting.name: setting for setting in ANSWER}
 PROMPT = "answer.system_prompt"
 
 
@@ -41,24 +40,12 @@ def unpacked(packed: str) -> ChatOptions:
     except msgspec.DecodeError:  # from a damaged file
         raw = {}
     persona, values = raw.get("persona", ""), raw.get("values", {})
+    values = values if isinstance(values, dict) else {}
     checked: dict[str, Value] = {}
-    for name, value in values.items() if isinstance(values, dict) else ():
-        if name in BY_NAME:
+    for setting in for_chat():
+        if setting.name in values:
             try:
-                checked[name] = BY_NAME[name].check(value)
+                checked[setting.name] = check(setting, values[setting.name])
             except ValueError:
                 continue  # the settings' own value is as good
     return ChatOptions(persona if isinstance(persona, str) else "", checked)
-
-
-def applied(options: Options, packed: str) -> Options:
-    """The options to answer a chat with."""
-    if not packed:
-        return options
-    values = unpacked(packed).values
-    sampling = {name: or_none(values[f"answer.{name}"]) for name in SAMPLING if f"answer.{name}" in values}
-    generate = replace(options.generate, sampling=replace(options.generate.sampling, **sampling))  # type: ignore[arg-type]
-    if "answer.max_tokens" in values:
-        generate = replace(generate, max_tokens=or_none(values["answer.max_tokens"]))  # type: ignore[arg-type]
-    prompt = str(values.get(PROMPT, options.system_prompt)).strip()
-    return replace(options, generate=generate, system_prompt=prompt)

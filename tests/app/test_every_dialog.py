@@ -35,7 +35,7 @@ from tests.app.test_window import done
 
 Ask = Callable[[Chickadee, str], None]
 OPENERS = (
-    "about", "help", "palette", "settings", "kept", "models", "open_model", "import", "export_chat", "export_all",
+    "about", "help", "palette", "settings", "storage", "models", "open_model", "import", "export_chat", "export_all",
     "bin", "engine", "chat_options", "attach", "find", "rename_chat",
 )  # fmt: skip
 POLICIES: tuple[KVPolicy, ...] = get_args(KVPolicy)
@@ -66,11 +66,11 @@ def walk(chickadee: Chickadee, qtbot: QtBot, innermost_first: bool = True) -> No
     assert models is not None
     qtbot.waitUntil(lambda: any("options" in row.buttons for row in models.rows.values()))
     next(row for row in models.rows.values() if "options" in row.buttons).buttons["options"].click()
-    assert chickadee.models.options.dialog is not None
+    assert chickadee.models.options is not None
     assert {type(each).__name__ for each in open_dialogs()} >= {
         "About", "HelpSheet", "SettingsDialog", "ModelsDialog", "QFileDialog", "BinDialog", "ModelOptions",
     }  # fmt: skip
-    settings = chickadee.preferences.settings
+    settings = chickadee.settings
     for language, theme in (("zh_CN", "dark"), ("en", "light")):
         settings.change({"window.language": language, "window.theme": theme})
         QApplication.processEvents()

@@ -229,7 +229,7 @@ def test_a_notice_follows_the_language(chickadee: Chickadee, ask: Ask, qtbot: Qt
     ask(chickadee, "first")
     qtbot.waitUntil(lambda: not chickadee.shelf.current.busy)
     chickadee.window.commands.run("delete_chat")
-    notice, settings = chickadee.window.notice, chickadee.preferences.settings
+    notice, settings = chickadee.window.notice, chickadee.settings
     assert (notice.text.text(), notice.button.text()) == ("“first” was deleted.", "Undo")
     settings.change({"window.language": "zh_CN"})
     assert (notice.text.text(), notice.button.text()) == ("已删除“first”。", "撤销")
@@ -240,7 +240,7 @@ def test_a_notice_follows_the_language(chickadee: Chickadee, ask: Ask, qtbot: Qt
 
 
 def test_errors_that_are_shown_follow_the_language(chickadee: Chickadee) -> None:
-    notice, settings = chickadee.window.notice, chickadee.preferences.settings
+    notice, settings = chickadee.window.notice, chickadee.settings
     path = chickadee.library.path
     locked = sqlite3.connect(path, isolation_level=None)
     locked.execute("BEGIN IMMEDIATE")
@@ -254,7 +254,7 @@ def test_errors_that_are_shown_follow_the_language(chickadee: Chickadee) -> None
 
 
 def test_what_is_wrong_with_the_settings_file_follows_the_language(chickadee: Chickadee) -> None:
-    notice, settings = chickadee.window.notice, chickadee.preferences.settings
+    notice, settings = chickadee.window.notice, chickadee.settings
     settings.change({"window.theme": "dark"})
     broken = settings.path.read_text() + '\n[engine]\nthreads = "many"\ndraft = 7\n'
     settings.path.write_text(broken)
@@ -271,7 +271,7 @@ def test_what_is_wrong_with_the_settings_file_follows_the_language(chickadee: Ch
 
 
 def test_the_running_window_changes_all_its_words_at_once(chickadee: Chickadee, qtbot: QtBot) -> None:
-    window, settings = chickadee.window, chickadee.preferences
+    window, settings = chickadee.window, chickadee.settings_controller
     settings.open()
     for name in ("help", "about"):
         window.commands.run(name)

@@ -9,11 +9,11 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.chats.chat_options import PROMPT, ChatOptions, applied, unpacked
+from app.chats.chat_options import PROMPT, ChatOptions, unpacked
+from app.dialogs.chat_panel import OWN_VALUES, ChatPanel
 from app.library.library import Library
 from app.open_chats.persona import SHIPPED, Personas
-from app.settings.options import Options
-from app.settings_view.chat_panel import OWN_VALUES, ChatPanel
+from app.settings.resolve import resolve
 from app.wiring import Chickadee
 from engine.protocol import Generate, Message, Prepare
 from tests.app.conftest import SECONDS, Opener, Requests
@@ -31,14 +31,15 @@ def test_options_come_back_as_they_were_and_bad_ones_are_left_out() -> None:
 
 
 def test_a_chats_options_go_above_the_settings() -> None:
-    settings = Options(system_prompt="From the settings.")
-    assert applied(settings, "") is settings
+    settings: dict[str, int | float | str] = {PROMPT: "From the settings.", "answer.top_k": 7, "answer.max_tokens": 9}
+    assert resolve(settings).system_prompt == "From the settings."
     values: dict[str, int | float | str] = {PROMPT: "", "answer.temperature": 0.0, "answer.max_tokens": 7}
-    found = applied(settings, ChatOptions("", values).packed())
+    found = resolve(settings, chat=unpacked(ChatOptions("", values).packed()).values)
     assert found.system_prompt == ""
     assert (found.generate.sampling.temperature, found.generate.max_tokens) == (0.0, 7)
-    assert found.generate.sampling.top_k == settings.generate.sampling.top_k
-    assert applied(settings, ChatOptions("", {"answer.max_tokens": "auto"}).packed()).generate.max_tokens is None
+    assert found.generate.sampling.top_k == 7
+    own = unpacked(ChatOptions("", {"answer.max_tokens": "auto"}).packed()).values
+    assert resolve(settings, chat=own).generate.max_tokens is None
 
 
 def test_personas_are_saved_renamed_and_deleted(tmp_path: Path) -> None:
@@ -109,6 +110,9 @@ def test_values_are_changed_saved_and_reset_in_the_panel(
     qtbot.keyClicks(temperature, "0.25")
     qtbot.keyClick(temperature, Qt.Key.Key_Return)
     assert chickadee.window.header.options.text() == "Changed"
+    chickadee.settings.change({"window.language": "zh_CN"})
+    assert (chickadee.window.header.options.text(), shown.windowTitle()) == ("已更改", "此对话")
+    chickadee.settings.change({"window.language": "en"})
     qtbot.mouseClick(shown.save, Qt.MouseButton.LeftButton)
     shown.name.setText("Editor")
     qtbot.mouseClick(shown.accept_name, Qt.MouseButton.LeftButton)
