@@ -16,17 +16,16 @@ import msgspec
 
 from common.failures import Failure
 from common.paths import path_of, path_text
-from engine.commands.options import add_options, given
+from engine.commands.options import add_options, destination, flagged, given
 from engine.commands.terminal import Conversation, Output, complain, ctrl_c_stops, report
 from engine.protocol import BackendWish, Generate, Load, Message
-from engine.protocol.settings import filled
+from engine.protocol.settings import PUBLISHED, filled
 from engine.stop import Stopped
 from models.default import default_model
 
 if TYPE_CHECKING:
     from engine.engine import Engine
 
-LOOKUP = ("match", "m", "n", "select")
 NEED_COSTS = ("auto", "history", "phrases", "model", "midlayer")  # drafters that verify only what pays
 
 
@@ -134,9 +133,10 @@ def sampling_of(options: argparse.Namespace) -> dict[str, object]:
 
 def refuse_strays(options: argparse.Namespace) -> None:
     """An option without the drafter that it belongs to. Raises ValueError."""
-    lookup = [name for name in LOOKUP if getattr(options, name) is not None]
-    if lookup and options.draft != "history-published":
-        raise ValueError(f"--{lookup[0]} belongs to --draft history-published")
+    lookup = [flag for _, flag in flagged("generate") if flag.group == PUBLISHED]
+    strays = [flag.name for flag in lookup if getattr(options, destination(flag)) is not None]
+    if strays and options.draft != "history-published":
+        raise ValueError(f"{strays[0]} belongs to --draft history-published")
     if options.layer is not None and not by_layer(options):
         raise ValueError("--layer belongs to --draft midlayer or midlayer-published")
     by_model = options.draft in ("model", "model-published")  # None, not given, is auto

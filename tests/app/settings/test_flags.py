@@ -9,7 +9,7 @@ import pytest
 
 from app.settings.schema import SETTINGS
 from engine.commands import chat, plan
-from engine.commands.options import of_requests, values_of
+from engine.commands.options import flagged, values_of
 from engine.protocol.settings import AUTO, OF_REQUESTS, Setting
 
 BY_FLAG = {setting.flag.name: setting for setting in OF_REQUESTS.values() if setting.flag}
@@ -91,7 +91,7 @@ def test_the_window_offers_what_the_request_takes(setting: Setting) -> None:
 
 def test_a_plan_takes_the_options_of_a_load() -> None:
     flags = {flag for option in options("plan") for flag in option.option_strings if flag in BY_FLAG}
-    assert flags == {setting.flag.name for setting in of_requests("load") if setting.flag}
+    assert flags == {flag.name for _, flag in flagged("load")}
 
 
 @pytest.mark.parametrize("flag", FLAGS)
