@@ -9,19 +9,19 @@ from pathlib import Path
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
-from app.assistant.assistant import Assistant
-from app.assistant.effects import Effects
-from app.assistant.planner import Planner, question
-from app.assistant.standing import Standing
-from app.background import Background
 from app.control.bringing import Bringing
+from app.control.effects import Effects
 from app.control.model_downloads import ModelDownloads
 from app.dialogs.dialog import OneDialog
 from app.dialogs.model_list import ModelList
 from app.dialogs.model_options import ModelOptions
 from app.dialogs.models_dialog import ModelsDialog
-from app.look.throttle import Throttle
+from app.services.background import Background
+from app.services.planner import Planner, question
+from app.services.timers import Throttle
 from app.settings.settings import Settings
+from app.state.engine_queue import EngineQueue
+from app.state.engine_state import EngineState
 from app.words import Saying, told, tr
 from common.failures import Failure
 from common.paths import path_of
@@ -39,11 +39,11 @@ KEPT = ("weights_repacked", "weights_read", "vocabulary")  # what a loaded model
 class ModelController(QObject):
     """Models are kept beside the file of `settings`."""
 
-    def __init__(self, window: QWidget, settings: Settings, assistant: Assistant) -> None:
+    def __init__(self, window: QWidget, settings: Settings, engine: EngineQueue) -> None:
         super().__init__(window)
         self.list = ModelList()
         self.planner = Planner(self)
-        self._window, self._settings, self._assistant = window, settings, assistant
+        self._window, self._settings, self._engine = window, settings, engine
         self._dialog: OneDialog[ModelsDialog] = OneDialog(self._closed)
         self._options: OneDialog[ModelOptions] = OneDialog(lambda: self._effects.forget())
         self._effects = Effects(self.planner, self)
@@ -66,7 +66,7 @@ class ModelController(QObject):
             part.failed.connect(self._complain)
         self.bringing.changed.connect(self.look)
         self.bringing.said.connect(self._tell)
-        self._settings.listeners.append(self._settings_changed)
+        self._settings.changed.connect(self._settings_changed)
 
     @property
     def dialog(self) -> ModelsDialog | None:
@@ -100,10 +100,10 @@ class ModelController(QObject):
         self.downloads.close()
         self._dialog.close()
 
-    def stands(self, standing: Standing) -> None:
+    def stands(self, state: EngineState) -> None:
         """Which model is in use, and what it gives back when another one is loaded."""
-        loaded = standing.path if standing.phase == "ready" else None
-        plan = standing.model.plan if standing.model else {}
+        loaded = state.path if state.phase == "ready" else None
+        plan = state.model.plan if state.model else {}
         self._freed = sum(plan.get(name, 0) for name in KEPT)
         if loaded != self.list.loaded:
             self.list.loaded = loaded
@@ -189,9 +189,9 @@ class ModelController(QObject):
         if model is None:
             return
         if action == "load":
-            self._assistant.use_model(model.path.absolute())
+            self._engine.use_model(model.path.absolute())
         elif action == "unload":
-            self._assistant.unload()
+            self._engine.unload()
         elif action == "options":
             self.open_options(model)
         elif action == "forget":
@@ -204,7 +204,7 @@ class ModelController(QObject):
         if job is None:  # it ended as its button was pressed
             return
         if action == "load" and job.path:
-            self._assistant.use_model(job.path.absolute())
+            self._engine.use_model(job.path.absolute())
         elif action == "hide":
             self.list.hidden.add(job.id)
             self._show_list()
@@ -246,7 +246,7 @@ class ModelController(QObject):
         self._options.close()
         drafters = self.list.drafters_for(model)
         dialog = self._options.show(lambda: ModelOptions(model, drafters, self._settings, self.dialog or self._window))
-        dialog.load_button.clicked.connect(lambda: self._assistant.use_model(model.path.absolute()))
+        dialog.load_button.clicked.connect(lambda: self._engine.use_model(model.path.absolute()))
         dialog.show_loaded(model.path == self.list.loaded)
         self._asked = self.question(model.path)
         self._effects.ask(self._asked)

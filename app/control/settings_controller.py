@@ -8,14 +8,14 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 
-from app.assistant.effects import Effects
-from app.assistant.standing import Standing
+from app.control.effects import Effects
 from app.control.model_controller import ModelController
 from app.dialogs.dialog import OneDialog
 from app.dialogs.settings_dialog import SettingsDialog
 from app.notice import Told
 from app.settings.settings import Settings
 from app.settings.values import Wrong
+from app.state.engine_state import EngineState
 from app.window import Window
 from app.words import tr
 from common.failures import Failure
@@ -45,7 +45,7 @@ class SettingsController(QObject):
         self._settling.setSingleShot(True)
         self._settling.setInterval(settled_ms)
         self._settling.timeout.connect(self.settled)
-        settings.listeners.append(self._hear)
+        settings.changed.connect(self._hear)
 
     @property
     def dialog(self) -> SettingsDialog | None:
@@ -105,15 +105,15 @@ class SettingsController(QObject):
         if state == Qt.ApplicationState.ApplicationActive:
             self.settings.refresh()
 
-    def stands(self, standing: Standing) -> None:
+    def stands(self, state: EngineState) -> None:
         """Show what automatic comes to with the loaded model, and what the settings come to with it."""
-        model = standing.model
+        model = state.model
         numbers = {"engine.context": model.n_ctx, "engine.threads": model.threads} if model else {}
         self._suggested = {name: f"{number:,}" for name, number in numbers.items()}
         if self.dialog is not None:
             self.dialog.suggest(self._suggested)
-        if standing.phase == "ready" and standing.path != self._model:
-            self._model = standing.path
+        if state.phase == "ready" and state.path != self._model:
+            self._model = state.path
             self._plan()
 
     def _hear(self) -> None:

@@ -8,13 +8,13 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QUrl
 from PySide6.QtGui import QDesktopServices
 
-from app.background import Background
-from app.control.librarian import Librarian
+from app.control.chat_list_controller import ChatListController
 from app.control.settings_controller import SettingsController
 from app.dialogs.settings_dialog import SettingsDialog
 from app.dialogs.storage_page import StoragePage
 from app.folders import Folders
-from app.library.kept_files import delete_files, delete_paths, kinds, measured
+from app.services.background import Background
+from app.store.kept_files import delete_files, delete_paths, kinds, measured
 from app.words import mark, told, tr
 from common.failures import Failure
 
@@ -26,15 +26,17 @@ STILL_THERE = mark("The deleted data is still in the file and will be removed la
 class StorageController(QObject):
     """`cache`: the folder for what can be worked out again."""
 
-    def __init__(self, settings: SettingsController, librarian: Librarian, folders: Folders, cache: Path) -> None:
+    def __init__(
+        self, settings: SettingsController, chat_list: ChatListController, folders: Folders, cache: Path
+    ) -> None:
         super().__init__(settings)
-        self._settings, self._librarian = settings, librarian
+        self._settings, self._chat_list = settings, chat_list
         self._kinds = {kind.name: kind for kind in kinds(folders, cache)}
         self._work = Background(self)
         self._stale = False
         self.page: StoragePage | None = None
         settings.opened.connect(self._add_page)
-        librarian.tidying.ended.connect(self._tidied)
+        chat_list.upkeep.ended.connect(self._tidied)
 
     def open(self) -> None:
         """The settings, at this page."""
@@ -83,7 +85,7 @@ class StorageController(QObject):
 
     def _delete_chats(self) -> None:
         try:
-            self._librarian.delete_all()
+            self._chat_list.delete_all()
         except Failure as failure:
             self._complain(failure)
             return

@@ -7,12 +7,12 @@ from typing import Protocol
 
 from PySide6.QtWidgets import QLabel, QLineEdit, QVBoxLayout, QWidget
 
-from app.chats.chat_options import ChatOptions
 from app.dialogs.dialog import Page, Sheet, button, inset, label
 from app.dialogs.setting_row import Choice, SettingRow
 from app.look.theme import SIZES
-from app.open_chats.persona import Persona
+from app.settings.chat_options import ChatOptions
 from app.settings.schema import for_chat
+from app.state.persona import Persona
 from app.words import Saying, said, tr
 from engine.protocol.settings import Value
 

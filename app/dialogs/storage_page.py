@@ -8,12 +8,11 @@ from typing import Literal
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
-from app.byte_words import in_bytes
 from app.dialogs.dialog import Section, button, label
-from app.library.kept_files import Kind
 from app.look.live import Live
 from app.look.theme import SIZES
-from app.words import Saying, said, tr, tr_n
+from app.store.kept_files import Kind
+from app.words import Saying, in_bytes, said, tr, tr_n
 
 Action = Literal["open", "delete"]
 

@@ -9,7 +9,6 @@ from PySide6.QtWidgets import QWidget
 from shiboken6 import delete, isValid
 
 from app.look.theme import SIZES
-from app.look.throttle import Throttle
 from app.markdown.blocks import (
     JOINED,
     Block,
@@ -23,7 +22,8 @@ from app.markdown.blocks import (
 from app.markdown.code_view import CodeView
 from app.markdown.prose_view import ProseView
 from app.markdown.table_view import TableView
-from app.slices import slices
+from app.services.frames import slices
+from app.services.timers import Throttle
 
 
 class NotesView(ProseView):

@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QSyntaxHighlighter, QTextCharFormat, QTextDocu
 
 from app.look.theme import theme
 from app.markdown.lexers import is_ready, lexer_of
-from app.slices import slices
+from app.services.frames import slices
 
 SLICE_SECONDS = 0.001
 PAUSE_MS = 150

@@ -16,7 +16,7 @@ from app.look.theme import SIZES, code_font, theme
 from app.markdown.code_colours import CodeColours
 from app.markdown.code_text import CodeText
 from app.markdown.guard import plain_direction
-from app.slices import slices
+from app.services.frames import slices
 from app.words import tr
 
 COPIED_MS = 1500

@@ -17,10 +17,10 @@ from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 from app.look.theme import SIZES, theme
 from app.markdown.markdown import MarkdownDocument, format_formulas, render
 from app.markdown.math_object import CHARACTER, SOFT, show_ready, with_sources
-from app.markdown.math_service import math_service
 from app.markdown.selection import SelectedWithOthers
 from app.markdown.tasks import TASKS, draw_tasks
 from app.markdown.web_links import shown
+from app.services.math_service import math_service
 from app.words import as_written, mark, tr
 
 

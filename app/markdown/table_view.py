@@ -20,7 +20,7 @@ from app.look.theme import SIZES
 from app.markdown.math_object import with_sources
 from app.markdown.prose_view import ProseView
 from app.markdown.table_text import cells, words_of
-from app.slices import slices
+from app.services.frames import slices
 from app.words import mark
 
 SEAM = 4  # pixels: the upper line of a piece falls on the lower one of the piece above

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from app.bugs import tell_all
+from app.events import Event
 from app.settings.resolve import NOTHING, Options, Values, resolve
 from app.settings.schema import SECTIONS, SETTINGS, for_all, for_model
 from app.settings.settings_file import Contents, SettingsFile
@@ -23,14 +23,14 @@ MODELS = "models"  # the section that single models have a section in, by the na
 class Settings:
     """`values` has every setting by its name; `problems` say what of the file is not used.
 
-    `listeners` are called when either has changed, or a value of a model."""
+    `changed` tells when either has, or a value of a model."""
 
     def __init__(self, path: Path, fixed: Values = NOTHING) -> None:
         """`fixed` go above what the file says, and are shown and stored nowhere."""
         self.path = path
         self.values: Values = {}
         self.problems: tuple[Wrong, ...] = ()
-        self.listeners: list[Callable[[], None]] = []
+        self.changed: Event[()] = Event()
         self._file, self._fixed = SettingsFile(path), fixed
         self._models: dict[str, dict[str, Any]] = {}  # as the file has them
         self._own: dict[str, dict[str, Value]] = {}  # those that were asked for, checked
@@ -50,7 +50,7 @@ class Settings:
         before = self.values, self.problems, self._models
         self._take(self._file.read())
         if before != (self.values, self.problems, self._models):
-            tell_all(self.listeners)
+            self.changed.emit()
 
     def change(self, values: Values) -> Saying:
         """Store the values, each checked; returns a sentence if there is something to know about the file.

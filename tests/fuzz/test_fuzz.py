@@ -14,7 +14,7 @@ CASES = {
     "templates": 4,
     "floods": 3,
     "kills": 1,
-    "libraries": 25,
+    "stores": 25,
     "caches": 5,
     "attachments": 8,
     "imports": 40,

@@ -9,10 +9,10 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.assistant.planner import question
 from app.dialogs.model_options import ModelOptions
 from app.dialogs.models_dialog import ModelsDialog
 from app.dialogs.setting_row import Choice, Line
+from app.services.planner import question
 from app.settings.schema import for_model
 from app.settings.settings import Settings
 from app.wiring import Chickadee
@@ -27,15 +27,15 @@ from tests.models.make_gguf import make_gguf
 def wren(chickadee: Chickadee, open_models: ModelsDialog, qtbot: QtBot, tmp_path: Path) -> Path:
     """A model that is loaded, with its options open."""
     path = make_gguf(tmp_path / "wren.gguf")
-    chickadee.models.add(str(path))
+    chickadee.models.controller.add(str(path))
     press(qtbot, open_models, ("here", path), "load")
-    qtbot.waitUntil(lambda: chickadee.models.list.loaded == path, timeout=SECONDS)
+    qtbot.waitUntil(lambda: chickadee.models.controller.list.loaded == path, timeout=SECONDS)
     press(qtbot, open_models, ("here", path), "options")
     return path
 
 
 def options_of(chickadee: Chickadee) -> ModelOptions:
-    dialog = chickadee.models.options
+    dialog = chickadee.models.controller.options
     assert dialog
     return dialog
 
@@ -68,7 +68,7 @@ def test_options_are_stored_for_the_model_and_it_is_loaded_with_them(
     qtbot.waitUntil(lambda: last_load(requests()).n_ctx == 2048, timeout=SECONDS)
     assert last_load(requests()).kv_type == "q8_0"
     assert draft_mode(chickadee) == "off"
-    chickadee.use_model(str(wren.with_name("other.gguf")))
+    chickadee.models.status.use_model(str(wren.with_name("other.gguf")))
     qtbot.waitUntil(lambda: last_load(requests()).path.endswith("other.gguf"), timeout=SECONDS)
     assert last_load(requests()).n_ctx is None
     assert draft_mode(chickadee) == "auto"
@@ -78,7 +78,7 @@ def test_options_are_stored_for_the_model_and_it_is_loaded_with_them(
 
 
 def draft_mode(chickadee: Chickadee) -> str:
-    return chickadee.assistant._options.generate.draft
+    return chickadee.engine._options.generate.draft
 
 
 def last_load(requests: list[Request]) -> Load:
@@ -116,7 +116,7 @@ def test_options_close_with_the_dialog_they_lie_on_and_what_was_typed_counts(
     assert isinstance(control, Line)
     qtbot.keyClicks(control, "2048")
     open_models.accept()
-    assert chickadee.models.options is None
+    assert chickadee.models.controller.options is None
     assert chickadee.settings.of_model(default_model())["engine.context"] == 2048
 
 

@@ -15,7 +15,6 @@ from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QFontMetricsF, QGuiApplication, QImage, QTextListFormat, QTextTable
 from pytestqt.qtbot import QtBot
 
-from app.assistant.standing import Standing
 from app.look import theme
 from app.look.theme import DARK, LIGHT, SIZES
 from app.markdown.block_stack import BlockStack
@@ -24,6 +23,7 @@ from app.markdown.prose_view import ProseView
 from app.markdown.tasks import is_task
 from app.markdown.web_links import ask_about_link
 from app.notice import Notice
+from app.state.engine_state import EngineState
 from app.transcript.answer_view import AnswerView
 from app.wiring import Chickadee
 
@@ -239,13 +239,13 @@ def test_letters_of_another_size_are_taken_everywhere(qtbot: QtBot) -> None:
 def test_a_standing_without_a_model_has_a_name() -> None:
     from app.composer.status_line import lines_of, model_name
 
-    assert model_name(Standing()) == "No model"
-    assert lines_of(Standing()) == ["No model is loaded"]
+    assert model_name(EngineState()) == "No model"
+    assert lines_of(EngineState()) == ["No model is loaded"]
 
 
 def test_the_theme_follows_the_system(chickadee: Chickadee, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
-    chickadee.send("look\n```python\nx = 1\n```\nend `code`")
-    qtbot.waitUntil(lambda: not chickadee.shelf.current.busy)
+    chickadee.chats.drafts.send("look\n```python\nx = 1\n```\nend `code`")
+    qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
     other = DARK if theme.theme() is LIGHT else LIGHT
     before = theme.theme()
     for chosen in (other, before):

@@ -8,11 +8,11 @@ from PySide6.QtGui import QCursor, QGuiApplication, QMouseEvent
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.chats.chat import Chat, ChatMessage
 from app.folders import Folders
-from app.library.library import Library
 from app.markdown.selection import Text
-from app.transcript.message_menu import MessageMenu
+from app.store.chat import Chat, ChatMessage
+from app.store.chat_store import ChatStore
+from app.transcript.message_actions import MessageMenu
 from app.wiring import Chickadee
 from tests.app.conftest import SECONDS, Opener
 
@@ -25,14 +25,14 @@ COPIED = f"First words.\n\n{CODE}\n\nBetween.\n\na\tb\none\ttwo\nthree\t$x$\n\nT
 
 @pytest.fixture
 def chickadee(folders: Folders, open_window: Opener) -> Chickadee:
-    library = Library(folders.library)
+    store = ChatStore(folders.store)
     chat = Chat("Birds")
     question = ChatMessage(chat.id, None, "user", "A question", stop_reason="end")
     answer = ChatMessage(chat.id, question.id, "assistant", ANSWER, stop_reason="end", model="m")
-    library.save(chat, [question, answer])
-    library.close()
+    store.save(chat, [question, answer])
+    store.close()
     window = open_window(command=None)
-    window.open_chat(chat.id)
+    window.chats.chat.open(chat.id)
     return window
 
 

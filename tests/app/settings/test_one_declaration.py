@@ -97,11 +97,11 @@ def test_it_is_in_the_dialog_and_in_the_next_request(
 def test_one_chat_has_it(made_up: Setting, chickadee: Chickadee, qtbot: QtBot, ask: Ask, requests: Requests) -> None:
     chickadee.settings.change({NAME: 7})
     chickadee.window.commands.run("chat_options")
-    panel = chickadee.options.panel
+    panel = chickadee.chats.options.panel
     assert panel
     enter(panel.rows[NAME], qtbot, "9")
     assert repeated(chickadee, qtbot, ask, requests) == 9
-    chickadee.new_chat()
+    chickadee.chats.chat.new()
     assert repeated(chickadee, qtbot, ask, requests) == 7
 
 
@@ -111,27 +111,27 @@ def test_one_model_has_it(
 ) -> None:
     chickadee.settings.change({NAME: 7})
     path = make_gguf(tmp_path / "wren.gguf")
-    chickadee.models.add(str(path))
-    chickadee.models.open()
-    qtbot.waitUntil(lambda: chickadee.models.list.model(path) is not None)
-    model = chickadee.models.list.model(path)
+    chickadee.models.controller.add(str(path))
+    chickadee.models.controller.open()
+    qtbot.waitUntil(lambda: chickadee.models.controller.list.model(path) is not None)
+    model = chickadee.models.controller.list.model(path)
     assert model
-    chickadee.models.open_options(model)
-    options = chickadee.models.options
+    chickadee.models.controller.open_options(model)
+    options = chickadee.models.controller.options
     assert options
     enter(options.rows["window"], qtbot, "9")
     assert chickadee.settings.of_model(path) == {NAME: 9}
     assert repeated(chickadee, qtbot, ask, requests) == 7
-    chickadee.use_model(str(path))
-    qtbot.waitUntil(lambda: chickadee.models.list.loaded == path)
+    chickadee.models.status.use_model(str(path))
+    qtbot.waitUntil(lambda: chickadee.models.controller.list.loaded == path)
     assert repeated(chickadee, qtbot, ask, requests) == 9
-    chickadee.models.close()
+    chickadee.models.controller.close()
 
 
 def repeated(chickadee: Chickadee, qtbot: QtBot, ask: Ask, requests: Requests) -> int:
     """What the engine is asked with the next message."""
     ask(chickadee, "hello")
-    qtbot.waitUntil(lambda: bool(chickadee.shelf.current.messages) and not chickadee.shelf.current.busy)
+    qtbot.waitUntil(lambda: bool(chickadee.open_chats.current.messages) and not chickadee.open_chats.current.busy)
     return [request for request in requests() if isinstance(request, Generate)][-1].sampling.repeat_last_n
 
 
@@ -139,7 +139,7 @@ def test_a_choice_of_a_chat_is_made_by_choosing_alone(monkeypatch: pytest.Monkey
     """Closing the panel takes what was typed, and chooses nothing."""
     monkeypatch.setitem(OF_REQUESTS, "engine.draft", replace(OF_REQUESTS["engine.draft"], scope="chat"))
     chickadee.window.commands.run("chat_options")
-    panel = chickadee.options.panel
+    panel = chickadee.chats.options.panel
     assert panel
     panel.close()
-    assert chickadee.shelf.current.chat.options == ""
+    assert chickadee.open_chats.current.chat.options == ""

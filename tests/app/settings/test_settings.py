@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app import words
-from app.assistant.loading import Loading
-from app.chats.prompt import with_system
 from app.settings import settings_file
 from app.settings.resolve import Options
 from app.settings.schema import SECTIONS, SETTINGS, for_all, for_chat, for_model
 from app.settings.settings import Settings
 from app.settings.values import check, parse, shown
+from app.state.engine_requests import Loading
+from app.state.prompt import with_system
 from common.failures import Failure
 from engine.protocol import Generate, Load, Lookup, Message, Sampling
 from engine.protocol.settings import AUTO, Setting, Value
@@ -254,7 +254,7 @@ def test_a_file_that_is_no_toml_is_set_aside_and_never_lost(path: Path, raw: byt
 def test_changes_by_hand_are_taken_over_and_not_overwritten(path: Path) -> None:
     settings = Settings(path)
     heard: list[int] = []
-    settings.listeners.append(lambda: heard.append(1))
+    settings.changed.connect(lambda: heard.append(1))
     settings.refresh()
     assert not heard
     path.write_text("[engine]\nthreads = 3 # now\n")
