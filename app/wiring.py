@@ -13,17 +13,16 @@ from PySide6.QtWidgets import QApplication
 from app.control.appearance import Appearance
 from app.control.chat_controller import ChatController
 from app.control.chat_list_controller import ChatListController, Upkeep
-from app.control.chat_options_control import ChatOptionsControl
+from app.control.chat_options_controller import ChatOptionsController
 from app.control.draft_controller import DraftController
 from app.control.engine_monitor_controller import EngineMonitorController
 from app.control.import_export_controller import ImportExportController
-from app.control.keeping import Keeping
 from app.control.message_controller import MessageController
-from app.control.model_keeper import ModelKeeper
+from app.control.model_controller import ModelController
 from app.control.palette_controller import PaletteController
-from app.control.preferences import Preferences
-from app.control.settings_plan import SettingsPlan
+from app.control.settings_controller import SettingsController
 from app.control.status_controller import ContextMenu, StatusController
+from app.control.storage_controller import StorageController
 from app.control.unsaved_controller import UnsavedController
 from app.control.welcome_controller import WelcomeController
 from app.control.window_state_controller import WindowStateController
@@ -66,7 +65,7 @@ class Models:
     """The engine, which model it has, and what is said of it."""
 
     engine: EngineQueue
-    keeper: ModelKeeper
+    controller: ModelController
     status: StatusController
 
 
@@ -81,11 +80,11 @@ class Chats:
     list: ChatListController
     import_export: ImportExportController
     palette: PaletteController
-    options: ChatOptionsControl
+    options: ChatOptionsController
     engine_monitor: EngineMonitorController
     context_menu: ContextMenu
     unsaved: UnsavedController
-    storage: Keeping
+    storage: StorageController
     window_state: WindowStateController
 
     def close(self) -> None:
@@ -97,44 +96,42 @@ class Chats:
             part.close()
 
 
+def compose_models(
+    window: Window, client: EngineClient, store: ChatStore, settings: Settings, intervals: Intervals
+) -> Models:
+    engine = EngineQueue(client, settings, patience_ms=intervals.patience)
+    settings.changed.connect(engine.use_settings)
+    controller = ModelController(window, settings, engine)
+    status = StatusController(window, engine, store, intervals.tick)
+    client.received.connect(engine.handle)
+    client.ended.connect(engine.engine_ended)
+    engine.state.phase_changed.connect(controller.stands)
+    window.commands.bind("models", controller.open)
+    return Models(engine, controller, status)
+
+
 def compose_settings(
-    window: Window, appearance: Appearance, settings: Settings, intervals: Intervals, max_tokens: int | None
-) -> Preferences:
-    preferences = Preferences(settings, window, window.notice, intervals.settled, max_tokens)
+    window: Window, appearance: Appearance, settings: Settings, models: Models, intervals: Intervals
+) -> SettingsController:
+    controller = SettingsController(settings, window, models.controller, intervals.settled)
+    models.engine.state.phase_changed.connect(controller.stands)
+    controller.settled.connect(models.engine.settle)
     bind = window.commands.bind
-    bind("settings", preferences.open)
+    bind("settings", controller.open)
     bind("larger", appearance.larger)
     bind("smaller", appearance.smaller)
     bind("normal", appearance.normal)
-    appearance.application.applicationStateChanged.connect(preferences.activated)
-    appearance.shown += [preferences]
-    return preferences
-
-
-def compose_models(
-    window: Window, client: EngineClient, store: ChatStore, preferences: Preferences, intervals: Intervals
-) -> Models:
-    settings = preferences.settings
-    keeper = ModelKeeper(window, settings.path, lambda: preferences.options)
-    engine = EngineQueue(client, preferences.options, keeper.settings.tailored, patience_ms=intervals.patience)
-    status = StatusController(window, engine, store, intervals.tick)
-    plan = SettingsPlan(preferences, keeper.planner, keeper.options.question)
-    client.received.connect(engine.handle)
-    client.ended.connect(engine.engine_ended)
-    keeper.settings.changed.connect(preferences.renew)
-    keeper.chosen.connect(status.use_model)
-    keeper.unloaded.connect(engine.unload)
-    settings.changed.connect(keeper.fetching.settings_changed)
-    preferences.changed.connect(engine.use_options)
-    preferences.settled.connect(engine.settle)
-    for listener in (preferences.stands, keeper.stands, plan.stands):
-        engine.state.phase_changed.connect(listener)
-    window.commands.bind("models", keeper.open)
-    return Models(engine, keeper, status)
+    appearance.application.applicationStateChanged.connect(controller.activated)
+    return controller
 
 
 def compose_chats(
-    window: Window, models: Models, store: ChatStore, preferences: Preferences, folders: Folders, intervals: Intervals
+    window: Window,
+    models: Models,
+    store: ChatStore,
+    settings: SettingsController,
+    folders: Folders,
+    intervals: Intervals,
 ) -> Chats:
     engine = models.engine
     open_chats = OpenChats(store)
@@ -151,15 +148,15 @@ def compose_chats(
         list=chat_list,
         import_export=ImportExportController(window, open_chats, chat_list),
         palette=PaletteController(window, open_chats, engine, chat, store.path),
-        options=ChatOptionsControl(window, open_chats, preferences.settings, Personas(store)),
+        options=ChatOptionsController(window, open_chats, settings.settings, Personas(store)),
         engine_monitor=EngineMonitorController(window, engine, open_chats),
         context_menu=ContextMenu(window.status, open_chats, engine, window.notice),
         unsaved=UnsavedController(window, open_chats, messages, drafts, intervals.stored_again),
-        storage=Keeping(preferences, chat_list, folders, cache_folder()),
+        storage=StorageController(settings, chat_list, folders, cache_folder()),
         window_state=WindowStateController(window, open_chats, intervals.placed),
     )
-    window.commands.bind("kept", chats.storage.open)
-    preferences.settled.connect(chat.read_ahead_soon)
+    window.commands.bind("storage", chats.storage.open)
+    settings.settled.connect(chat.read_ahead_soon)
     WelcomeController(window, open_chats, engine, chat, drafts).show()
     return chats
 
@@ -181,16 +178,16 @@ class Chickadee(QObject):
         assert isinstance(application, QApplication)
         application.setWindowIcon(application_icon())
         self.folders, self._first_model = folders, model
-        settings = Settings(folders.settings)
-        self.appearance = Appearance(application, settings)
+        fixed = {"answer.max_tokens": max_tokens} if max_tokens else {}
+        self.settings = Settings(folders.settings, fixed)
+        self.appearance = Appearance(application, self.settings)
         self.store, self._recovery = open_store(folders.store)
         self.store.writer.use_thread(Background(self).tell)
         self.client = EngineClient(command, self)
         self.window = Window(folders.geometry)
-        self.preferences = compose_settings(self.window, self.appearance, settings, intervals, max_tokens)
-        self.models = compose_models(self.window, self.client, self.store, self.preferences, intervals)
-        self.chats = compose_chats(self.window, self.models, self.store, self.preferences, folders, intervals)
-        self.appearance.shown += [self.models.keeper, self.chats.options]
+        self.models = compose_models(self.window, self.client, self.store, self.settings, intervals)
+        self.settings_controller = compose_settings(self.window, self.appearance, self.settings, self.models, intervals)
+        self.chats = compose_chats(self.window, self.models, self.store, self.settings_controller, folders, intervals)
         self.engine, self.open_chats = self.models.engine, self.chats.open_chats
         self.window.closing.connect(self.stop)
         self._collector = Collector(self)
@@ -199,7 +196,7 @@ class Chickadee(QObject):
     def start(self) -> None:
         """Load the model; the window may be shown before or after."""
         self._collector.start()
-        self.preferences.tell_problems()
+        self.settings_controller.tell_problems()
         if self._recovery is not None:
             self.window.notice.tell(self._recovery.__str__, kind="problem")
         try:
@@ -213,8 +210,8 @@ class Chickadee(QObject):
         self.chats.close()
         self.models.status.close()
         self.appearance.close()
-        self.preferences.close()
-        self.models.keeper.close()
+        self.settings_controller.close()
+        self.models.controller.close()
         if self.engine.active is not None:
             self.engine.active.fail("", reason="cancelled")
         self.client.close()

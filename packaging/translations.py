@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT))
 
 from app.catalogue import ENGINE, WINDOW, read_contexts  # noqa: E402
 
+SETTINGS = "engine/protocol/settings.py"  # declared for both; the window shows what is marked there
 CALLS = {"tr": 1, "mark": 1, "tr_n": 2}  # how many of the first arguments are texts
 TERMINAL = (
     "engine/__main__.py", "engine/tokenization/chat_lines.py", "engine/costs/calibration.py", "engine/commands/",
@@ -49,7 +50,7 @@ def main() -> int:
 
 def window_texts() -> Found:
     found: Found = {}
-    for name, tree in _trees("app"):
+    for name, tree in (*_trees("app"), *(each for each in _trees("engine/protocol") if each[0] == SETTINGS)):
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLS:
                 for argument in node.args[: CALLS[node.func.id]]:
@@ -64,7 +65,7 @@ def engine_texts() -> Found:
     found: Found = {}
     for room in ("app", "engine", "models"):
         for name, tree in _trees(room):
-            if name in STORED if room == "app" else not name.startswith(TERMINAL):
+            if name in STORED if room == "app" else not name.startswith((*TERMINAL, SETTINGS)):
                 for text in _sentences(name, tree):
                     found.setdefault(text, set()).add(name)
     return found

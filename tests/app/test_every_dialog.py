@@ -35,7 +35,7 @@ from tests.app.test_window import done
 
 Ask = Callable[[Chickadee, str], None]
 OPENERS = (
-    "about", "help", "palette", "settings", "kept", "models", "open_model", "import", "export_chat", "export_all",
+    "about", "help", "palette", "settings", "storage", "models", "open_model", "import", "export_chat", "export_all",
     "bin", "engine", "chat_options", "attach", "find", "rename_chat",
 )  # fmt: skip
 POLICIES: tuple[KVPolicy, ...] = get_args(KVPolicy)
@@ -62,15 +62,15 @@ def walk(chickadee: Chickadee, qtbot: QtBot, innermost_first: bool = True) -> No
     for name in (*OPENERS, *OPENERS):
         if name != "engine" or chickadee.chats.engine_monitor.panel.isHidden():
             window.commands.run(name)
-    models = chickadee.models.keeper.dialog
+    models = chickadee.models.controller.dialog
     assert models is not None
     qtbot.waitUntil(lambda: any("options" in row.buttons for row in models.rows.values()))
     next(row for row in models.rows.values() if "options" in row.buttons).buttons["options"].click()
-    assert chickadee.models.keeper.options.dialog is not None
+    assert chickadee.models.controller.options is not None
     assert {type(each).__name__ for each in open_dialogs()} >= {
         "About", "HelpSheet", "SettingsDialog", "ModelsDialog", "QFileDialog", "BinDialog", "ModelOptions",
     }  # fmt: skip
-    settings = chickadee.preferences.settings
+    settings = chickadee.settings
     for language, theme in (("zh_CN", "dark"), ("en", "light")):
         settings.change({"window.language": language, "window.theme": theme})
         QApplication.processEvents()
@@ -83,9 +83,6 @@ def walk(chickadee: Chickadee, qtbot: QtBot, innermost_first: bool = True) -> No
         QApplication.processEvents()
     chickadee.chats.engine_monitor.panel.close_button.click()
     chickadee.chats.palette.palette.dismiss()
-    for part in chickadee.appearance.shown:
-        part.retranslate()
-        part.restyle()
     QApplication.processEvents()
     assert open_dialogs() == []
 
