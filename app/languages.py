@@ -35,8 +35,7 @@ class Languages(QObject):
         if wanted == ENGLISH:
             words.use(None)
         else:
-            catalogue = read_catalogue(asset(f"translations/{wanted}.ts"))
-            words.use(catalogue.translate, catalogue.sentence)
+            words.use(read_catalogue(asset(f"translations/{wanted}.ts")).translate)
         return True
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from app.words import mark, told, tr
+from app.words import mark, tr, worded
 from common.byte_sizes import show_bytes
 from common.planning import Verdict
 
@@ -27,7 +27,7 @@ def verdict_words(verdict: Verdict | None) -> str:
     if verdict is None:
         return tr("Checking whether it fits…")
     if verdict.verdict == "unknown":
-        return told(verdict.problem) or tr("Could not determine whether it fits")
+        return worded(verdict.problem) or tr("Could not determine whether it fits")
     size = show_bytes(verdict.total_bytes)
     if not verdict.exact:
         size = tr("about {size}", size=size)
@@ -60,7 +60,7 @@ def parts_words(verdict: Verdict) -> str:
     }
     said = [f"{tr(PARTS[name])} {show_bytes(size)}" for name, size in sizes.items() if size]
     said.append(tr("{size} available", size=show_bytes(verdict.available_bytes)))
-    return "\n".join((" · ".join(said), *(told(note) for note in verdict.notes)))
+    return "\n".join((" · ".join(said), *(worded(note) for note in verdict.notes)))
 
 
 def speed_words(verdict: Verdict) -> str:

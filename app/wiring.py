@@ -213,7 +213,7 @@ class Chickadee(QObject):
         self.settings_controller.close()
         self.models.controller.close()
         if self.engine.active is not None:
-            self.engine.active.fail("", reason="cancelled")
+            self.engine.active.fail(None, reason="cancelled")
         self.client.close()
         self.store.writer.close()  # from here on what is written is done at once
         self.lost = self.chats.unsaved.close()

@@ -45,7 +45,7 @@ class ChatOptionsController(QObject):
             try:
                 self.panel.show_options(options, self._settings.values, self._personas.all())
             except Failure as failure:
-                self.panel.complain(failure.__str__)
+                self.panel.complain(failure.sentence)
 
     # --- what is asked in the panel ---------------------------------------------------------------------------------
 
@@ -99,7 +99,7 @@ class ChatOptionsController(QObject):
         except ValueError as error:
             self._complain(str(error))
         except Failure as failure:
-            self._complain(failure.__str__)
+            self._complain(failure.sentence)
         else:
             if self.panel is not None:
                 self.panel.name_taken()

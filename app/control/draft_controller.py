@@ -106,7 +106,7 @@ class DraftKeeper:
 
     def _hear(self, failure: Failure | None) -> None:
         if failure is not None:
-            self._notice.tell(failure.__str__, kind="problem", detail=failure.detail)
+            self._notice.tell(failure.sentence, kind="problem", detail=failure.detail)
 
 
 class DraftController(QObject):

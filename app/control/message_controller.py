@@ -144,7 +144,7 @@ class MessageController(QObject):
             except Failure as failure:
                 self._edited[conversation] = failure
                 if told is None:
-                    self._notice.tell(failure.__str__, kind="problem", detail=failure.detail)
+                    self._notice.tell(failure.sentence, kind="problem", detail=failure.detail)
             else:
                 del self._edited[conversation]
 

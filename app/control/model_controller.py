@@ -22,7 +22,7 @@ from app.services.timers import Throttle
 from app.settings.settings import Settings
 from app.state.engine_queue import EngineQueue
 from app.state.engine_state import EngineState
-from app.words import Saying, told, tr
+from app.words import Saying, tr
 from common.failures import Failure
 from common.paths import path_of
 from common.planning import Ask, Verdict
@@ -279,7 +279,7 @@ class ModelController(QObject):
         log.warning("%s (%s)", failure, failure.detail)
         if self.dialog is not None:
             self.dialog.show_searching(False)
-            self.dialog.tell(lambda: told(str(failure)))
+            self.dialog.tell(failure.sentence)
 
     def _show_list(self) -> None:
         if self.dialog is not None:

@@ -76,7 +76,7 @@ class SettingsController(QObject):
         try:
             self.settings.make_file()
         except Failure as failure:
-            self._notice.tell(failure.__str__, kind="problem", detail=failure.detail)
+            self._notice.tell(failure.sentence, kind="problem", detail=failure.detail)
             return
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.settings.path))):
             path = self.settings.path

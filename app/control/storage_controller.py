@@ -15,7 +15,7 @@ from app.dialogs.storage_page import StoragePage
 from app.folders import Folders
 from app.services.background import Background
 from app.store.kept_files import delete_files, delete_paths, kinds, measured
-from app.words import mark, told, tr
+from app.words import mark, tr, worded
 from common.failures import Failure
 
 PAGE = "storage"
@@ -97,7 +97,7 @@ class StorageController(QObject):
     def _tidied(self, failure: Failure | None) -> None:
         """What was deleted is out of the file, or waits there."""
         if failure is not None and self.page is not None:
-            self.page.tell(lambda: f"{tr(STILL_THERE)} {failure}")
+            self.page.tell(lambda: f"{tr(STILL_THERE)} {worded(failure.sentence)}")
         self._measure()
 
     def _deleted(self, left: list[str]) -> None:
@@ -108,7 +108,7 @@ class StorageController(QObject):
 
     def _complain(self, failure: Failure) -> None:
         if self.page is not None:
-            self.page.tell(lambda: told(str(failure)))
+            self.page.tell(failure.sentence)
 
     def _closed(self) -> None:
         self.page = None

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from app.memory_plan import Tone, tone_of, verdict_words
-from app.words import mark, told, tr, tr_n
+from app.words import mark, tr, tr_n, worded
 from common.byte_sizes import show_bytes
 from common.paths import path_text
 from common.planning import Ask, Estimate, Verdict
@@ -167,7 +167,7 @@ def local_row(model: LocalModel, verdict: Verdict | None, loaded: bool) -> Model
         actions += [] if loaded else ["remove"]
     elif model.place.kind == "added":
         actions += ["forget"]
-    note = told(model.problem)
+    note = worded(model.problem)
     if model.usable:  # that it has no template is worth knowing, but no problem
         said.append(note)
     return ModelRow(
@@ -238,7 +238,7 @@ def job_row(job: Job) -> ModelRow:
         key=("job", job.id),
         title=job.name,
         facts=" · ".join(said),
-        problem=told(job.problem),
+        problem=worded(job.problem),
         actions=actions.get(job.state, ()),
         fraction=progress.fraction,
     )

@@ -12,7 +12,7 @@ from app.dialogs.setting_row import SettingRow
 from app.look.theme import SIZES
 from app.settings.schema import ADVANCED, GROUPS, for_model
 from app.settings.settings import Settings
-from app.words import told, tr
+from app.words import tr, worded
 from common.failures import Failure
 from common.paths import path_text
 from common.planning import Verdict
@@ -92,7 +92,7 @@ class ModelOptions(Sheet):
             work()
             self.problem.setText("")
         except Failure as failure:
-            self.problem.setText(told(str(failure)))
+            self.problem.setText(worded(failure.sentence))
         self.problem.setVisible(bool(self.problem.text()))
         self.show_values()
 

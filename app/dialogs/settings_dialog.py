@@ -12,7 +12,7 @@ from app.dialogs.setting_row import SettingRow
 from app.look.theme import SIZES
 from app.settings.schema import GROUPS, for_all, group_of
 from app.settings.settings import Settings
-from app.words import Saying, as_written, mark, said, told, tr
+from app.words import Saying, as_written, mark, said, tr
 from common.failures import Failure
 from engine.protocol.settings import Setting, Value
 
@@ -128,7 +128,7 @@ class SettingsDialog(Sheet):
             self._note = work()
         except Failure as failure:
             self._before_reset = kept
-            self._note = lambda failure=failure: told(str(failure))
+            self._note = failure.sentence
         self.show_values()
 
     def _filter(self, words: str) -> None:

@@ -222,7 +222,7 @@ class EngineQueue:
             case protocol.Pulse():
                 self.pulsed.emit(event)
             case protocol.Notice():
-                self.state.change(problem=Problem(event.message, "none"))
+                self.state.change(problem=Problem(event.sentence, "none"))
             case protocol.Counted():
                 self._counting.take(event)
             case protocol.StatusReport():
@@ -266,8 +266,8 @@ class EngineQueue:
         self._read_ahead.forget()
         self._counting.forget()
         if self._active:
-            self._release().fail(str(end), end.output, reason="engine")
-        problem = None if self._resting else Problem(str(end), "restart", end.output)
+            self._release().fail(end.sentence, end.output, reason="engine")
+        problem = None if self._resting else Problem(end.sentence, "restart", end.output)
         self.state.change(phase="off", model=None, problem=problem, context_tokens=0, rss_bytes=0, ahead=None)
         if wanted:
             self.start_engine()
@@ -302,21 +302,21 @@ class EngineQueue:
             self.state.change(ahead=replace(self.state.ahead, done=event.done, total=event.total, reused=event.reused))
 
     def _take_failure(self, event: protocol.Failed) -> None:
-        log.warning("request %d failed: %s %s %s", event.id, event.code, event.message, event.detail)
+        log.warning("request %d failed: %s %s %s", event.id, event.code, event.sentence, event.detail)
         if event.id == self._generate and self._active:
             conversation = self._release()
             if event.code == "cancelled":  # stopped before there was anything of the answer
-                conversation.fail("", reason="cancelled")
+                conversation.fail(None, reason="cancelled")
             else:
-                conversation.fail(event.message, event.detail, remedies=event.remedies)
+                conversation.fail(event.sentence, event.detail, remedies=event.remedies)
             self._next()
         elif event.id == self._read_ahead.id:
             self.state.change(ahead=None)  # nobody asked for it; the next message tells what is wrong
         elif event.id == self._hello:
-            self.state.change(phase="failed", problem=Problem(event.message, "restart", event.detail))
+            self.state.change(phase="failed", problem=Problem(event.sentence, "restart", event.detail))
         elif event.id == self._load:
             self._loading.failed()
-            self.state.change(phase="failed", problem=Problem(event.message, "choose", event.detail))
+            self.state.change(phase="failed", problem=Problem(event.sentence, "choose", event.detail))
             self._send(protocol.Status)  # the model that was loaded before may still be there
 
     def _take_status(self, event: protocol.StatusReport) -> None:

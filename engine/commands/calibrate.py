@@ -114,7 +114,7 @@ def measure(plan: LoadPlan, spare: bool = False) -> Timings:
     if known:
         return known.timings
     if spare and memory.verdict != "fits":
-        raise Failure("out_of_memory", memory.reasons[0])
+        raise Failure("out_of_memory.plan", reasons=memory.reasons[0])
     before = signal.signal(signal.SIGINT, lambda _signal, _frame: stop.set())
     try:
         with closing(library.load(plan.headers, lambda _fraction: not stop.is_set())) as model:

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING
 
 import msgspec
 
-from common.failures import Failure
+from common.failures import CommandFailure, Failure
 from common.paths import path_of, path_text
 from engine.commands.options import add_options, destination, flagged, given
 from engine.commands.terminal import Conversation, Output, complain, ctrl_c_stops, report
@@ -110,7 +110,7 @@ def open_trace(path: Path | None) -> Iterator[IO[str] | None]:
     except BrokenPipeError:  # who reads the answer is gone
         raise
     except OSError as error:
-        raise Failure("unwritable", f"The trace cannot be written to {path}: {error.strerror}.") from error
+        raise CommandFailure("unwritable", f"The trace cannot be written to {path}: {error.strerror}.") from error
 
 
 def requests_of(options: argparse.Namespace) -> tuple[Load, Generate]:
@@ -166,7 +166,7 @@ def once(options: argparse.Namespace) -> tuple[Message, ...] | None:
             raise ValueError("--json needs --prompt, --prompt-file or --messages")
         return None
     if not prompt.strip():
-        raise Failure("empty_prompt", "The prompt is empty: there is nothing to answer.")
+        raise CommandFailure("empty_prompt", "The prompt is empty: there is nothing to answer.")
     return (Message("user", prompt),)
 
 
@@ -174,9 +174,9 @@ def read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        raise Failure("unreadable", f"{path} cannot be read: {error.strerror}.") from error
+        raise CommandFailure("unreadable", f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        raise Failure("unreadable", f"{path} is not UTF-8 text.") from error
+        raise CommandFailure("unreadable", f"{path} is not UTF-8 text.") from error
 
 
 def parse_messages(text: str, path: Path) -> tuple[Message, ...]:
@@ -184,4 +184,4 @@ def parse_messages(text: str, path: Path) -> tuple[Message, ...]:
         return msgspec.json.decode(text, type=tuple[Message, ...])
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         sentence = f"{path} is not a JSON list of messages with role and content: {error}."
-        raise Failure("bad_messages", sentence) from error
+        raise CommandFailure("bad_messages", sentence) from error

@@ -20,6 +20,7 @@ from common.byte_sizes import parse_bytes, show_bytes
 from common.failures import Failure
 from common.paths import path_of, shown
 from common.planning import Ask, Estimate, Verdict, engine_command
+from common.sentences import Sentence
 from engine.commands.options import add_options
 from engine.commands.terminal import notes_to_stderr
 from engine.costs.measurements import timings_with
@@ -100,7 +101,7 @@ def table(path: Path, plan: MemoryPlan, library: BackendName) -> str:
     lines = [f"{shown(path)}: {VERDICTS[plan.verdict]}", ""]
     width = max(22, *(len(name) for name, _ in rows))
     lines += [f"  {name:{width}} {size:>10}" for name, size in rows]
-    lines += ["", *(f"  {name:{width}} {value}" for name, value in loading), "", *plan.reasons]
+    lines += ["", *(f"  {name:{width}} {value}" for name, value in loading), "", *map(str, plan.reasons)]
     return "\n".join(lines)
 
 
@@ -127,18 +128,20 @@ def answer(line: bytes) -> Verdict:
     try:
         ask = msgspec.json.decode(line, type=Ask)
     except (msgspec.MsgspecError, RecursionError) as error:
-        return Verdict(problem=f"The planner did not understand a question: {error}.")
+        return Verdict(problem=Sentence.of("planner.not_understood", reason=error))
     try:
         return _planned(ask)
-    except (Failure, ValueError) as error:
-        return Verdict(id=ask.id, problem=str(error))
+    except Failure as failure:
+        return Verdict(id=ask.id, problem=failure.sentence)
+    except ValueError as error:
+        return Verdict(id=ask.id, problem=Sentence.plain(str(error)))
 
 
 def _planned(ask: Ask) -> Verdict:
     if ask.estimate:
         return _estimated(ask, ask.estimate)
     if ask.path is None:
-        return Verdict(id=ask.id, problem="A question names a file or an estimate.")
+        return Verdict(id=ask.id, problem=Sentence.of("planner.no_model"))
     options = _options(ask, path_of(ask.path))
     try:
         plan = resolve(options, Surroundings(ask.freed_bytes))
@@ -211,7 +214,7 @@ def _apart(ask: Ask) -> Verdict:
     try:
         return msgspec.json.decode(done.stdout, type=Verdict)
     except msgspec.MsgspecError:
-        return Verdict(id=ask.id, problem="Whether it fits could not be worked out: the planner ended early.")
+        return Verdict(id=ask.id, problem=Sentence.of("planner.ended"))
 
 
 def _verdict(ask: Ask, plan: MemoryPlan, library: str) -> Verdict:

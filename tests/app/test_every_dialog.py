@@ -16,6 +16,7 @@ from app.composer.status_line import lines_of
 from app.folders import Folders
 from app.settings.schema import choice_words
 from app.wiring import Chickadee
+from common.sentences import Sentence
 from engine.protocol import (
     BackendName,
     DrafterStatistics,
@@ -96,7 +97,19 @@ def told(backend: Any, kernels: str, policy: Any, mode: Any) -> tuple[ModelInfo,
     """What an engine says of itself."""
     plan = {"weights_mapped": 9, "kv": 5, "kv_compressed": 3, "draft_kv": 2, "scratch": 1, "of a newer engine": 4}
     info = ModelInfo(
-        "/nowhere/m.gguf", "m", "llama", 10**6, 10**6, 4096, 8192, 2, "model", ("A note.",), plan, backend, kernels
+        "/nowhere/m.gguf",
+        "m",
+        "llama",
+        10**6,
+        10**6,
+        4096,
+        8192,
+        2,
+        "model",
+        (Sentence.of("template.missing"), Sentence("of.a_newer_engine", {"n": 1})),
+        plan,
+        backend,
+        kernels,
     )
     drafters = (DrafterStatistics("history", 9, 5, 3, 0.1), DrafterStatistics("of a newer engine", 9, 5, 3, 0.1))
     numbers = Statistics(20, 5, 0.1, 9, 0.5, 9, "end", 29, 4096, policy, 2, 1, 0.1, 5, 3, drafters)
@@ -140,7 +153,7 @@ def test_a_remedy_of_a_newer_engine_is_left_out(chickadee: Chickadee, qtbot: QtB
     qtbot.waitUntil(lambda: bool(chickadee.open_chats.current.answer_text))
     engine = chickadee.engine
     remedies = (Remedy(UNHEARD), Remedy("forget_turns", turns=1))
-    engine.handle(Failed(engine._generate, UNHEARD, "Too long.", "", remedies))
+    engine.handle(Failed(engine._generate, Sentence("of.a_newer_engine"), "", remedies))
     view = chickadee.window.transcript.views[-1]
     assert [button.text() for button in view.choices.buttons] == ["Leave out the oldest turn"]
 

@@ -193,7 +193,7 @@ def _facts(folder: Path, kind: str, what: Any) -> str:
     assert described.usable, described.problem
     damaged(FILES.path(), kind, what)
     again = describe(model, FactCache())
-    return again.problem
+    return str(again.problem or "")
 
 
 def _folders(folder: Path, kind: str, what: Any) -> str:
@@ -235,7 +235,7 @@ def _parts(folder: Path, kind: str, what: Any) -> str:
         ):  # nothing is there to answer: it fails by a sentence
             downloads.resume(job.id)
     downloads.wait(30)
-    said = " ".join(job.problem for job in downloads.jobs)
+    said = " ".join(str(job.problem or "") for job in downloads.jobs)
     for job in downloads.jobs:
         downloads.cancel(job.id)
     downloads.close()

@@ -7,6 +7,7 @@ from pathlib import Path
 from app.dialogs.model_list import ModelList, duration, job_row, parameters
 from app.memory_plan import parts_words, verdict_words
 from common.planning import Verdict
+from common.sentences import Sentence
 from models.collection import describe
 from models.downloads import Job
 from models.progress import Progress
@@ -44,6 +45,8 @@ def test_smaller_models_of_the_same_vocabulary_can_draft(tmp_path: Path) -> None
 def test_words_for_the_parts_of_a_plan() -> None:
     parts = {"weights_mapped": 1 << 30, "weights_repacked": 1 << 29, "kv": 1 << 20, "compute": 1 << 20}
     parts |= {"draft_kv": 1 << 21, "draft_weights_mapped": 1 << 28}
-    said = parts_words(Verdict(verdict="fits", total_bytes=1, available_bytes=2 << 30, parts=parts, notes=("Note.",)))
+    said = parts_words(
+        Verdict(verdict="fits", total_bytes=1, available_bytes=2 << 30, parts=parts, notes=(Sentence.plain("Note."),))
+    )
     assert said == ("weights 1.61 GB · KV cache 1 MB · draft model 271 MB · other 1 MB · 2.15 GB available\nNote.")
     assert parts_words(Verdict()) == ""

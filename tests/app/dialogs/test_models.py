@@ -68,7 +68,7 @@ def test_a_name_that_is_not_utf8_is_listed_planned_loaded_and_remembered(
     row = open_models.rows["here", path]
     assert row.title.text() == "caf\N{REPLACEMENT CHARACTER}"
     qtbot.waitUntil(lambda: ("here", path) in chickadee.models.controller.list.verdicts, timeout=SECONDS)
-    assert "There is no file" not in chickadee.models.controller.list.verdicts["here", path].problem
+    assert "There is no file" not in str(chickadee.models.controller.list.verdicts["here", path].problem)
     context = next(setting for setting in for_model() if setting.key == "context")
     chickadee.settings.change_model(path, context, 640)
     press(qtbot, open_models, ("here", path), "load")
