@@ -38,7 +38,7 @@ from app.folders import Folders
 from app.intervals import Intervals
 from app.library.recovery import open_library
 from app.look.icons import application_icon
-from app.markdown.web_links import ask_about_link
+from app.markdown.guard import ask_about_link
 from app.open_chats.conversation import Change, Conversation
 from app.open_chats.persona import Personas
 from app.open_chats.shelf import Shelf

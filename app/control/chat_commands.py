@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QGuiApplication
 
-from app.markdown.last_code import last_code
+from app.markdown.blocks import last_code
 from app.open_chats.shelf import Shelf
 from app.window import Window
 from app.words import mark, tr

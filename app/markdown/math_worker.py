@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from app.markdown.math_letters import has_letters, with_boxes, with_letters
+from app.markdown.math_text import has_letters, with_boxes, with_letters
 from common.confinement import Rights, confine
 
 EM = 100  # units of the SVG to the font's size

@@ -16,7 +16,7 @@ from app.commands.bundled import ROOTS, components
 from app.commands.command_set import keys_of, title_of
 from app.commands.commands import BY_NAME, COMMANDS, IN_PLACE, PLACES, plain
 from app.commands.finder import Entry, command_entries, matching
-from app.markdown.last_code import last_code
+from app.markdown.blocks import last_code
 from app.wiring import Chickadee
 from tests.app.conftest import SECONDS
 
