@@ -23,7 +23,7 @@ STEP = 600  # characters: a list of so many, the slowest to read, takes 1 ms
 JOINED = 2_500  # the `weight` of what is laid out in one go: 3 ms
 PIECE = 3_000  # characters that are split in one go: 2 ms
 # Where a block is cut at the end of any line, in LONG characters: to read and lay out four takes 25 ms.
-CUT = {"paragraph_open": 1, "heading_open": 1, "blockquote_open": 4, "bullet_list_open": 4, "ordered_list_open": 4}
+CUT = {"paragraph": 1, "heading": 1, "blockquote_open": 4, "bullet_list_open": 4, "ordered_list_open": 4}
 LINKS = 8_000  # characters of addresses that are put below a block
 SENTENCE_END = re.compile(r"[.!?:;][)\"'”’*_]*[ \t]+(?=\S)|[。！？；](?=\S)")
 _HALF = re.compile(r"^[ \t]*([-=_*+#]+[ \t]*|[`~]+|(```|~~~).*)$")  # nobody knows yet what such a line becomes
@@ -93,7 +93,7 @@ class BlockSplitter:
         tokens, references = parse(lines)
         parts, notes = self._parts(lines, tokens, len(lines)), self._notes.copy()
         addresses = {label: address for label, (address, *_) in references.items()} | self.addresses
-        is_open = bool(parts) and tokens[-1].type == "paragraph_close"
+        is_open = bool(parts) and tokens[-1].type == "paragraph"
         if is_open:
             parts[-1] = _without_table_head(parts[-1])
         shown = [_block(part, notes, part is parts[-1]) for part in parts]
@@ -148,8 +148,8 @@ class BlockSplitter:
     def _drop(self, start: int, last: Part | None) -> None:
         """Forget the lines before `start`, and those inside of the code or table that is being written."""
         self._known = {line - start: known for line, known in self._known.items() if line >= start}
-        is_box = last is not None and last.kind in ("code", "table")
-        if last is not None and is_box and last.open and last.start >= start and last.end == len(self._lines):
+        is_box = last is not None and last.kind in ("code", "table") and last.open
+        if last is not None and is_box and last.start >= start and last.end == len(self._lines):
             rows = 2 if last.kind == "table" else 0
             head = last.start + (rows or 1)
             self._known[head - start] = last.lines[rows:]
@@ -226,7 +226,11 @@ def _number(label: str, numbers: dict[str, str]) -> str:
 
 def _ends_in_a_sentence(tokens: list[Token]) -> bool:
     last = next((token for token in reversed(tokens) if token.nesting == 0), None)
-    return last is not None and last.type == "inline" and tokens[-1].type != "footnote_reference_close"
+    return (
+        last is not None
+        and last.type in ("inline", "paragraph", "heading")
+        and tokens[-1].type != "footnote_reference_close"
+    )
 
 
 def _without_table_head(part: Part) -> Part:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*([^`\n]*)$")
 MATH_ENDS = {"$$": "$$", "\\[": "\\]"}
 NOTE = re.compile(r"\d{1,3}|[^\W\d_]{3}[\w-]{0,40}")  # what a footnote may be called
+SIGNS = frozenset("`~$\\>*-+_[#0123456789")  # what lines that are not text begin with, but for tables
+UNDERLINE = re.compile(r"(=+|-+)[ \t]*")
 LISTS = ("bullet_list_open", "ordered_list_open")
 NESTED = 100  # lists and quotations in each other; markdown-it's own limit is 20, and there it gives up on the text
 RULE = re.compile(r"^[ \t]{0,3}\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
@@ -72,11 +74,13 @@ def _parser() -> MarkdownIt:
         def validateLink(self, _url: str) -> bool:
             return True
 
-    parser = Parser("commonmark", {"html": False, "maxNesting": NESTED}).disable(["code", "html_block"])
-    parser.use(footnote_plugin, inline=False, move_to_end=False)
+    parser = Parser("commonmark", {"html": False, "maxNesting": NESTED})
+    parser.use(footnote_plugin, inline=False, move_to_end=False).disable(["code", "html_block", "lheading"])
     ends = ["paragraph", "reference"]
     rules = parser.block.ruler
     rules.at("fence", _fence, {"alt": [*ends, "blockquote", "list"]})
+    rules.at("paragraph", _text)
+    rules.before("fence", "plain", _plain)
     rules.before("fence", "math", _math, {"alt": ends})
     rules.before("fence", "lines_of_table", _table, {"alt": ends})
     return parser
@@ -92,6 +96,37 @@ def _push(state: StateBlock, kind: str, first: int, behind: int) -> Token:
     token.map = [first, behind]
     state.line = behind
     return token
+
+
+def _plain(state: StateBlock, first: int, end: int, silent: bool) -> bool:
+    """Most lines are no other block's; to ask each rule whether it is takes longer than all the rest."""
+    line = _line(state, first)
+    return not silent and line[0] not in SIGNS and "|" not in line and _text(state, first, end, silent)
+
+
+def _text(state: StateBlock, first: int, end: int, _silent: bool) -> bool:
+    """A paragraph, or a heading that is underlined."""
+    kind, last, end = "paragraph", first + 1, state.lineMax
+    around, state.parentType = state.parentType, "paragraph"
+    while kind == "paragraph" and last < end and not state.isEmpty(last):
+        line, indent = _line(state, last), state.sCount[last]
+        if 0 <= indent - state.blkIndent <= 3 and UNDERLINE.fullmatch(line):
+            kind = "heading"
+        elif indent >= 0 and _begins_another(state, last, end):
+            break
+        last += 1
+    state.parentType = around
+    _push(state, kind, first, last)
+    return True
+
+
+def _begins_another(state: StateBlock, number: int, end: int) -> bool:
+    """Does this line end the text above it? One that is indented further goes on with it, were it not for code."""
+    line = _line(state, number)
+    if (line[0] not in SIGNS and "|" not in line) or FENCE.match(line):
+        return bool(FENCE.match(line))
+    rules = state.md.block.ruler.getRules("paragraph")
+    return state.sCount[number] - state.blkIndent <= 3 and any(rule(state, number, end, True) for rule in rules)
 
 
 def _fence(state: StateBlock, first: int, end: int, silent: bool) -> bool:

@@ -162,6 +162,12 @@ def test_code_in_a_list_may_be_indented_wrongly(lines: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("before", ["text:\n", "- a\n", "- a\n\n", "> q\n", ""])
+def test_code_may_be_indented_far(before: str) -> None:
+    blocks = split(f"{before}        ```\n        x\n        ```")
+    assert (blocks[-1].text, blocks[-1].kind) == ("x", "code")
+
+
 def test_a_table_in_a_list_stands_in_its_item() -> None:
     assert split("- a\n\n  | h |\n  |---|\n  | 1 |\n- b") == [
         Block("- a"),
