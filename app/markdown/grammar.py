@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,6 +25,8 @@ FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*([^`\n]*)$")
 MATH_ENDS = {"$$": "$$", "\\[": "\\]"}
 NOTE = re.compile(r"\d{1,3}|[^\W\d_]{3}[\w-]{0,40}")  # what a footnote may be called
 SIGNS = frozenset("`~$\\>*-+_[#0123456789")  # what lines that are not text begin with, but for tables
+LINE = re.compile(r"([-*_])[ \t]*(?:\1[ \t]*){2,}$")
+ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+[^\W_]")
 UNDERLINE = re.compile(r"(=+|-+)[ \t]*")
 LISTS = ("bullet_list_open", "ordered_list_open")
 NESTED = 100  # lists and quotations in each other; markdown-it's own limit is 20, and there it gives up on the text
@@ -79,6 +81,7 @@ def _parser() -> MarkdownIt:
     ends = ["paragraph", "reference"]
     rules = parser.block.ruler
     rules.at("fence", _fence, {"alt": [*ends, "blockquote", "list"]})
+    rules.at("hr", _rule, {"alt": [*ends, "blockquote", "list"]})
     rules.at("paragraph", _text)
     rules.before("fence", "plain", _plain)
     rules.before("fence", "math", _math, {"alt": ends})
@@ -99,9 +102,27 @@ def _push(state: StateBlock, kind: str, first: int, behind: int) -> Token:
 
 
 def _plain(state: StateBlock, first: int, end: int, silent: bool) -> bool:
-    """Most lines are no other block's; to ask each rule whether it is takes longer than all the rest."""
+    """Most lines are plain text or a list's item; to ask each rule what they are takes longer than all the rest."""
     line = _line(state, first)
-    return not silent and line[0] not in SIGNS and "|" not in line and _text(state, first, end, silent)
+    if silent or "|" in line:
+        return False
+    if line[0] not in SIGNS:
+        return _text(state, first, end, silent)
+    return bool(ITEM.match(line)) and _list()(state, first, end, silent)
+
+
+@cache
+def _list() -> Callable[[StateBlock, int, int, bool], bool]:
+    from markdown_it.rules_block import list_block
+
+    return list_block
+
+
+def _rule(state: StateBlock, first: int, _end: int, silent: bool) -> bool:
+    found = LINE.match(_line(state, first))
+    if found and not silent:
+        _push(state, "hr", first, first + 1)
+    return bool(found)
 
 
 def _text(state: StateBlock, first: int, end: int, _silent: bool) -> bool:
