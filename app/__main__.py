@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
         return child.confined(arguments[1])
     options = _parser().parse_args(arguments)
     if options.draw_formulas:
-        from app.markdown import math_worker
+        from app.services import math_worker
 
         math_worker.main()
         return 0
@@ -53,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--model", type=path_of, metavar="PATH", help="a GGUF model file (default: the built-in one)")
     parser.add_argument("--data-dir", type=Path, metavar="PATH", help="where chats are stored")
     parser.add_argument("--self-test", action="store_true", help="ask one question, check the answer is stored, end")
-    # How a packaged app starts the worker of app.markdown.math_service.
+    # How a packaged app starts the worker of app.services.math_service.
     parser.add_argument("--draw-formulas", action="store_true", help=argparse.SUPPRESS)
     return parser
 
@@ -74,7 +74,7 @@ def _checked(model: Path | None) -> Path | None:
 
 
 def _run(options: argparse.Namespace, model: Path | None) -> int:
-    from app.qt_libraries import lacking, require_platform
+    from app.fatal import lacking, require_platform
 
     require_platform()
     try:
@@ -95,8 +95,8 @@ def _run(options: argparse.Namespace, model: Path | None) -> int:
 
 def _open(application: QApplication, data: Path | None, model: Path | None) -> int:
     from app.folders import be_private, open_folders
-    from app.logs import start_logging, stop_logging
-    from app.single_instance import SingleInstance
+    from app.services.logs import start_logging, stop_logging
+    from app.services.single_instance import SingleInstance
 
     be_private()
     folders = open_folders(data)
@@ -108,7 +108,7 @@ def _open(application: QApplication, data: Path | None, model: Path | None) -> i
     from PySide6.QtCore import QTimer
 
     from app.bugs import BUG, log_bugs
-    from app.first_frame import FirstFrame
+    from app.services.frames import FirstFrame
     from app.wiring import Chickadee
     from app.words import tr
 
@@ -133,14 +133,14 @@ def _open(application: QApplication, data: Path | None, model: Path | None) -> i
 
 
 def _say(sentence: str) -> None:
-    from app.system_language import in_system_language
+    from app.catalogue import in_system_language
 
     if sys.stdout is not None:  # a window's program on Windows has none
         sys.stdout.write(in_system_language(sentence) + "\n")
 
 
 def _fail(sentence: str, code: int = 1) -> int:
-    from app.system_language import in_system_language
+    from app.catalogue import in_system_language
 
     tell(in_system_language(sentence))
     return code

@@ -8,29 +8,18 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from types import TracebackType
-from typing import TypeVarTuple
 
 from app.words import mark
 
 log = logging.getLogger(__name__)
 BUG = mark("Something went wrong inside Chickadee; the log has the details.")
-Values = TypeVarTuple("Values")
 
 
 def report(error: BaseException) -> None:
     """Tell of an error that nothing else will tell of."""
     sys.excepthook(type(error), error, error.__traceback__)
-
-
-def tell_all(listeners: Iterable[Callable[[*Values], object]], *values: *Values) -> None:
-    """Call every listener: an error in one is reported, and neither the others nor the caller suffer from it."""
-    for listener in tuple(listeners):
-        try:
-            listener(*values)
-        except Exception as error:  # noqa: BLE001 - it is reported
-            report(error)
 
 
 def log_bugs(tell: Callable[[], object]) -> None:

@@ -1,14 +1,20 @@
-"""One language's words and sentences, read from its .ts file. Knows neither Qt nor which language is in use.
+"""Our translations: which language the system speaks, and its words and sentences, read from a .ts file. Knows no Qt.
 
 The .ts file itself is read (3 ms for 600 entries), not a compiled copy of it that could be an older one.
 """
 
 from __future__ import annotations
 
+import locale
+import os
 import re
+import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
+
+from models.assets import asset
 
 WINDOW, ENGINE = "Chickadee", "Engine"  # the contexts: what the window says, and sentences of engine and models
 HOLE = re.compile(r"\{(\d+)\}")
@@ -75,3 +81,38 @@ def _pattern(source: str) -> re.Pattern[str]:
     """Holes may be empty, and pieces of a sentence lie a space apart."""
     parts = [re.escape(part) for part in HOLE.split(source.strip())[::2]]
     return re.compile(r"\s?" + "(.*?)".join(parts) + r"(?=[\s,.;:]|$)", re.DOTALL)
+
+
+# --- the system's language, for what is said before there is a window -------------------------------------------------
+
+ENGLISH = "en"
+TRADITIONAL = ("Hant", "TW", "HK", "MO")
+VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")  # the first that says something counts
+
+
+def best_of(preferred: Iterable[str]) -> str:
+    """The first of the user's languages (like zh-Hans-CN) that there is; English if there is none."""
+    for name in preferred:
+        language, *parts = name.replace("_", "-").split("-")
+        if language == "en":
+            return ENGLISH
+        if language == "zh" and not any(part in TRADITIONAL for part in parts):
+            return "zh_CN"
+    return ENGLISH
+
+
+def system_languages(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """What the user wants to read, the dearest first, as POSIX systems say it; elsewhere the system's own."""
+    said = next((environment[name] for name in VARIABLES if environment.get(name)), "")
+    if not said and sys.platform in ("win32", "darwin"):
+        said = locale.getlocale()[0] or ""
+    name = said.split(".")[0].split("@")[0]
+    if name in ("", "C", "POSIX"):
+        return [ENGLISH]
+    return [*filter(None, environment.get("LANGUAGE", "").split(":")), name]
+
+
+def in_system_language(sentence: str) -> str:
+    """A sentence of ours, translated if the system speaks one of our languages."""
+    language = best_of(system_languages())
+    return sentence if language == ENGLISH else read_catalogue(asset(f"translations/{language}.ts")).sentence(sentence)

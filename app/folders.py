@@ -19,13 +19,13 @@ PROBE_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class Folders:
-    """The two folders: `data` holds the library, `logs` what the programs printed."""
+    """The two folders: `data` holds the store, `logs` what the programs printed."""
 
     data: Path
     logs: Path
 
     @property
-    def library(self) -> Path:
+    def store(self) -> Path:
         return self.data / "library.sqlite3"
 
     @property

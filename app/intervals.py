@@ -15,6 +15,6 @@ class Intervals:
     typed: int = 500  # at most so much of what is typed is not stored yet
     settled: int = 800  # who changes several settings does not want the model loaded again for each
     placed: int = 1_000  # a window that is dragged, and an answer that is followed, change all the time
-    tidied: int = 3_000  # after the last change that may ask for the library's upkeep
+    tidied: int = 3_000  # after the last change that may ask for the store's upkeep
     tidied_again: int = 60_000  # after a failure
     stored_again: int = 5_000  # what could not be stored has failed before, and fails fast

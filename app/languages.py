@@ -8,9 +8,8 @@ from PySide6.QtCore import QLibraryInfo, QLocale, QObject, QTranslator
 from PySide6.QtWidgets import QApplication
 
 from app import words
-from app.catalogue import read_catalogue
+from app.catalogue import ENGLISH, best_of, read_catalogue
 from app.settings.setting import AUTO
-from app.system_language import ENGLISH, best_of
 from models.assets import asset
 
 log = logging.getLogger(__name__)

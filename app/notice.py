@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from html import escape
 from itertools import pairwise
@@ -11,9 +12,13 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from app.look.icons import icon
+from app.look.live import Live
 from app.look.theme import SIZES, theme
 from app.words import Saying, said, tr
+from app.words import told as worded
+from common.failures import Failure
 
+log = logging.getLogger(__name__)
 UNDO_MS = 10_000
 MOST = 3  # are shown at once; those told before come up again when these are over
 
@@ -77,6 +82,11 @@ class Notice(QWidget):
         self._arrange()
         return told
 
+    def tell_failure(self, failure: Failure) -> Told:
+        """Why something could not be done."""
+        log.warning("%s (%s)", failure, failure.detail)
+        return self.tell(lambda: worded(str(failure)), kind="problem", detail=failure.detail)
+
     def dismiss(self, told: Told | None = None) -> None:
         """Take this one away, if it is still there; None: the latest, for it is what the user means."""
         if told is None and self.told:
@@ -84,14 +94,6 @@ class Notice(QWidget):
         if told in self.told:
             self._remove(told)
             self._arrange()
-
-    def restyle(self) -> None:
-        for each in {*self.told, self._latest}:
-            each.restyle()
-
-    def retranslate(self) -> None:
-        for each in {*self.told, self._latest}:
-            each.retranslate()
 
     def _add(self, after: Told | None = None) -> Told:
         told = Told(self)
@@ -118,7 +120,7 @@ class Notice(QWidget):
         self.setVisible(bool(self.told))
 
 
-class Told(QFrame):
+class Told(Live, QFrame):
     """One sentence. `over`: it was dismissed, its button was pressed, or its time is over; `undo`: there is a way back
     for a time."""
 
@@ -153,8 +155,7 @@ class Told(QFrame):
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self.over)
         self.button.clicked.connect(self._go)
-        self.restyle()
-        self.retranslate()
+        self.apply_look()
         self.hide()
 
     def tell(  # noqa: PLR0913

@@ -10,9 +10,10 @@ from pathlib import Path
 from PySide6.QtCore import QEventLoop, QTimer
 from PySide6.QtWidgets import QApplication
 
-from app.assistant.standing import Standing
 from app.folders import open_folders
-from app.open_chats.conversation import Change, Conversation
+from app.state.conversation import Conversation
+from app.state.engine_state import EngineState
+from app.store.chat import ChatMessage
 from app.wiring import Chickadee
 from common.failures import Failure
 
@@ -38,18 +39,17 @@ def run(application: QApplication, model: Path | None) -> str:
 def _ask(chickadee: Chickadee) -> None:
     loop, problems = QEventLoop(), ["No answer came in time."]
 
-    def stands(standing: Standing) -> None:
-        if standing.problem:
-            problems[:] = [standing.problem.sentence]
+    def troubled(state: EngineState) -> None:
+        if state.problem:
+            problems[:] = [state.problem.sentence]
             loop.quit()
 
-    def changed(_conversation: Conversation, change: Change) -> None:
-        if change.kind == "ended" and change.message:
-            problems[:] = [change.message.problem] if change.message.problem else []
-            loop.quit()
+    def ended(_conversation: Conversation, answer: ChatMessage) -> None:
+        problems[:] = [answer.problem] if answer.problem else []
+        loop.quit()
 
-    chickadee.assistant.listeners.append(stands)
-    chickadee.shelf.listeners.append(changed)
+    chickadee.engine.state.problem_changed.connect(troubled)
+    chickadee.open_chats.answer_ended.connect(ended)
     chickadee.start()
     chickadee.window.composer.text.setPlainText(QUESTION)
     chickadee.window.composer.button.click()

@@ -18,11 +18,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )  # fmt: skip
 
-from app.commands.command_set import CommandSet, with_keys
-from app.composer.composer import Composer
-from app.composer.drop_hint import DropHint
+from app.commands.commands import ActionButton, CommandSet, with_keys
+from app.composer.composer import Composer, DropHint
 from app.composer.status_line import StatusLine
 from app.look.icons import icon
+from app.look.live import Live, LiveAction
 from app.look.tab_stops import step_around
 from app.look.theme import SIZES, theme
 from app.notice import Notice
@@ -30,7 +30,7 @@ from app.sidebar.sidebar import Sidebar
 from app.transcript.transcript import Transcript
 from app.transcript.welcome import Welcome
 from app.window_state import WindowState
-from app.words import tr
+from app.words import Saying, said, tr
 
 FIRST_SIZE = QSize(1120, 760)
 SMALLEST = QSize(420, 400)
@@ -38,26 +38,35 @@ NAME = "Chickadee"
 
 
 class Scrim(QFrame):
-    """Dims the page under the sidebar of a narrow window; a click on it closes the sidebar."""
+    """Dims the page under the sidebar of a narrow window; a click on it does what closes the sidebar."""
 
-    clicked = Signal()
+    def __init__(self, parent: QWidget, close: LiveAction) -> None:
+        super().__init__(parent)
+        self.setObjectName("scrim")
+        self._close = close
+        self.hide()
 
     def mousePressEvent(self, _event: QMouseEvent) -> None:
-        self.clicked.emit()
+        self._close.trigger()
 
 
-class Header(QWidget):
+class Header(Live, QWidget):
     """The open chat's title, and the buttons that are out of reach while the sidebar is away."""
 
-    def __init__(self, parent: QWidget) -> None:
+    def __init__(self, commands: CommandSet, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("header")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self.toggle, self.new, self.options, self.settings = (QToolButton(self) for _ in range(4))
+        self.toggle = ActionButton(commands.actions["sidebar"], self)
+        self.new = ActionButton(commands.actions["new_chat"], self)
+        self.options = QToolButton(self)  # with words of its own: the persona's name
+        self.options.clicked.connect(commands.actions["chat_options"].trigger)
+        self.settings = ActionButton(commands.actions["settings"], self)
         self.title = QLabel(self)
         self.title.setObjectName("chatTitle")
         self.title.setTextFormat(Qt.TextFormat.PlainText)
         self._full = ""
+        self._persona: Saying = ""
         row = QHBoxLayout(self)
         row.setContentsMargins(SIZES.gap, 0, SIZES.gap, 0)
         for widget in (self.toggle, self.new):
@@ -66,36 +75,39 @@ class Header(QWidget):
         row.addWidget(self.title, 1)
         row.addWidget(self.options)
         row.addWidget(self.settings)
-        self.restyle()
-        self.retranslate()
+        self.apply_look()
 
     def show_title(self, title: str) -> None:
         self._full = title
         self._elide()
 
-    def show_persona(self, name: str) -> None:
+    def show_persona(self, name: Saying) -> None:
         """How the chat is answered, where that is not as the settings say."""
-        style = Qt.ToolButtonStyle.ToolButtonTextBesideIcon if name else Qt.ToolButtonStyle.ToolButtonIconOnly
-        self.options.setToolButtonStyle(style)
-        short = self.options.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, SIZES.chip // 2)
-        self.options.setText(short.replace("&", "&&"))
-        self._elide()
+        self._persona = name
+        self._say_persona()
 
     def restyle(self) -> None:
         self.setFixedHeight(SIZES.header)
-        names = ("sidebar", "new", "persona", "settings")
-        for button, name in zip((self.toggle, self.new, self.options, self.settings), names, strict=True):
-            button.setIcon(icon(name, theme().soft))
+        self.options.setIcon(icon("persona", theme().soft))
+        for button in (self.toggle, self.new, self.options, self.settings):
             button.setIconSize(QSize(SIZES.icon, SIZES.icon))
         self._elide()
 
     def retranslate(self) -> None:
-        self._name(self.toggle, tr("Show or hide the chat list"), "sidebar")
-        self._name(self.new, tr("New chat"), "new_chat")
-        self._name(self.options, tr("Instructions and persona for this chat"), "chat_options")
-        self._name(self.settings, tr("Settings"), "settings")
+        name = tr("Instructions and persona for this chat")
+        self.options.setAccessibleName(name)
+        self.options.setToolTip(with_keys(name, "chat_options"))
+        self._say_persona()
 
     def resizeEvent(self, _event: object) -> None:
+        self._elide()
+
+    def _say_persona(self) -> None:
+        name = said(self._persona)
+        style = Qt.ToolButtonStyle.ToolButtonTextBesideIcon if name else Qt.ToolButtonStyle.ToolButtonIconOnly
+        self.options.setToolButtonStyle(style)
+        short = self.options.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, SIZES.chip // 2)
+        self.options.setText(short.replace("&", "&&"))
         self._elide()
 
     def _elide(self) -> None:
@@ -103,12 +115,8 @@ class Header(QWidget):
         self.title.setText(self.title.fontMetrics().elidedText(self._full, Qt.TextElideMode.ElideRight, room))
         self.title.setMinimumWidth(1)
 
-    def _name(self, button: QToolButton, name: str, command: str) -> None:
-        button.setAccessibleName(name)
-        button.setToolTip(with_keys(name, command))
 
-
-class Window(QMainWindow):
+class Window(Live, QMainWindow):
     """`commands` are what menus and shortcuts ask for; `closing` comes before the window is gone."""
 
     closing = Signal()
@@ -117,21 +125,22 @@ class Window(QMainWindow):
         super().__init__()
         self.setWindowTitle(NAME)
         self.setMinimumSize(SMALLEST)
-        self.sidebar = Sidebar()
-        self.header = Header(self)
+        self.commands = CommandSet(self)
+        self.sidebar = Sidebar(self.commands)
+        self.header = Header(self.commands, self)
         self.transcript = Transcript()
         self.welcome = Welcome()
         self.notice = Notice()
-        self.composer = Composer()
-        self.status = StatusLine()
-        self.drop_hint = DropHint(self)
+        self.composer = Composer(self.commands)
+        self.status = StatusLine(self.commands)
+        self.drop_hint = DropHint(self, self.composer)
         self.state = WindowState(geometry)
         self._wanted = self.state.sidebar
-        self.commands = CommandSet(self)
         self._was_shown = False
         self._build()
         self._bind()
         self._restore()
+        self.apply_look()
         self.composer.setFocus()
 
     # --- layout -----------------------------------------------------------------------------------------------------
@@ -156,13 +165,7 @@ class Window(QMainWindow):
         row.addWidget(self.sidebar)
         row.addWidget(page, 1)
         self.setCentralWidget(self.ground)
-        self._scrim = Scrim(self.ground)
-        self._scrim.setObjectName("scrim")
-        self._scrim.clicked.connect(self.toggle_sidebar)
-        self._scrim.hide()
-        self.header.toggle.clicked.connect(self.toggle_sidebar)
-        self.header.new.clicked.connect(lambda: self.commands.run("new_chat"))
-        self.header.settings.clicked.connect(lambda: self.commands.run("settings"))
+        self._scrim = Scrim(self.ground, self.commands.actions["sidebar"])
 
     def _below(self) -> QHBoxLayout:
         stack = QVBoxLayout()
@@ -266,20 +269,8 @@ class Window(QMainWindow):
     # --- beginning and end ------------------------------------------------------------------------------------------
 
     def restyle(self) -> None:
-        """The theme or the sizes have changed."""
-        for part in (self.sidebar, self.header, self.welcome, self.transcript, self.notice, self.composer):
-            part.restyle()
         self._column.setMaximumWidth(SIZES.column)
         self._place_for_width()
-
-    def retranslate(self) -> None:
-        """The language has changed."""
-        self.commands.retranslate()
-        parts = (self.sidebar, self.header, self.welcome, self.transcript, self.notice, self.composer, self.status)
-        for part in (*parts, self.drop_hint):
-            retranslate = getattr(part, "retranslate", None)
-            if retranslate is not None:
-                retranslate()
 
     def _restore(self) -> None:
         geometry = self.state.geometry

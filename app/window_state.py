@@ -8,18 +8,20 @@ from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QSettings
 
+from app.events import Event
+
 log = logging.getLogger(__name__)
 
 
 class WindowState:
     """Reads window.ini once; `keep…` is for the next start as soon as it was written by what `writing` gives back.
 
-    Without a path nothing is kept. A value that makes no sense counts as missing. `listeners` hear that there is
-    something to write."""
+    Without a path nothing is kept. A value that makes no sense counts as missing. `changed`: there is something
+    to write."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
-        self.listeners: list[Callable[[], object]] = []
+        self.changed: Event[()] = Event()
         file = QSettings(str(path), QSettings.Format.IniFormat) if path else None
         self._values: dict[str, object] = {key: file.value(key) for key in file.allKeys()} if file else {}
         self._unwritten: dict[str, object] = {}
@@ -69,8 +71,7 @@ class WindowState:
         if changed:
             self._values |= changed
             self._unwritten |= changed
-            for listener in self.listeners:
-                listener()
+            self.changed.emit()
 
 
 def _write(path: Path, values: dict[str, object]) -> None:

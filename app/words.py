@@ -65,3 +65,9 @@ def told(sentence: str) -> str:
 
     Stored in English, translated where it is shown."""
     return _tell(sentence)
+
+
+def in_bytes(count: int) -> str:
+    if count >= 1e9:
+        return f"{count / 1e9:.1f} GB"
+    return f"{count / 1e6:,.0f} MB" if count >= 1e6 else f"{max(1, count / 1e3):,.0f} kB"

@@ -11,8 +11,8 @@ from PySide6.QtCore import QPoint, QPointF, Qt, QTimer
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QApplication
 
-from app.chats.chat import Chat, ChatMessage
-from app.library.library import Library
+from app.store.chat import Chat, ChatMessage
+from app.store.chat_store import ChatStore
 from app.wiring import Chickadee
 from benchmarks.culprits import Culprits
 from benchmarks.turns import Gaps, Heartbeat, wait, wait_until
@@ -66,11 +66,11 @@ class LongChat:
 
 def measure_long_chat(chickadee: Chickadee, chat: Chat, count: int, culprits: Culprits | None = None) -> LongChat:
     """The chat was stored with `store_long_chat` before the window was made."""
-    empty = chickadee.shelf.current.chat.id
+    empty = chickadee.open_chats.current.chat.id
     process = psutil.Process()
     before = process.memory_info().rss
     started_own = time.thread_time()
-    opened = timed(chickadee, lambda: chickadee.open_chat(chat.id))
+    opened = timed(chickadee, lambda: chickadee.chats.chat.open(chat.id))
     opened_own = (time.thread_time() - started_own) * 1000
     wait(300)
     transcript = chickadee.window.transcript
@@ -81,14 +81,14 @@ def measure_long_chat(chickadee: Chickadee, chat: Chat, count: int, culprits: Cu
     wait(300)
     megabytes = (process.memory_info().rss - before) / 1e6
     streaming = stream(chickadee, culprits)
-    chickadee.open_chat(empty)
+    chickadee.chats.chat.open(empty)
     wait(100)
-    again = timed(chickadee, lambda: chickadee.open_chat(chat.id))
+    again = timed(chickadee, lambda: chickadee.chats.chat.open(chat.id))
     most = max(views, most_up, most_down)
     return LongChat(count, opened, opened_own, again, views, most, up, down, start, end, streaming, megabytes)
 
 
-def store_long_chat(library: Library, count: int) -> Chat:
+def store_long_chat(store: ChatStore, count: int) -> Chat:
     """Questions of a line or some, answers of every kind and length."""
     chat, messages = Chat("A long chat"), list[ChatMessage]()
     for number in range(count):
@@ -100,7 +100,7 @@ def store_long_chat(library: Library, count: int) -> Chat:
             text = f"Question {number}: " + "and what does it do then? " * (1 + number % 7)
             messages.append(ChatMessage(chat.id, parent, "user", text, stop_reason="end"))
     chat = replace(chat, leaf_id=messages[-1].id)
-    library.save(chat, messages)
+    store.save(chat, messages)
     return chat
 
 
@@ -144,7 +144,7 @@ def scroll(chickadee: Chickadee, delta: int, culprits: Culprits | None) -> tuple
 
 def stream(chickadee: Chickadee, culprits: Culprits | None) -> Gaps:
     """An answer of every kind of block, a token of four characters each hundredth of a second."""
-    conversation = chickadee.shelf.current
+    conversation = chickadee.open_chats.current
     conversation.send("And now?")
     conversation.begin("m")
     text = (PROSE + LIST + CODE + TABLE) * 2

@@ -97,14 +97,14 @@ def whole_window(folder: Path, model: Path, tokens: int, runs: int) -> Pair:
     chickadee = Chickadee(folders, model.absolute(), max_tokens=tokens)
 
     def speed(is_open: bool) -> float:
-        if chickadee.watching.panel.isHidden() == is_open:
-            chickadee.watching.toggle()
-        chickadee.new_chat()
+        if chickadee.chats.engine_monitor.panel.isHidden() == is_open:
+            chickadee.chats.engine_monitor.toggle()
+        chickadee.chats.chat.new()
         wait(AFTER_MS)
-        chickadee.send(QUESTION)
-        conversation = chickadee.shelf.current
+        chickadee.chats.drafts.send(QUESTION)
+        conversation = chickadee.open_chats.current
         wait_until(lambda: bool(conversation.messages) and not conversation.busy)
-        numbers = chickadee.assistant.standing.statistics
+        numbers = chickadee.engine.state.statistics
         assert numbers
         return numbers.decode_tokens / numbers.decode_seconds
 
@@ -112,7 +112,7 @@ def whole_window(folder: Path, model: Path, tokens: int, runs: int) -> Pair:
         chickadee.window.resize(1280, 800)
         chickadee.window.show()
         chickadee.start()
-        wait_until(lambda: chickadee.assistant.standing.phase == "ready")
+        wait_until(lambda: chickadee.engine.state.phase == "ready")
         return in_turn(speed, runs)
     finally:
         chickadee.window.close()

@@ -21,7 +21,7 @@ from pathlib import Path
 from PySide6.QtWidgets import QApplication
 
 from app.folders import open_folders
-from app.markdown.math_service import math_service
+from app.services.math_service import math_service
 from app.wiring import Chickadee
 from benchmarks.turns import Gaps, Heartbeat, wait
 from engine.protocol import Statistics
@@ -88,7 +88,7 @@ def measure(folder: Path, text: str, seconds: float) -> Row:
     chickadee = Chickadee(open_folders(folder), command=[sys.executable, "-c", ""])
     chickadee.window.resize(1120, 760)
     chickadee.window.show()
-    conversation = chickadee.shelf.current
+    conversation = chickadee.open_chats.current
     streamed = int(seconds * 1000 / TOKEN_MS) * TOKEN
     begun = max(0, len(text) - streamed)
     conversation.send("a question")

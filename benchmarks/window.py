@@ -26,7 +26,7 @@ from pathlib import Path
 from PySide6.QtWidgets import QApplication
 
 from app.folders import open_folders
-from app.library.library import Library
+from app.store.chat_store import ChatStore
 from app.wiring import Chickadee
 from benchmarks.culprits import Culprits
 from benchmarks.long_chat import LongChat, measure_long_chat, report_long_chat, store_long_chat
@@ -57,9 +57,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CHICKADEE_CACHE_DIR"] = folder
         folders = open_folders(Path(folder))
-        library = Library(folders.library)
-        chat = store_long_chat(library, options.messages)
-        library.close()
+        store = ChatStore(folders.store)
+        chat = store_long_chat(store, options.messages)
+        store.close()
         chickadee = Chickadee(folders, options.model.absolute(), max_tokens=options.tokens)
         culprits = Culprits() if options.why else None
         try:
@@ -74,14 +74,14 @@ def main() -> None:
 
 
 def measure(chickadee: Chickadee, culprits: Culprits | None) -> tuple[dict[str, Gaps], int]:
-    assistant, conversation = chickadee.assistant, chickadee.shelf.current
+    engine, conversation = chickadee.engine, chickadee.open_chats.current
     wait(200)  # the first frame is not what is measured here
     heartbeat = Heartbeat("loading", culprits)
     chickadee.start()
-    wait_until(lambda: assistant.standing.phase == "ready")
+    wait_until(lambda: engine.state.phase == "ready")
     gaps = {"loading": heartbeat.take()}
     heartbeat.what = "sending"  # the first message: the page is another one from here on
-    chickadee.send(QUESTION)
+    chickadee.chats.drafts.send(QUESTION)
     wait(100)
     gaps["sending"] = heartbeat.take()
     heartbeat.what = "streaming"

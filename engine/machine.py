@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -183,6 +187,21 @@ def _cgroups() -> Iterator[tuple[Path, str, str]]:
 def resident_bytes() -> int:
     """Resident memory of this process."""
     return int(psutil.Process().memory_info().rss)
+
+
+def give_back_memory() -> None:
+    """Return what was freed to the system: glibc keeps it, and even more once a block of many megabytes was freed.
+
+    Where the allocator cannot be asked, nothing happens."""
+    trim = _malloc_trim()
+    if trim:
+        trim(0)
+
+
+@cache
+def _malloc_trim() -> Any:
+    """glibc's; None elsewhere."""
+    return getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
 
 
 def writer_lives(process: int, path: Path) -> bool:

@@ -41,7 +41,7 @@ mkdir -p "$(dirname "$library")"
 python3 - "$library" <<'PY'
 import sqlite3, sys, time
 sys.path.insert(0, ".")
-from app.library.migrations import MIGRATIONS
+from app.store.migrations import MIGRATIONS
 db, now = sqlite3.connect(sys.argv[1]), time.time()
 MIGRATIONS[0](db)
 db.execute("PRAGMA user_version = 1")

@@ -32,8 +32,8 @@ PIECED = {
 }  # fmt: skip
 # The window's own sentences that are kept with a message, or said before there is a window: made in English.
 STORED = (
-    "app/assistant/engine_client.py", "app/assistant/engine_end.py", "app/bugs.py", "app/__main__.py", "app/folders.py",
-    "app/library/migrations.py", "app/qt_libraries.py", "app/single_instance.py",
+    "app/services/engine_client.py", "app/services/process_end.py", "app/bugs.py", "app/__main__.py", "app/folders.py",
+    "app/store/migrations.py", "app/fatal.py", "app/services/single_instance.py",
 )  # fmt: skip
 SUGGESTED = "assets/catalogue.toml"  # what it says of each model is shown
 Found = dict[str, set[str]]  # texts, each with the files it is in

@@ -33,9 +33,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One for each core that we may use; more than four would not fit into the memory of a small laptop."""
+    """One more than usable cores, for some tests wait; five would not fit into the memory of a small laptop."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return min(cores or 1, 4)
+    return min((cores or 1) + 1, 4)
 
 
 @pytest.fixture(scope="session", autouse=True)

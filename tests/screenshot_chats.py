@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from app.chats.chat import Chat, ChatMessage, Speaker
-from app.library.library import Library
+from app.store.chat import Chat, ChatMessage, Speaker
+from app.store.chat_store import ChatStore
 
 DAY = 86_400.0
 LONG_TITLE = (
@@ -59,7 +59,7 @@ def code(lines: int) -> str:
 CODE = ("Write a function that checks the sensors.", code(200))
 
 
-def fill(library: Library) -> dict[str, str]:
+def fill(store: ChatStore) -> dict[str, str]:
     """Store the chats; returns their ids by name. Times are relative to now, so that every group of days is there."""
     now = time.time()
     ids = {}
@@ -79,5 +79,5 @@ def fill(library: Library) -> dict[str, str]:
             parent = messages[-1].id if messages else None
             role: Speaker = "assistant" if number % 2 else "user"
             messages.append(ChatMessage(chat.id, parent, role, text, created_at=now - age + number, stop_reason="end"))
-        library.save(Chat(chat.title, chat.id, chat.created_at, chat.updated_at, messages[-1].id), messages)
+        store.save(Chat(chat.title, chat.id, chat.created_at, chat.updated_at, messages[-1].id), messages)
     return ids

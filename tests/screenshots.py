@@ -16,9 +16,9 @@ from pathlib import Path
 from PySide6.QtWidgets import QApplication, QWidget
 
 from app.folders import open_folders
-from app.library.library import Library
-from app.markdown.math_service import math_service
 from app.model_library.models_dialog import ModelsDialog
+from app.services.math_service import math_service
+from app.store.chat_store import ChatStore
 from app.wiring import Chickadee
 from models.default import default_model
 from tests.screenshot_chats import fill
@@ -63,7 +63,7 @@ def settle(seconds: float = SETTLE) -> None:
 
 def chat(name: str) -> Arrange:
     def arrange(chickadee: Chickadee, ids: dict[str, str]) -> None:
-        chickadee.open_chat(ids[name])
+        chickadee.chats.chat.open(ids[name])
 
     return arrange
 
@@ -81,7 +81,7 @@ def ask(words: str, done: bool = True) -> Arrange:
         chickadee.window.composer.text.setPlainText(words)
         chickadee.window.composer.submit()
         if done:
-            until(lambda: not chickadee.shelf.current.busy)
+            until(lambda: not chickadee.open_chats.current.busy)
         else:
             settle()
 
@@ -90,16 +90,16 @@ def ask(words: str, done: bool = True) -> Arrange:
 
 def branch(chickadee: Chickadee, ids: dict[str, str]) -> None:
     ask("hello")(chickadee, ids)
-    chickadee.acts.answer_again()
-    until(lambda: not chickadee.shelf.current.busy)
-    chickadee.window.transcript.focus_message(chickadee.shelf.current.messages[-1].id)
+    chickadee.chats.messages.answer_again()
+    until(lambda: not chickadee.open_chats.current.busy)
+    chickadee.window.transcript.focus_message(chickadee.open_chats.current.messages[-1].id)
 
 
 def attachment(chickadee: Chickadee, ids: dict[str, str]) -> None:
-    chickadee.open_chat(ids["trip"])
-    notes = Path(chickadee.library.path).with_name("packing list.md")
+    chickadee.chats.chat.open(ids["trip"])
+    notes = Path(chickadee.store.path).with_name("packing list.md")
     notes.write_text("- boots\n- map\n" * 60, encoding="utf-8")
-    chickadee.attaching.attach([notes])
+    chickadee.chats.drafts.attach([notes])
     settle()
     chickadee.window.composer.text.setPlainText("What is missing in this list?")
 
@@ -132,37 +132,37 @@ def settings(chickadee: Chickadee, ids: dict[str, str]) -> QWidget | None:
 
 
 def help_sheet(chickadee: Chickadee, _ids: dict[str, str]) -> QWidget | None:
-    chickadee.sheets.open_help()
-    return chickadee.sheets.help
+    chickadee.chats.palette.open_help()
+    return chickadee.chats.palette.help
 
 
 def about(chickadee: Chickadee, _ids: dict[str, str]) -> QWidget | None:
-    chickadee.sheets.open_about()
-    return chickadee.sheets.about
+    chickadee.chats.palette.open_about()
+    return chickadee.chats.palette.about
 
 
 def palette(query: str) -> Arrange:
     def arrange(chickadee: Chickadee, ids: dict[str, str]) -> None:
-        chickadee.open_chat(ids["trip"])
-        chickadee.sheets.palette.open()
-        chickadee.sheets.palette.line.setText(query)
+        chickadee.chats.chat.open(ids["trip"])
+        chickadee.chats.palette.palette.open()
+        chickadee.chats.palette.palette.line.setText(query)
 
     return arrange
 
 
 def folders(chickadee: Chickadee, ids: dict[str, str]) -> None:
     """One open, one folded, a pinned chat."""
-    shelf = chickadee.shelf
+    open_chats = chickadee.open_chats
     for name, inside in (("Garden and house", ["long"]), ("Work", ["table", "code"])):
-        shelf.move([ids[one] for one in inside], shelf.add_folder(name).id)
-    shelf.fold(shelf.folders()[1].id, folded=True)
-    shelf.pin([ids["trip"]])
-    chickadee.open_chat(ids["trip"])
+        open_chats.move([ids[one] for one in inside], open_chats.add_folder(name).id)
+    open_chats.fold(open_chats.folders()[1].id, folded=True)
+    open_chats.pin([ids["trip"]])
+    chickadee.chats.chat.open(ids["trip"])
 
 
 def found(words: str) -> Arrange:
     def arrange(chickadee: Chickadee, ids: dict[str, str]) -> None:
-        chickadee.open_chat(ids["trip"])
+        chickadee.chats.chat.open(ids["trip"])
         chickadee.window.commands.run("find")
         chickadee.window.sidebar.field.setText(words)
 
@@ -170,30 +170,30 @@ def found(words: str) -> Arrange:
 
 
 def recently_deleted(chickadee: Chickadee, ids: dict[str, str]) -> QWidget | None:
-    chickadee.librarian.delete([ids["long"], ids["table"], ids["code"]])
+    chickadee.chats.list.delete([ids["long"], ids["table"], ids["code"]])
     return run("bin")(chickadee, ids)
 
 
 def edit(chickadee: Chickadee, ids: dict[str, str]) -> None:
-    chickadee.open_chat(ids["trip"])
+    chickadee.chats.chat.open(ids["trip"])
     settle()
     chickadee.window.commands.run("to_start")
     settle()
-    chickadee.acts.edit(chickadee.shelf.current.messages[0].id)
+    chickadee.chats.messages.edit(chickadee.open_chats.current.messages[0].id)
 
 
 def sidebar(chickadee: Chickadee, ids: dict[str, str]) -> None:
-    chickadee.open_chat(ids["trip"])
+    chickadee.chats.chat.open(ids["trip"])
     chickadee.window.toggle_sidebar()
 
 
 def undo(chickadee: Chickadee, ids: dict[str, str]) -> None:
-    chickadee.open_chat(ids["trip"])
+    chickadee.chats.chat.open(ids["trip"])
     chickadee.window.commands.run("delete_chat")
 
 
 def draft(chickadee: Chickadee, ids: dict[str, str]) -> None:
-    chickadee.open_chat(ids["trip"])
+    chickadee.chats.chat.open(ids["trip"])
     chickadee.window.composer.text.setPlainText("Dear all,\n\nthis message has several lines,\nand grows.\n\nRegards")
 
 
@@ -201,22 +201,22 @@ def attach(name: str) -> Arrange:
     """A file beside the next message of the trip: `note` fits, `book` does not."""
 
     def arrange(chickadee: Chickadee, ids: dict[str, str]) -> None:
-        chickadee.open_chat(ids["trip"])
-        files = [chickadee.library.path.with_name("Timetable of all ferries, summer.csv")]
+        chickadee.chats.chat.open(ids["trip"])
+        files = [chickadee.store.path.with_name("Timetable of all ferries, summer.csv")]
         files[0].write_text("harbour,time\nNorth,08:15\n" * 40)
         if name == "book":
-            files.append(chickadee.library.path.with_name("Guide to the islands.txt"))
+            files.append(chickadee.store.path.with_name("Guide to the islands.txt"))
             files[1].write_text("\n\n".join(f"Island {n} has a harbour. " + "It is quiet. " * 40 for n in range(200)))
-        chickadee.window.composer.files.emit(files)
-        unsent = chickadee.shelf.current.unsent
-        until(lambda: unsent is not None and unsent.fit != "unknown" and not unsent.reading)
+        chickadee.window.composer.text.attached.emit(files)
+        draft = chickadee.open_chats.current.draft
+        until(lambda: draft is not None and draft.fit != "unknown" and not draft.reading)
 
     return arrange
 
 
 def with_file(chickadee: Chickadee, ids: dict[str, str]) -> None:
     attach("book")(chickadee, ids)
-    chickadee.window.composer.tray.chosen.emit("best")
+    chickadee.window.composer.tray.chosen.emit("best", None)
     ask("Which harbour is near island 77?")(chickadee, ids)
     chickadee.window.commands.run("to_end")
 
@@ -229,7 +229,7 @@ def model_options(size: tuple[int, int] | None = None) -> Arrange:
         assert isinstance(dialog, ModelsDialog)
         until(lambda: key in dialog.rows)
         dialog.asked.emit(key, "options")
-        sheet = chickadee.models.options.dialog
+        sheet = chickadee.models.keeper.options.dialog
         assert sheet
         until(lambda: sheet.plan.verdict.property("tone"))
         if size:
@@ -240,10 +240,10 @@ def model_options(size: tuple[int, int] | None = None) -> Arrange:
 
 
 def persona(chickadee: Chickadee, ids: dict[str, str]) -> QWidget | None:
-    chickadee.open_chat(ids["trip"])
+    chickadee.chats.chat.open(ids["trip"])
     chickadee.window.commands.run("chat_options")
-    chickadee.options.choose("Editor")
-    return chickadee.options.panel
+    chickadee.chats.options.choose("Editor")
+    return chickadee.chats.options.panel
 
 
 SHOTS = (
@@ -333,9 +333,9 @@ def take(shot: Shot, folder: Path) -> None:
         folders = open_folders(Path(data) / "data")
         ids = {}
         if shot.filled:
-            library = Library(folders.library)
-            ids = fill(library)
-            library.close()
+            store = ChatStore(folders.store)
+            ids = fill(store)
+            store.close()
         folders.settings.write_text(
             f'[window]\nlanguage = "{shot.language}"\ntheme = "{shot.theme}"\ntext_size = {shot.percent}\n'
         )
@@ -343,7 +343,7 @@ def take(shot: Shot, folder: Path) -> None:
         chickadee.window.resize(*shot.size)
         chickadee.window.show()
         chickadee.start()
-        until(lambda: chickadee.assistant.standing.phase in ("ready", "failed"))
+        until(lambda: chickadee.engine.state.phase in ("ready", "failed"))
         seen = shot.arrange(chickadee, ids) or chickadee.window
         settle()
         until(lambda: not math_service().busy)

@@ -1,11 +1,15 @@
-"""A file's text that goes along with a message, as a plain value: its name, its parts, which of them are sent."""
+"""A file's text that goes along with a message: its name, its parts, which of them are sent; or why there is none."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
+
+from app.words import mark, tr
 
 Kind = Literal["text", "code", "table", "web", "pdf", "word", "pasted"]
 MOST_NAME = 120  # characters
@@ -44,3 +48,147 @@ def clean_name(name: str) -> str:
     if len(kept) > MOST_NAME:  # its end tells what it is
         kept = f"{kept[: MOST_NAME - 20]}…{kept[-19:]}"
     return kept or "file"
+
+
+# --- why a file is not attached: a code where it is read, the sentence where it is shown ------------------------------
+
+SENTENCES = {
+    "gone": mark("“{name}” no longer exists. It may have been moved or deleted."),
+    "denied": mark("You do not have permission to read “{name}”. Change its permissions or attach a copy."),
+    "unreadable": mark("“{name}” cannot be read: {reason}."),
+    "folder": mark("“{name}” is a folder. Attach the files in it instead."),
+    "special": mark("“{name}” is not a regular file, so it cannot be attached."),
+    "empty": mark("“{name}” is empty."),
+    "too_large": mark("“{name}” is {size} MB; files up to {most} MB can be attached. Attach a part of it."),
+    "too_long": mark("“{name}” has more than {most} million characters of text. Attach a part of it."),
+    "image": mark("“{name}” is an image, and this model reads text only."),
+    "media": mark("“{name}” is audio or video, and this model reads text only."),
+    "binary": mark("“{name}” contains no text. You can attach text, code, PDF, Word (.docx) and web pages."),
+    "old_word": mark("“{name}” is in an old Office format. Save it as .docx or PDF and attach that."),
+    "archive": mark("“{name}” is an archive or an unsupported document. Attach it as PDF, .docx or text."),
+    "encrypted": mark("“{name}” is password-protected. Save a copy without the password and attach that."),
+    "no_text": mark("“{name}” has page images but no text. Run text recognition (OCR) on it first."),
+    "damaged": mark("“{name}” is damaged, or is not the type its name says. Open it in its own app and save it again."),
+    "many_pages": mark("“{name}” has {pages} pages; up to {most} can be read. Attach fewer pages."),
+    "bomb": mark("“{name}” unpacks to far more data than it should, so it was not opened."),
+    "slow": mark("Reading “{name}” took longer than a minute and was stopped. Attach a part, or save it as text."),
+    "memory": mark("Reading “{name}” needed too much memory and was stopped. Attach a part, or save it as text."),
+    "crashed": mark("“{name}” could not be read: the file reader stopped. Save it as text and attach that."),
+}  # fmt: skip
+
+
+class Refused(Exception):
+    """`code` is one of SENTENCES; `values` are numbers and words for it, but for the name."""
+
+    def __init__(self, code: str, **values: str) -> None:
+        super().__init__(code)
+        self.code, self.values = code, values
+
+
+def sentence(code: str, name: str, values: dict[str, str] | None = None) -> str:
+    """What the user reads."""
+    return tr(SENTENCES.get(code, SENTENCES["crashed"]), **({"reason": "", "size": ""} | (values or {})), name=name)
+
+
+# --- cut into parts of about 300 tokens, overlapping a little, at borders of paragraphs where there are ---------------
+
+PART = 300  # tokens, as estimated
+UNIT = 90  # no piece that is longer is repeated in the next part
+OVERLAP = 60
+LETTERS_A_TOKEN = 4
+WIDE = re.compile(r"[\u2e80-\U0003ffff]")  # about a token each
+PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
+LINE = re.compile(r"\n")
+SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])")
+
+
+def estimated_tokens(text: str) -> float:
+    """Good to a third for text in most languages; the engine counts exactly."""
+    wide = len(WIDE.findall(text))
+    return wide + (len(text) - wide) / LETTERS_A_TOKEN
+
+
+def parts_of(text: str) -> tuple[tuple[int, int], ...]:
+    """(begin, end) of each part; together they cover everything but blanks at the ends."""
+    units = [(begin, end, estimated_tokens(text[begin:end])) for begin, end in _units(text, 0, len(text))]
+    parts: list[tuple[int, int]] = []
+    first, size = 0, 0.0
+    for number, (_, end, tokens) in enumerate(units):
+        size += tokens
+        if size >= PART or number == len(units) - 1:
+            parts.append((units[first][0], end))
+            first, size = _overlap(units, first, number)
+    return tuple(parts)
+
+
+def _overlap(units: list[tuple[int, int, float]], first: int, last: int) -> tuple[int, float]:
+    """The unit at which the next part begins, and the tokens of what it repeats."""
+    repeated, begin = 0.0, last + 1
+    while begin - 1 > first and repeated + units[begin - 1][2] <= OVERLAP:
+        begin -= 1
+        repeated += units[begin][2]
+    return begin, repeated
+
+
+def _units(
+    text: str, begin: int, end: int, borders: tuple[re.Pattern[str], ...] = (PARAGRAPH, LINE, SENTENCE)
+) -> Iterator[tuple[int, int]]:
+    """Paragraphs, or where they are long their lines, sentences, or pieces of them; blanks belong to what is before."""
+    if estimated_tokens(text[begin:end]) <= UNIT:
+        if text[begin:end].strip():
+            yield begin, end
+        return
+    if not borders:
+        step = UNIT if WIDE.search(text, begin, end) else UNIT * LETTERS_A_TOKEN
+        yield from ((at, min(at + step, end)) for at in range(begin, end, step))
+        return
+    at = begin
+    for border in borders[0].finditer(text, begin, end):
+        yield from _units(text, at, border.end(), borders[1:])
+        at = border.end()
+    yield from _units(text, at, end, borders[1:])
+
+
+# --- as the model reads it: a plain block before the question; the same attachment always gives the same --------------
+
+
+def with_attachments(attachments: Iterable[Attachment], question: str) -> str:
+    """A user's message as the model sees it."""
+    blocks = [block_of(attachment) for attachment in attachments if attachment.sent != ()]
+    return "\n\n".join([*blocks, question] if question else blocks)
+
+
+def block_of(attachment: Attachment) -> str:
+    """The name, and the text in a fence that it cannot close: longer than any row of backticks in it."""
+    text = attachment.text.strip("\n") if attachment.sent is None else _parts(attachment)
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{_heading(attachment)}\n{fence}\n{text}\n{fence}"
+
+
+def _heading(attachment: Attachment) -> str:
+    name = attachment.name.replace('"', "'")
+    if attachment.sent is None:
+        return f'File "{name}":'
+    return f'Parts of the file "{name}", which has {len(attachment.parts)} parts:'
+
+
+def _parts(attachment: Attachment) -> str:
+    """Neighbours are joined without their overlap; gaps are marked."""
+    pieces = []
+    for run in runs(attachment.sent or ()):
+        begin, end = attachment.parts[run[0]][0], attachment.parts[run[-1]][1]
+        name = f"part {run[0] + 1}" if len(run) == 1 else f"parts {run[0] + 1} to {run[-1] + 1}"
+        pieces.append(f"[{name}]\n{attachment.text[begin:end].strip()}")
+    return "\n\n".join(pieces)
+
+
+def runs(numbers: Iterable[int]) -> list[list[int]]:
+    """Ascending numbers as runs of neighbours: 1 2 3 7 gives [1 2 3] [7]."""
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and found[-1][-1] == number - 1:
+            found[-1].append(number)
+        else:
+            found.append([number])
+    return found

@@ -16,8 +16,8 @@ from pathlib import Path
 import msgspec
 import psutil
 
+from app.attachments.attachment import Refused
 from app.attachments.reading import Extracted, read_file
-from app.attachments.refusal import Refused
 from common.confinement import Rights, confine
 
 MOST_MEMORY = 1 << 30  # bytes

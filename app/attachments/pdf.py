@@ -8,8 +8,8 @@ from pathlib import Path
 from pypdf import PdfReader
 from pypdf.errors import DependencyError, FileNotDecryptedError, PyPdfError
 
-from app.attachments.decoding import clean
-from app.attachments.refusal import Refused
+from app.attachments.attachment import Refused
+from app.attachments.plain_text import clean
 
 MOST_PAGES = 2_000
 BROKEN = (

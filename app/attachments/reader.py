@@ -8,19 +8,19 @@ import logging
 import sys
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import fields
+from functools import partial
 from pathlib import Path
 
 import msgspec
-from PySide6.QtCore import QObject, QProcess, QTimer
+from PySide6.QtCore import QObject, QTimer
 
 from app.attachments import READ_FILE
-from app.attachments.attachment import Attachment, clean_name
+from app.attachments.attachment import Attachment, clean_name, sentence
 from app.attachments.child import MOST_SECONDS, Reply
-from app.attachments.refusal import sentence
-from app.background import Background
-from app.processes import end_process, new_process
-from common.failures import Failure
+from app.services.background import Background
+from app.services.json_line_process import JsonLineProcess
+from app.services.process_end import ProcessEnd
 
 log = logging.getLogger(__name__)
 AT_ONCE = 2
@@ -28,66 +28,66 @@ PATIENCE_MS = round((MOST_SECONDS + 5) * 1000)  # the process ends itself; this 
 Taker = Callable[[Attachment | str], None]
 
 
-@dataclass
-class _Job:
-    path: Path
-    done: Taker
-
-
 class FileReader(QObject):
     """`read` calls back with the Attachment, or with the sentence that says why there is none."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._waiting: deque[_Job] = deque()
-        self._running: dict[QProcess, _Job] = {}
+        self._waiting: deque[tuple[Path, Taker]] = deque()
+        self._running: set[_Reading] = set()
         self._background = Background(self)
 
     def read(self, path: Path, done: Taker) -> None:
-        self._waiting.append(_Job(path.absolute(), done))
+        self._waiting.append((path.absolute(), done))
         self._go_on()
 
     def close(self) -> None:
         """The window is closing: whatever is being read is not wanted any more."""
         self._waiting.clear()
         self._background.close()
-        running, self._running = list(self._running), {}
-        for process in running:
-            end_process(process)
+        running, self._running = self._running, set()
+        for reading in running:
+            reading.close()
 
     def _go_on(self) -> None:
         while self._waiting and len(self._running) < AT_ONCE:
-            self._start(self._waiting.popleft())
+            path, done = self._waiting.popleft()
+            reading = _Reading(path, partial(self._ended, done), self)
+            self._running.add(reading)
+            reading.start()
 
-    def _start(self, job: _Job) -> None:
-        process = new_process(self)
-        self._running[process] = job
-        process.setProcessChannelMode(QProcess.ProcessChannelMode.ForwardedErrorChannel)
-        process.finished.connect(lambda: self._finished(process))
-        process.errorOccurred.connect(lambda error: self._failed(process, error))
-        if getattr(sys, "frozen", False):
-            process.start(sys.executable, [READ_FILE, str(job.path)])
-        else:
-            process.start(sys.executable, ["-m", "app.attachments.child", str(job.path)])
-        QTimer.singleShot(PATIENCE_MS, process, process.kill)
+    def _ended(self, done: Taker, reading: _Reading, line: bytes) -> None:
+        self._running.discard(reading)
+        path = reading.path
+        self._background.run(
+            lambda: _outcome(path, line), done, lambda _failure: done(sentence("crashed", clean_name(path.name)))
+        )
+        reading.deleteLater()
+        self._go_on()
 
-    def _failed(self, process: QProcess, error: QProcess.ProcessError) -> None:
-        if error == QProcess.ProcessError.FailedToStart:  # nothing else follows
-            log.warning("no process to read a file: %s", process.errorString())
-            self._finished(process)
 
-    def _finished(self, process: QProcess) -> None:
-        job = self._running.pop(process, None)
-        if job is not None:
-            self._take(job, bytes(process.readAllStandardOutput().data()))
-            process.deleteLater()
-            self._go_on()
+class _Reading(QObject):
+    """The process that reads one file; `ended` gets this and what it wrote."""
 
-    def _take(self, job: _Job, line: bytes) -> None:
-        def failed(_failure: Failure) -> None:
-            job.done(sentence("crashed", clean_name(job.path.name)))
+    def __init__(self, path: Path, ended: Callable[[_Reading, bytes], object], parent: QObject) -> None:
+        super().__init__(parent)
+        self.path, self._ended = path, ended
+        self._line = b""
+        self._process = JsonLineProcess(self, self._heard, self._end, errors="forward")
+        self.close = self._process.close
 
-        self._background.run(lambda: _outcome(job.path, line), job.done, failed)
+    def start(self) -> None:
+        program = [READ_FILE] if getattr(sys, "frozen", False) else ["-m", "app.attachments.child"]
+        self._process.start([sys.executable, *program, str(self.path)])
+        QTimer.singleShot(PATIENCE_MS, self, self._process.kill)
+
+    def _heard(self, lines: list[bytes]) -> None:
+        self._line = self._line or lines[0]
+
+    def _end(self, end: ProcessEnd) -> None:
+        if not self._line:
+            log.warning("the process that reads a file %s", end)
+        self._ended(self, self._line)
 
 
 def _outcome(path: Path, line: bytes) -> Attachment | str:

@@ -7,11 +7,8 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.attachments.attachment import Kind
-from app.attachments.decoding import decode
-from app.attachments.parts import parts_of
-from app.attachments.refusal import Refused
-from app.attachments.web_page import text_of_page
+from app.attachments.attachment import Kind, Refused, parts_of
+from app.attachments.plain_text import decode, text_of_page
 
 MB = 10**6
 MOST_PLAIN = 20 * MB

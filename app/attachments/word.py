@@ -13,8 +13,8 @@ from docx.table import Table, _Cell
 from docx.text.paragraph import Paragraph
 from lxml.etree import LxmlError
 
-from app.attachments.decoding import clean
-from app.attachments.refusal import Refused
+from app.attachments.attachment import Refused
+from app.attachments.plain_text import clean
 
 MOST_UNPACKED = 200 << 20  # bytes, pictures included
 MOST_FILES = 5_000

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QDialog, QFrame, QGridLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
-from app.commands.command_set import keys_of, title_of
-from app.commands.commands import COMMANDS, IN_PLACE, MENUS, PLACES, plain
+from app.commands.commands import COMMANDS, IN_PLACE, MENUS, PLACES, keys_of, title_of
+from app.look.live import Live, native, plain
 from app.look.theme import SIZES
 from app.words import tr
 
 
-class HelpSheet(QDialog):
+class HelpSheet(Live, QDialog):
     """Not modal: it may stay open beside the work. `lines` are pairs of what is done and by which keys."""
 
     def __init__(self, parent: QWidget) -> None:
@@ -34,8 +33,7 @@ class HelpSheet(QDialog):
         row.setContentsMargins(SIZES.gap_xl, 0, SIZES.gap_xl, 0)
         row.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignRight)
         layout.addLayout(row)
-        self.retranslate()
-        self.restyle()
+        self.apply_look()
         self.close_button.setFocus()
 
     def retranslate(self) -> None:
@@ -61,12 +59,11 @@ class HelpSheet(QDialog):
             for command in COMMANDS:
                 if command.menu == menu and command.name:
                     self._line(grid, title_of(command.name), keys_of(command.name))
-        native = QKeySequence.SequenceFormat.NativeText
         for place, title in PLACES.items():
             self._heading(grid, tr(title))
             for key in IN_PLACE:
                 if key.place == place:
-                    self._line(grid, tr(key.title), [QKeySequence(keys).toString(native) for keys in key.keys])
+                    self._line(grid, tr(key.title), native(key.keys))
         grid.setRowStretch(grid.rowCount(), 1)
         self._area.setWidget(sheet)
 

@@ -1,8 +1,11 @@
-"""Ctrl+K: a line to type in and what it finds, commands and chats. Over the page, closed by Esc. Thin over `finder`."""
+"""Ctrl+K: a line to type in and what it finds, commands and chats. Over the page, closed by Esc."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QRect, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QPainter
@@ -20,14 +23,59 @@ from PySide6.QtWidgets import (
 )  # fmt: skip
 from shiboken6 import isValid
 
-from app.commands.finder import Entry
+from app.commands.commands import BY_NAME, keys_of
+from app.look.live import Live, LiveAction, plain
 from app.look.theme import SIZES, label_font, theme
 from app.words import tr
 
 ENTRY = Qt.ItemDataRole.UserRole
 SHOWN = 10  # lines without scrolling
+UNSEEN = ("palette",)  # it is open already
 MOVES = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line: `id` is the command's name or the chat's id, `note` its keys or the place in the text.
+
+    `message_id` is the message in which the words were found, "" for a title."""
+
+    kind: Literal["command", "chat"]
+    id: str
+    title: str
+    note: str = ""
+    message_id: str = ""
+
+
 Search = Callable[[str], list[Entry]]
+
+
+def command_entries(actions: Mapping[str, LiveAction]) -> list[Entry]:
+    """The commands that can be used now as lines, each with its keys."""
+    usable = [(name, action) for name, action in actions.items() if action.isEnabled() and name not in UNSEEN]
+    return [Entry("command", name, plain(action.text()), ", ".join(keys_of(name)[:1])) for name, action in usable]
+
+
+def matching(query: str, entries: Iterable[Entry]) -> list[Entry]:
+    """The entries whose titles have all words of `query`; those with a word that begins so come first."""
+    words = query.casefold().split()
+    ranked = [(rank, entry) for entry in entries if (rank := _rank(words, entry)) is not None]
+    return [entry for _, entry in sorted(ranked, key=lambda pair: pair[0])]
+
+
+def _rank(words: list[str], entry: Entry) -> int | None:
+    """0 where each word begins a word of the title, 1 where each is in it; None where one is missing."""
+    titles = [entry.title.casefold()]
+    if entry.kind == "command":  # who knows the English name finds it in every language
+        titles.append(plain(BY_NAME[entry.id].title).casefold())
+    ranks = [_rank_in(words, title) for title in titles]
+    return min((rank for rank in ranks if rank is not None), default=None)
+
+
+def _rank_in(words: list[str], title: str) -> int | None:
+    if not all(word in title for word in words):
+        return None
+    return 0 if all(re.search(r"\b" + re.escape(word), title) for word in words) else 1
 
 
 class EntryPainter(QStyledItemDelegate):
@@ -56,7 +104,7 @@ class EntryPainter(QStyledItemDelegate):
         painter.restore()
 
 
-class Palette(QFrame):
+class Palette(Live, QFrame):
     """`chosen` carries the Entry. `search` is asked with every letter; it must answer at once."""
 
     chosen = Signal(object)
@@ -81,7 +129,7 @@ class Palette(QFrame):
         layout.addWidget(self.line)
         layout.addWidget(self.list)
         parent.installEventFilter(self)
-        self.retranslate()
+        self.apply_look()
         self.hide()
 
     def open(self) -> None:

@@ -4,33 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from PySide6.QtCore import QEvent, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QToolButton, QWidget
+from PySide6.QtCore import QEvent, QSize, Qt, QTimer
+from PySide6.QtGui import QTextCursor
+from PySide6.QtWidgets import (
+    QDialog,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QPushButton,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)  # fmt: skip
 
-from app.attachments.attachment import Attachment
-from app.commands.place_keys import meant
-from app.composer.attachment_text import show_attachment
+from app.attachments.attachment import Attachment, runs
+from app.commands.commands import keys_in
 from app.look.icons import icon
-from app.look.theme import SIZES, theme
-from app.open_chats.unsent import Item
-from app.words import as_written, tr, tr_n
+from app.look.live import Live, LiveAction
+from app.look.theme import SIZES, code_font, theme
+from app.state.draft import DraftFile
+from app.words import as_written, mark, tr, tr_n
+
+SLICE = 20_000  # characters of a file's text that are shown at once: a few milliseconds
 
 
-class Chip(QFrame):
-    """One file. `removed` is emitted by the button, Delete and Backspace; a click or Enter shows the file's text."""
+class Chip(Live, QFrame):
+    """One file. `remove` is done by the button, Delete and Backspace; a click or Enter shows the file's text."""
 
-    removed = Signal()
-
-    def __init__(self, item: Item, removable: bool, parent: QWidget) -> None:
+    def __init__(self, item: DraftFile, removable: bool, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("chip")
         self.item = item
-        self.face = _Face(self)
+        self.remove = LiveAction(self, mark("Remove"), "close", keys_in("file", "remove"))
+        self.remove.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        self.remove.setEnabled(removable)
+        self.addAction(self.remove)
+        self.face = QPushButton(self)
+        self.face.setProperty("kind", "chip")
+        self.face.setAutoDefault(True)  # Return presses it, as Space does
         self.face.clicked.connect(self._open)
-        self.face.delete.connect(self.removed)
         self.close_button = QToolButton(self)
-        self.close_button.clicked.connect(self.removed)
+        self.close_button.setDefaultAction(self.remove)
         self.close_button.setVisible(removable)
         self._removable = removable
         row = QHBoxLayout(self)
@@ -38,8 +53,7 @@ class Chip(QFrame):
         row.setSpacing(0)
         row.addWidget(self.face)
         row.addWidget(self.close_button)
-        self.restyle()
-        self.retranslate()
+        self.apply_look()
 
     def retranslate(self) -> None:
         size = size_of(self.item) if self._removable else ""
@@ -52,38 +66,18 @@ class Chip(QFrame):
         )
         self.face.setToolTip(as_written(f"{self.item.name}\n{tr('Show the text')}"))
         self.close_button.setAccessibleName(tr("Remove {name}", name=self.item.name))
-        self.close_button.setToolTip(tr("Remove"))
 
     def restyle(self) -> None:
         self.face.setIcon(icon("file", theme().soft))
         self.face.setIconSize(QSize(SIZES.icon, SIZES.icon))
-        self.close_button.setIcon(icon("close", theme().soft))
+        self.retranslate()  # a name is as long as there is room for it
 
     def _open(self) -> None:
         if self.item.attachment:
             show_attachment(self.item.attachment, self.window())
 
 
-class _Face(QPushButton):
-    """`delete`: the file is to go, by key."""
-
-    delete = Signal()
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setProperty("kind", "chip")
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        name = meant(event, "file")
-        if name == "remove":
-            self.delete.emit()
-        elif name == "show":
-            self.click()
-        else:
-            super().keyPressEvent(event)
-
-
-def size_of(item: Item) -> str:
+def size_of(item: DraftFile) -> str:
     """Tokens, or characters as long as no model has counted."""
     if item.attachment is None:
         return tr("reading…")
@@ -172,14 +166,71 @@ class SentFiles(Flow):
 
     def __init__(self, attachments: Iterable[Attachment], parent: QWidget) -> None:
         super().__init__(parent, right=True)
-        self.chips = [Chip(Item(attachment.name, attachment), False, self) for attachment in attachments]
+        self.chips = [Chip(DraftFile(attachment.name, attachment), False, self) for attachment in attachments]
         self.put(self.chips)
 
+
+class AttachmentText(Live, QDialog):
+    """A window with an attached file's text as the model reads it: plain, filled in slices, for it may be a book."""
+
+    def __init__(self, attachment: Attachment, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("attachmentText")
+        self._attachment = attachment
+        self._rest, self._at = shown_text(attachment), 0
+        self.title = QLabel(self)
+        self.title.setObjectName("settingTitle")
+        self.title.setWordWrap(True)
+        self.title.setTextFormat(Qt.TextFormat.PlainText)
+        self.about = QLabel(self)
+        self.about.setObjectName("settingHelp")
+        self.text = QPlainTextEdit(self)
+        self.text.setReadOnly(True)
+        self.text.setUndoRedoEnabled(False)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(SIZES.gap_l, SIZES.gap_l, SIZES.gap_l, SIZES.gap_l)
+        for widget in (self.title, self.about, self.text):
+            layout.addWidget(widget)
+        self.resize(SIZES.dialog, SIZES.dialog_height)
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self._fill)
+        self._timer.start(0)
+        self._fill()
+        self.apply_look()
+        self.text.setFocus()
+
     def restyle(self) -> None:
-        for chip in self.chips:
-            chip.restyle()
+        self.text.setFont(code_font())
 
     def retranslate(self) -> None:
-        for chip in self.chips:
-            chip.retranslate()
-        self.arrange()
+        a = self._attachment
+        self.setWindowTitle(a.name)
+        self.title.setText(a.name)
+        pages = tr_n("{n} page", "{n} pages", len(a.pages)) if a.pages else ""
+        parts = tr("{sent} of {total} parts sent", sent=len(a.sent), total=len(a.parts)) if a.sent is not None else ""
+        characters = tr_n("{n} character", "{n} characters", len(a.text))
+        self.about.setText(" · ".join(filter(None, (characters, pages, parts))))
+        self.text.setAccessibleName(tr("Text of {name}", name=a.name))
+
+    def _fill(self) -> None:
+        cursor = QTextCursor(self.text.document())
+        cursor.movePosition(QTextCursor.MoveOperation.End)
+        cursor.insertText(self._rest[self._at : self._at + SLICE])
+        self._at += SLICE
+        if self._at >= len(self._rest):
+            self._timer.stop()
+
+
+def shown_text(attachment: Attachment) -> str:
+    """The whole text, or the parts that were sent with a line of dots between."""
+    if attachment.sent is None:
+        return attachment.text
+    spans = [(attachment.parts[run[0]][0], attachment.parts[run[-1]][1]) for run in runs(attachment.sent)]
+    return "\n\n…\n\n".join(attachment.text[begin:end].strip("\n") for begin, end in spans)
+
+
+def show_attachment(attachment: Attachment, window: QWidget) -> None:
+    """Open the file's text beside the chat."""
+    dialog = AttachmentText(attachment, window)
+    dialog.finished.connect(dialog.deleteLater)
+    dialog.show()

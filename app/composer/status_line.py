@@ -1,19 +1,20 @@
-"""The line below the composer: model, context, speed, memory. Knows only the assistant's standing."""
+"""The line below the composer: model, context, speed, memory, as the engine's state says."""
 
 from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtCore import QPoint, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QWidget
 
-from app.assistant.standing import Standing
-from app.byte_words import in_bytes
-from app.composer.gauge import Gauge
-from app.look.theme import SIZES
+from app.commands.commands import CommandSet
+from app.look.live import Live
+from app.look.theme import SIZES, theme
 from app.settings.schema import choice_words
-from app.words import mark, told, tr
+from app.state.engine_state import EngineState
+from app.words import in_bytes, mark, told, tr
 from common.paths import path_text
 from engine.protocol import Statistics
 from models.titles import title_of
@@ -25,15 +26,58 @@ QUESTION = mark("Last prompt: {read:,} tokens read, {known:,} from the cache")
 ANSWER = mark("Last answer: {n:,} tokens in {seconds:.1f} s")
 
 
-class StatusLine(QWidget):
-    """`choose` asks for the file dialog, `manage` for the models' one, `chosen` carries a path from the menu."""
-
-    choose = Signal()
-    manage = Signal()
-    chosen = Signal(str)
+class Gauge(Live, QPushButton):
+    """A slim bar and two numbers: how much of the context is used. A click asks for more."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setObjectName("gauge")
+        self._used, self._total = 0, 0
+        self.apply_look()
+
+    def retranslate(self) -> None:
+        self.setAccessibleName(tr("Context used"))
+        self.setToolTip(tr("Context used"))
+        used = tr("{used:,} of {n_ctx:,} tokens of context used", used=self._used, n_ctx=self._total)
+        self.setAccessibleDescription(used if self._total else "")
+
+    def show_use(self, used: int, total: int) -> None:
+        """In tokens; nothing where nothing has changed."""
+        if (used, total) == (self._used, self._total):
+            return
+        self._used, self._total = used, total
+        self.setText(f"{used:,} / {total:,}")
+        self.retranslate()
+        self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        hint = super().sizeHint()
+        return QSize(hint.width() + SIZES.gauge + SIZES.gap, hint.height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if not self._total:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        bar = QRectF(SIZES.gap, (self.height() - SIZES.bar) / 2, SIZES.gauge, SIZES.bar)
+        painter.setBrush(QColor(theme().line))
+        painter.drawRoundedRect(bar, SIZES.bar / 2, SIZES.bar / 2)
+        bar.setWidth(SIZES.gauge * min(1.0, self._used / self._total))
+        painter.setBrush(QColor(theme().accent))
+        painter.drawRoundedRect(bar, SIZES.bar / 2, SIZES.bar / 2)
+
+
+class StatusLine(Live, QWidget):
+    """`chosen` carries the path of a model from the menu, which has commands too."""
+
+    chosen = Signal(str)
+
+    def __init__(self, commands: CommandSet, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._commands = commands
         self.setObjectName("status")
         self.model, self.speed, self.memory = (QPushButton(self) for _ in range(3))
         self.context = Gauge(self)
@@ -45,43 +89,46 @@ class StatusLine(QWidget):
         row.addStretch(1)
         for part in (self.context, self.speed, self.memory):
             row.addWidget(part)
-        self._standing = Standing()
+        self._engine = EngineState()
         self._models: list[Path] = []
         self.model.clicked.connect(self._model_menu)
         for part in (self.speed, self.memory):
             part.clicked.connect(lambda _=False, part=part: self._numbers(part))
-        self.retranslate()
+        self.apply_look()
+
+    def restyle(self) -> None:
+        self._fit()
 
     def retranslate(self) -> None:
-        names = (tr("Model"), tr("Context used"), tr("Speed"), tr("Memory"))
-        for part, name in zip((self.model, self.context, self.speed, self.memory), names, strict=True):
+        names = (tr("Model"), tr("Speed"), tr("Memory"))
+        for part, name in zip((self.model, self.speed, self.memory), names, strict=True):
             part.setAccessibleName(name)
             part.setToolTip(name)
-        self.show_standing(self._standing)
+        self.show_engine(self._engine)
 
     def show_chat(self, chat_id: str) -> None:
         """The chat whose use of the context is shown from now on."""
         self._chat = chat_id
-        self.show_standing(self._standing)
+        self.show_engine(self._engine)
 
     def used(self, chat_id: str) -> int:
         """The chat's tokens in the engine's cache; 0 while another chat's are there."""
-        return self._standing.context_tokens if self._standing.context_chat == chat_id else 0
+        return self._engine.context_tokens if self._engine.context_chat == chat_id else 0
 
     def show_models(self, models: list[Path]) -> None:
         self._models = models
 
-    def show_standing(self, standing: Standing) -> None:
-        self._standing = standing
-        loaded, numbers = standing.model, standing.statistics
+    def show_engine(self, engine: EngineState) -> None:
+        self._engine = engine
+        loaded, numbers = engine.model, engine.statistics
         self.context.setVisible(loaded is not None)
         if loaded is not None:
             self.context.show_use(self.used(self._chat), loaded.n_ctx)
-        speed = standing.live_speed or _speed(numbers)
+        speed = engine.live_speed or _speed(numbers)
         self.speed.setVisible(speed > 0)
         self.speed.setText(tr("{n:,.0f} tok/s", n=speed))
-        self.memory.setVisible(standing.rss_bytes > 0)
-        self.memory.setText(in_bytes(standing.rss_bytes))
+        self.memory.setVisible(engine.rss_bytes > 0)
+        self.memory.setText(in_bytes(engine.rss_bytes))
         self._fit()
 
     def resizeEvent(self, event: object) -> None:
@@ -96,15 +143,14 @@ class StatusLine(QWidget):
         mark = "  ▾"
         metrics = self.model.fontMetrics()
         name = metrics.elidedText(
-            model_name(self._standing), Qt.TextElideMode.ElideMiddle, room - metrics.horizontalAdvance(mark)
+            model_name(self._engine), Qt.TextElideMode.ElideMiddle, room - metrics.horizontalAdvance(mark)
         )
         self.model.setText(name + mark)
         self.model.setMinimumWidth(1)
 
     def _model_menu(self) -> None:
         menu = QMenu(self)
-        menu.addAction(tr("Models…"), self.manage.emit)
-        menu.addAction(tr("Open model…"), self.choose.emit)
+        menu.addActions([self._commands.actions["models"], self._commands.actions["open_model"]])
         if self._models:
             menu.addSeparator()
         for path in self._models:
@@ -113,7 +159,7 @@ class StatusLine(QWidget):
 
     def _numbers(self, part: QPushButton) -> None:
         menu = QMenu(self)
-        for line in lines_of(self._standing):
+        for line in lines_of(self._engine):
             menu.addAction(line.replace("&", "&&")).setEnabled(False)
         self._pop(menu, part)
 
@@ -122,26 +168,26 @@ class StatusLine(QWidget):
         menu.popup(above.mapToGlobal(QPoint(0, -menu.sizeHint().height())))
 
 
-def model_name(standing: Standing) -> str:
-    return title_of(standing.path) if standing.path else tr("No model")
+def model_name(engine: EngineState) -> str:
+    return title_of(engine.path) if engine.path else tr("No model")
 
 
-def lines_of(standing: Standing) -> list[str]:
+def lines_of(engine: EngineState) -> list[str]:
     """The numbers behind the status line in words."""
     lines = []
-    model, numbers = standing.model, standing.statistics
+    model, numbers = engine.model, engine.statistics
     if model is not None:
         size = f"{model.parameters / 1e6:,.0f}"
         lines.append(tr(ABOUT_MODEL, model=model.name, millions=size, size=in_bytes(model.file_bytes)))
         lines.append(tr(COMPUTED, library=choice_words("backend", model.backend), n=model.threads))
-        lines.append(tr(CONTEXT, used=standing.context_tokens, n_ctx=model.n_ctx))
+        lines.append(tr(CONTEXT, used=engine.context_tokens, n_ctx=model.n_ctx))
         lines.extend(map(told, model.notes))
     if numbers is not None:
         read = numbers.prompt_tokens - numbers.reused_tokens
         lines.append(tr(QUESTION, read=read, known=numbers.reused_tokens))
         lines.append(tr(ANSWER, n=numbers.decode_tokens, seconds=numbers.decode_seconds))
-    if standing.rss_bytes:
-        lines.append(tr("Engine memory: {size}", size=in_bytes(standing.rss_bytes)))
+    if engine.rss_bytes:
+        lines.append(tr("Engine memory: {size}", size=in_bytes(engine.rss_bytes)))
     return lines or [tr("No model is loaded")]
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
+from app.attachments.fitting import HEADING
 from app.composer.chips import Chip, Flow
+from app.look.live import Live
 from app.look.theme import SIZES
-from app.open_chats.unsent import Item, Unsent
-from app.words import Saying, mark, said, tr
+from app.state.draft import DraftFile, MessageDraft
+from app.words import mark, tr, tr_n
 
 CHOICES = {
     "best": mark("Send the best-matching parts"),
@@ -20,11 +22,11 @@ ONLY_REMOVE = {"remove": CHOICES["remove"]}
 AGAIN = {"ask": mark("Change")}
 
 
-class Tray(QWidget):
-    """`removed` carries the Item that is to go, `chosen` a key of CHOICES, or `ask`. Hidden while there is nothing."""
+class Tray(Live, QWidget):
+    """`chosen` carries a key of CHOICES, or `ask`, and the DraftFile that is to be removed, None for the largest.
+    Hidden while there is nothing."""
 
-    removed = Signal(object)
-    chosen = Signal(str)
+    chosen = Signal(str, object)
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -33,49 +35,40 @@ class Tray(QWidget):
         self.question.setObjectName("trayQuestion")
         self.question.setWordWrap(True)
         self.choices = Flow(self)
-        self._unsent = Unsent()
-        self._question: Saying = ""
+        self._draft = MessageDraft()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SIZES.gap_s)
         for widget in (self.chips, self.question, self.choices):
             layout.addWidget(widget)
+        self.apply_look()
         self.hide()
 
     @property
     def empty(self) -> bool:
-        return not self._unsent.items
+        return not self._draft.items
 
-    def show_unsent(self, unsent: Unsent, question: Saying) -> None:
-        """The files and, where it is not empty, the sentence about them with what can be chosen."""
-        self._unsent, self._question = unsent, question
+    def show_draft(self, draft: MessageDraft) -> None:
+        """The files and, where they do not fit, the sentence about them with what can be chosen."""
+        self._draft = draft
         self._show_chips()
         self._ask()
-        self.setVisible(bool(unsent.items))
+        self.setVisible(bool(draft.items))
 
     def ask_now(self) -> None:
         """The user wants to send: the choice comes first."""
         if self.choices.widgets:
             self.choices.widgets[0].setFocus()
 
-    def restyle(self) -> None:
-        for chip in self.chips.widgets:
-            if isinstance(chip, Chip):
-                chip.restyle()
-
     def retranslate(self) -> None:
-        for chip in self.chips.widgets:
-            if isinstance(chip, Chip):
-                chip.retranslate()
-        self.chips.arrange()
         self._ask()
 
     def _ask(self) -> None:
-        unsent, question = self._unsent, said(self._question)
+        draft, question = self._draft, question_of(self._draft)
         self.question.setText(question)
         self.question.setVisible(bool(question))
-        offered = ONLY_REMOVE if unsent.no_room else CHOICES if unsent.fit == "too_much" else AGAIN
-        if len(unsent.items) > 1 and "remove" in offered:
+        offered = ONLY_REMOVE if draft.no_room else CHOICES if draft.fit == "too_much" else AGAIN
+        if len(draft.items) > 1 and "remove" in offered:
             offered = offered | {"remove": REMOVE_OF_MANY}
         self.choices.put([self._button(key, words) for key, words in offered.items()] if question else [])
         self.choices.setVisible(bool(question))
@@ -84,16 +77,16 @@ class Tray(QWidget):
         """Chips that are there stay, so that the focus does."""
         old = {id(chip.item): chip for chip in self.chips.widgets if isinstance(chip, Chip)}
         focused = next((at for at, chip in enumerate(old.values()) if chip.isAncestorOf(self.focusWidget())), None)
-        chips = [old.get(id(item)) or self._chip(item) for item in self._unsent.items]
+        chips = [old.get(id(item)) or self._chip(item) for item in self._draft.items]
         for chip in chips:
             chip.retranslate()
         self.chips.put(chips)
         if focused is not None and chips:
             chips[min(focused, len(chips) - 1)].face.setFocus()
 
-    def _chip(self, item: Item) -> Chip:
+    def _chip(self, item: DraftFile) -> Chip:
         chip = Chip(item, True, self.chips)
-        chip.removed.connect(lambda: self.removed.emit(item))
+        chip.remove.triggered.connect(lambda: self.chosen.emit("remove", item))
         return chip
 
     def _button(self, key: str, words: str) -> QPushButton:
@@ -101,5 +94,25 @@ class Tray(QWidget):
         button.setAutoDefault(True)  # Return presses it, as Space does
         button.setProperty("kind", "step")
         button.setAccessibleDescription(self.question.text())
-        button.clicked.connect(lambda: self.chosen.emit(key))
+        button.clicked.connect(lambda: self.chosen.emit(key, None))
         return button
+
+
+def question_of(draft: MessageDraft) -> str:
+    """The sentence above the choices, or what was chosen; empty where all fits."""
+    if draft.no_room:
+        return tr("This chat has no room for files. Start a new chat with them, or remove them.")
+    if draft.fit == "too_much":
+        room = max(0, draft.room - HEADING * len(draft.items))  # the chips count the text alone
+        return tr_n(
+            "The file has {tokens} tokens; this chat has room for {room}.",
+            "The {n} files have {tokens} tokens; this chat has room for {room}.",
+            len(draft.items),
+            tokens=f"{draft.tokens or 0:,}",
+            room=f"{room:,}",
+        )
+    if draft.fit == "best":
+        return tr("The parts that match your question best will be sent.")
+    if draft.fit == "beginning":
+        return tr("The beginning will be sent, as much of it as fits.")
+    return ""

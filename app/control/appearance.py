@@ -34,19 +34,18 @@ class Appearance(QObject):
 
     def __init__(self, application: QApplication, settings: Settings) -> None:
         super().__init__(application)
-        self._application, self._settings = application, settings
+        self.application, self._settings = application, settings
         self._languages = Languages(application)
         self._painted: tuple[theme.Theme, int] | None = None
         self.shown: list[Shown] = []
         self.apply()
-        settings.listeners.append(self.apply)
+        settings.changed.connect(self.apply)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self.apply)
 
     def close(self) -> None:
         """The windows are going; nothing of them is touched any more."""
         self.shown.clear()
-        if self.apply in self._settings.listeners:
-            self._settings.listeners.remove(self.apply)
+        self._settings.changed.disconnect(self.apply)
         QGuiApplication.styleHints().colorSchemeChanged.disconnect(self.apply)
         self._languages.close()
 
@@ -82,7 +81,7 @@ class Appearance(QObject):
             return
         self._painted = chosen, percent
         SIZES.scale(percent)
-        theme.apply(self._application, chosen)
+        theme.apply(self.application, chosen)
         for part in tuple(self.shown):
             part.restyle()
         tell_look()

@@ -7,30 +7,26 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject
 
 from app.chats.chat_options import ChatOptions, unpacked
-from app.open_chats.conversation import Change, Conversation
-from app.open_chats.persona import Personas
-from app.open_chats.shelf import Shelf
 from app.settings.settings import Settings
 from app.settings_view.chat_panel import ChatPanel
+from app.state.conversation import Conversation
+from app.state.open_chats import OpenChats
+from app.state.persona import Personas
 from app.window import Window
 from app.words import Saying, tr
 from common.failures import Failure
 
 
 class ChatOptionsControl(QObject):
-    """`certain` is called when the next message will be answered in another way."""
-
-    def __init__(
-        self, window: Window, shelf: Shelf, settings: Settings, personas: Personas, certain: Callable[[], object]
-    ) -> None:
+    def __init__(self, window: Window, open_chats: OpenChats, settings: Settings, personas: Personas) -> None:
         super().__init__(window)
         self.panel: ChatPanel | None = None
-        self._window, self._shelf, self._settings = window, shelf, settings
-        self._personas, self._certain = personas, certain
+        self._window, self._open_chats, self._settings = window, open_chats, settings
+        self._personas = personas
         window.commands.bind("chat_options", self.open)
-        window.header.options.clicked.connect(lambda: window.commands.run("chat_options"))
-        shelf.listeners.append(self._changed)
-        settings.listeners.append(self.show)
+        open_chats.current_changed.connect(self._changed)
+        open_chats.options_changed.connect(self._changed)
+        settings.changed.connect(self.show)
 
     def open(self) -> None:
         if self.panel is None:
@@ -48,7 +44,7 @@ class ChatOptionsControl(QObject):
     def show(self) -> None:
         """Another chat is open, or its options or the settings have changed."""
         options = self._options
-        self._window.header.show_persona(options.persona or (tr("Changed") if options.values else ""))
+        self._window.header.show_persona(options.persona or ((lambda: tr("Changed")) if options.values else ""))
         if self.panel is not None:
             try:
                 self.panel.show_options(options, self._settings.values, self._personas.all())
@@ -68,16 +64,15 @@ class ChatOptionsControl(QObject):
 
     @property
     def _options(self) -> ChatOptions:
-        return unpacked(self._shelf.current.chat.options)
+        return unpacked(self._open_chats.current.chat.options)
 
-    def _changed(self, conversation: Conversation, change: Change) -> None:
-        if change.kind == "chat" and conversation is self._shelf.current and self.panel is not None:
+    def _changed(self, conversation: Conversation) -> None:
+        if conversation is self._open_chats.current:
             self.show()
 
     def _use(self, options: ChatOptions) -> None:
-        self._shelf.current.use_options(options.packed())
+        self._open_chats.current.use_options(options.packed())
         self.show()
-        self._certain()
 
     def _change(self, name: str, value: object) -> None:
         if value is None or isinstance(value, int | float | str):

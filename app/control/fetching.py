@@ -8,8 +8,8 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
-from app.background import Background
 from app.model_library.model_page import ModelPage
+from app.services.background import Background
 from models.downloads import Downloads, Job, Wanted, unfinished, wanted
 from models.hub import Hub, RemoteModel, RepoResult
 from models.network import Network, forbidden

@@ -8,13 +8,13 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QUrl
 from PySide6.QtGui import QDesktopServices
 
-from app.background import Background
-from app.control.librarian import Librarian
+from app.control.chat_list_controller import ChatListController
 from app.control.preferences import Preferences
 from app.folders import Folders
-from app.library.kept_files import delete_files, delete_paths, kinds, measured
+from app.services.background import Background
 from app.settings_view.kept_page import KeptPage
 from app.settings_view.settings_dialog import SettingsDialog
+from app.store.kept_files import delete_files, delete_paths, kinds, measured
 from app.words import mark, told, tr
 from common.failures import Failure
 
@@ -26,15 +26,15 @@ STILL_THERE = mark("The deleted data is still in the file and will be removed la
 class Keeping(QObject):
     """`cache`: the folder for what can be worked out again."""
 
-    def __init__(self, preferences: Preferences, librarian: Librarian, folders: Folders, cache: Path) -> None:
+    def __init__(self, preferences: Preferences, chat_list: ChatListController, folders: Folders, cache: Path) -> None:
         super().__init__(preferences)
-        self._preferences, self._librarian = preferences, librarian
+        self._preferences, self._chat_list = preferences, chat_list
         self._kinds = {kind.name: kind for kind in kinds(folders, cache)}
         self._work = Background(self)
         self._stale = False
         self.page: KeptPage | None = None
         preferences.opened.connect(self._add_page)
-        librarian.tidying.ended.connect(self._tidied)
+        chat_list.upkeep.ended.connect(self._tidied)
 
     def open(self) -> None:
         """The settings, at this page."""
@@ -78,7 +78,7 @@ class Keeping(QObject):
 
     def _delete_chats(self) -> None:
         try:
-            self._librarian.delete_all()
+            self._chat_list.delete_all()
         except Failure as failure:
             self._complain(failure)
             return

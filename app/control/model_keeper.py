@@ -9,18 +9,18 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
-from app.assistant.planner import Planner
-from app.assistant.standing import Standing
-from app.background import Background
 from app.control.bringing import Bringing
 from app.control.fetching import Fetching
 from app.control.model_options_control import ModelOptionsControl
-from app.look.throttle import Throttle
 from app.model_library.model_page import ModelPage
 from app.model_library.model_settings import ModelSettings
 from app.model_library.models_dialog import ModelsDialog
+from app.services.background import Background
+from app.services.planner import Planner
+from app.services.timers import Throttle
 from app.settings.options import Options
 from app.settings_view.one_dialog import OneDialog
+from app.state.engine_state import EngineState
 from app.words import Saying, told, tr
 from common.failures import Failure
 from common.paths import path_of, path_text
@@ -103,10 +103,10 @@ class ModelKeeper(QObject):
         self.fetching.close()
         self._dialog.close()
 
-    def stands(self, standing: Standing) -> None:
+    def stands(self, state: EngineState) -> None:
         """Which model is in use."""
-        loaded = standing.path if standing.phase == "ready" else None
-        plan = standing.model.plan if standing.model else {}
+        loaded = state.path if state.phase == "ready" else None
+        plan = state.model.plan if state.model else {}
         self.options.stands(loaded, sum(plan.get(name, 0) for name in KEPT))
         if loaded != self.page.loaded:
             self.page.loaded = loaded

@@ -8,10 +8,10 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
-from app.assistant.effects import Effects
-from app.assistant.planner import Planner, question
+from app.control.effects import Effects
 from app.model_library.model_options import ModelOptions
 from app.model_library.model_settings import ModelSettings
+from app.services.planner import Planner, question
 from app.settings.options import Options
 from app.settings_view.one_dialog import OneDialog
 from common.paths import path_text

@@ -8,13 +8,13 @@ from PySide6.QtCore import QObject, Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QWidget
 
-from app.assistant.standing import Standing
 from app.notice import Notice, Told
 from app.settings.options import Options, options_of
 from app.settings.settings import Settings
 from app.settings.wrong import Wrong
 from app.settings_view.one_dialog import OneDialog
 from app.settings_view.settings_dialog import SettingsDialog
+from app.state.engine_state import EngineState
 from app.words import tr
 from common.failures import Failure
 
@@ -45,7 +45,7 @@ class Preferences(QObject):
         self._settling.setSingleShot(True)
         self._settling.setInterval(settled_ms)
         self._settling.timeout.connect(self.settled)
-        settings.listeners.append(self._hear)
+        settings.changed.connect(self._hear)
 
     @property
     def options(self) -> Options:
@@ -112,9 +112,9 @@ class Preferences(QObject):
         if state == Qt.ApplicationState.ApplicationActive:
             self.settings.refresh()
 
-    def stands(self, standing: Standing) -> None:
+    def stands(self, state: EngineState) -> None:
         """Show what automatic comes to with the loaded model."""
-        model = standing.model
+        model = state.model
         numbers = {"engine.context": model.n_ctx, "engine.threads": model.threads} if model else {}
         self._suggested = {name: f"{number:,}" for name, number in numbers.items()}
         if self.dialog is not None:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject
 
-from app.assistant.effects import Effects
-from app.assistant.planner import Planner
-from app.assistant.standing import Standing
+from app.control.effects import Effects
 from app.control.preferences import Preferences
+from app.services.planner import Planner
 from app.settings_view.settings_dialog import SettingsDialog
+from app.state.engine_state import EngineState
 from common.planning import Ask
 from models.titles import title_of
 
@@ -31,10 +31,10 @@ class SettingsPlan(QObject):
         preferences.opened.connect(self._opened)
         preferences.changed.connect(lambda _options: self._ask())
 
-    def stands(self, standing: Standing) -> None:
+    def stands(self, state: EngineState) -> None:
         """Which model is in use."""
-        path = standing.path
-        if standing.phase == "ready" and path != self._path:
+        path = state.path
+        if state.phase == "ready" and path != self._path:
             self._path = path
             self._ask()
 

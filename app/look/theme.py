@@ -149,9 +149,9 @@ def apply(application: QApplication, chosen: Theme) -> None:
     """Paint the whole application in the theme."""
     global _current, _look
     _current = chosen
-    _look += 1
     application.setPalette(palette(chosen))
     application.setStyleSheet(stylesheet(chosen))
+    _look += 1  # last: who measures for the new look does so when all of it is there
 
 
 def palette(chosen: Theme) -> QPalette:

@@ -10,13 +10,13 @@ from shiboken6 import delete, isValid
 
 from app.look.live import Live
 from app.look.theme import SIZES
-from app.look.throttle import Throttle
 from app.markdown.blocks import Block, BlockSplitter, Kind, joined, may_join, plain_pieces, runs, split_slowly, weight
 from app.markdown.code_view import CodeView
 from app.markdown.grammar import prepare
 from app.markdown.prose_view import ProseView
 from app.markdown.table_view import TableView
-from app.slices import slices
+from app.services.frames import slices
+from app.services.timers import Throttle
 
 
 class NotesView(ProseView):
@@ -43,10 +43,9 @@ AT_ONCE = 4_000  # the `weight` that is laid out before anybody goes on: 5 ms
 
 
 class BlockStack(Live, QWidget):
-    """`resized` says that the height for the present width has changed; `link` carries a clicked address."""
+    """`resized` says that the height for the present width has changed."""
 
     resized = Signal()
-    link = Signal(str)
 
     def __init__(self, parent: QWidget | None = None, soft: bool = False) -> None:
         super().__init__(parent)
@@ -235,8 +234,6 @@ class BlockStack(Live, QWidget):
     def _make(self, block: Block) -> Part:
         kind = KINDS[block.kind]
         part = kind(self, self._soft or kind is NotesView) if issubclass(kind, ProseView) else kind(self)
-        if not isinstance(part, CodeView):
-            part.link.connect(self.link)
         part.resized.connect(lambda: self._grown(part))
         return part
 

@@ -12,7 +12,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtGui import QColor, QSyntaxHighlighter, QTextCharFormat, QTextDocument
 
 from app.look.theme import theme
-from app.slices import slices
+from app.services.frames import slices
 
 SLICE_SECONDS = 0.001
 PAUSE_MS = 150

@@ -17,7 +17,7 @@ from app.look.theme import SIZES, code_font, theme
 from app.markdown.code_colours import CodeColours
 from app.markdown.guard import plain_direction
 from app.markdown.selection import SelectedWithOthers
-from app.slices import slices
+from app.services.frames import slices
 from app.words import tr
 
 COPIED_MS = 1500

@@ -23,9 +23,9 @@ from PySide6.QtGui import (
 from PySide6.QtSvg import QSvgRenderer
 
 from app.look.theme import body_font, theme
-from app.markdown.math_service import math_service
 from app.markdown.math_text import Formula
-from app.markdown.math_worker import Drawing, Task
+from app.services.math_service import math_service
+from app.services.math_worker import Drawing, Task
 
 OBJECT = QTextFormat.ObjectTypes.UserObject.value + 1
 _PROPERTY = QTextFormat.Property.UserProperty.value

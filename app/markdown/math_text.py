@@ -1,12 +1,8 @@
-"""The LaTeX in a piece of markdown, taken out before markdown can mangle it; letters in it that have no glyphs. No Qt.
+"""Finds the LaTeX in a piece of markdown and takes it out before markdown can mangle it. Knows no Qt.
 
 `$x$` is a formula by pandoc's rules: no space inside next to the dollars, no digit behind the closing one; and, as on
 GitHub, no letter or digit before the opening one. So "$5 and $10" stays money, and so does "$20 or 30$", which begins
 with a number and has words but nothing mathematical in it. Nothing is taken out of code.
-
-Letters that the font for formulas does not have, Chinese ones above all, are laid out as boxes and drawn as text. A box
-of the letters' width takes part in the layout, in a colour of its own; in the drawing it is found by that and becomes
-the letters, which the window then draws with the system's fonts.
 """
 
 from __future__ import annotations
@@ -14,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html import escape
 
 INLINE_LIMIT = 1_000  # characters: what is longer was not meant as a formula in a line, and looking on costs time
 DISPLAY_LIMIT = 4_000
@@ -28,16 +23,6 @@ _BLANK_LINE = re.compile(r"\n[ \t>]*\n")
 _QUOTE_MARK = re.compile(r"\n[ \t]*(?:>[ \t]?)+")
 _LINE_HEAD = re.compile(r"[ \t>]*")
 _LINE_TAIL = re.compile(r"[ \t]*(?=\n|$)")
-
-WIDE = r"[\u2E80-\uD7FF\uF900-\U0001D3FF\U0001D800-\U0010FFFF]"
-ABOVE, BELOW = 0.88, 0.12  # of such a letter, in font sizes, over and under the line it stands on
-UNIT = 0.75  # em of the library to the font's size
-MOST = 256
-_RUN = re.compile(f"({WIDE}+)")
-_SPACE = "&#x000A0;"
-_PARTS = re.compile(f"({WIDE}+|{_SPACE})")
-_LEAF = re.compile(r"<(mi|mtext|mo|mn|ms)\b([^>]*)>([^<]*)</\1>")
-_BOX = re.compile(r'<rect x="([-\d.]+)" y="([-\d.]+)" width="[-\d.]+" height="([-\d.]+)" fill="#fe01([0-9a-f]{2})" ?/>')
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,48 +142,3 @@ def _set_apart(text: str, found: _Found, standin: str) -> str:
     before = f"\n{between}\n{head}" if text[: found.start].strip() else ""
     after = f"\n{between}" if text[found.end :].strip() else ""
     return f"{before}{standin}{after}"
-
-
-def has_letters(tex: str) -> bool:
-    return bool(_RUN.search(tex))
-
-
-def with_boxes(mathml: str) -> tuple[str, list[str]]:
-    """The MathML with a box for each run of such letters, and the runs. Raises ValueError where there are too many."""
-    letters: list[str] = []
-
-    def boxed(run: str) -> str:
-        letters.append(run)
-        if len(letters) > MOST:
-            raise ValueError("too many letters")
-        size = f'width="{len(run) * UNIT}em" height="{ABOVE * UNIT}em" depth="{BELOW * UNIT}em"'
-        return f'<mspace {size} mathbackground="#fe01{len(letters) - 1:02x}"/>'
-
-    def leaf(found: re.Match[str]) -> str:
-        name, attributes, text = found.groups()
-        if not _RUN.search(text):
-            return found[0]
-        return "<mrow>" + "".join(part(name, attributes, each) for each in _PARTS.split(text) if each) + "</mrow>"
-
-    def part(name: str, attributes: str, text: str) -> str:
-        if text == _SPACE:  # of its own: behind a box, the library would paint that black
-            return f'<mspace width="{UNIT / 4}em"/>'
-        return boxed(text) if _RUN.match(text) else f"<{name}{attributes}>{text}</{name}>"
-
-    return _LEAF.sub(leaf, mathml), letters
-
-
-def with_letters(svg: str, letters: list[str]) -> str:
-    """The drawing with the letters in place of their boxes. Raises ValueError if a box is missing."""
-
-    def text(found: re.Match[str]) -> str:
-        left, top, size = (float(number) for number in found.groups()[:3])
-        return (
-            f'<text x="{left:.2f}" y="{top + ABOVE * size:.2f}" font-size="{size:.2f}" font-family="sans-serif"'
-            f' fill="black">{escape(letters[int(found[4], 16)])}</text>'
-        )
-
-    drawn, count = _BOX.subn(text, svg)
-    if count != len(letters):
-        raise ValueError("letters were lost")
-    return drawn

@@ -19,15 +19,14 @@ from app.look.theme import SIZES, theme
 from app.markdown.document import TASKS, MarkdownDocument, draw_tasks, format_formulas, render
 from app.markdown.guard import shown
 from app.markdown.math_object import CHARACTER, SOFT, show_ready, with_sources
-from app.markdown.math_service import math_service
-from app.markdown.selection import SelectedWithOthers
+from app.markdown.selection import SelectedWithOthers, scope_of
+from app.services.math_service import math_service
 from app.words import as_written, mark, tr
 
 
 class ProseView(Live, SelectedWithOthers, QTextBrowser):
-    """`link` carries an address the user clicked, as the answer wrote it; `resized`: the height is another one now."""
+    """`resized`: the height is another one now."""
 
-    link = Signal(str)
     resized = Signal()
 
     def __init__(self, parent: QWidget | None = None, soft: bool = False, name: str = "") -> None:
@@ -44,7 +43,7 @@ class ProseView(Live, SelectedWithOthers, QTextBrowser):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)  # the message's menu has more
         self.setUndoRedoEnabled(False)
         self.viewport().setAutoFillBackground(False)
-        self.anchorClicked.connect(lambda url: self.link.emit(url.toString()))
+        self.anchorClicked.connect(self._follow)
         self.highlighted.connect(self._hover)
         self.markdown = ""
         self._plain = ""
@@ -160,6 +159,11 @@ class ProseView(Live, SelectedWithOthers, QTextBrowser):
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(QColor(theme().accent))
             painter.drawEllipse(QRectF(at.right() + 5, at.center().y() - size / 2, size, size))
+
+    def _follow(self, url: QUrl) -> None:
+        scope = scope_of(self)
+        if scope is not None:
+            scope.link.emit(url.toString())
 
     def _hover(self, url: QUrl) -> None:
         self.setToolTip(as_written(shown(url.toString())))

@@ -20,7 +20,7 @@ from app.look.theme import SIZES
 from app.markdown.grammar import cells, words_of
 from app.markdown.math_object import with_sources
 from app.markdown.prose_view import ProseView
-from app.slices import slices
+from app.services.frames import slices
 from app.words import mark
 
 SEAM = 4  # pixels: the upper line of a piece falls on the lower one of the piece above
@@ -132,7 +132,6 @@ class TableView(QScrollArea):
     """`set_table` may be called again with more rows. `resized`: the height for the present width has changed."""
 
     resized = Signal()
-    link = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -212,7 +211,6 @@ class TableView(QScrollArea):
     def _fill_one(self, number: int) -> None:
         if number == len(self.pieces):
             piece = TableRows(self._content)
-            piece.link.connect(self.link)
             piece.resized.connect(self._grown)
             self.pieces.append(piece)
             piece.show()

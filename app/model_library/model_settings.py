@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from app.bugs import tell_all
+from app.events import Event
 from app.model_library.model_rows import local_title
 from app.settings.options import OWN_AUTO, Options, or_none
 from app.settings.schema import ENGINE
@@ -58,10 +58,10 @@ def settings_for(drafters: Iterable[LocalModel] = ()) -> tuple[Setting, ...]:
 
 
 class ModelSettings:
-    """Reads and writes; `listeners` are called when a value was changed here."""
+    """Reads and writes; `changed` tells when a value was changed here."""
 
     def __init__(self, path: Path) -> None:
-        self.listeners: list[Callable[[], None]] = []
+        self.changed: Event[()] = Event()
         self._file = SettingsFile(path)
 
     def values(self, model: Path, settings: Iterable[Setting] = ()) -> dict[str, Value]:
@@ -101,7 +101,7 @@ class ModelSettings:
 
     def _write(self, changes: Mapping[tuple[str, ...], object]) -> None:
         self._file.write(changes)
-        tell_all(self.listeners)
+        self.changed.emit()
 
 
 def _key(model: Path) -> str:

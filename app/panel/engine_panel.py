@@ -6,18 +6,17 @@ import importlib
 import threading
 import time
 
-from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
-from app.byte_words import in_bytes
-from app.commands.command_set import with_keys
+from app.commands.commands import CommandSet, with_keys
 from app.look.icons import icon
+from app.look.live import Live
 from app.look.theme import SIZES, theme
+from app.panel.charts import CostPlot, Part, Plot, Strip
 from app.panel.observed import CacheMap, MemoryParts, Observed
-from app.panel.plots import CostPlot, Plot
-from app.panel.strip import Part, Strip
 from app.settings.schema import choice_words
-from app.words import mark, tr
+from app.words import in_bytes, mark, tr
 from engine.protocol import HeadGroup
 
 IMPORT_MS = 20
@@ -32,20 +31,18 @@ GROUPS = ("accent", "number", "keyword")  # colours
 AGO = 60.0  # seconds of the past that the curve shows
 
 
-class EnginePanel(QFrame):
-    """`closed`: its own button was used. Call `show_numbers` and `show_curves` when something is new, the latter less
+class EnginePanel(Live, QFrame):
+    """Call `show_numbers` and `show_curves` when something is new, the latter less
     often: to draw them costs more. Hidden they do nothing."""
 
-    closed = Signal()
-
-    def __init__(self, observed: Observed, parent: QWidget | None = None) -> None:
+    def __init__(self, observed: Observed, commands: CommandSet, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("enginePanel")
         self._observed = observed
         self._dropped, self._saved = 0, 0.0
         self.title = QLabel(self)
         self.close_button = QToolButton(self)
-        self.close_button.clicked.connect(self.closed)
+        self.close_button.clicked.connect(commands.actions["engine"].trigger)
         self._headings = [QLabel(self) for _ in range(5)]
         self.planned, self.now, self.cache, self.groups = Strip(), Strip(), Strip(), Strip()
         self.speed, self.drafts, self.saved = QLabel(), QLabel(), QLabel()
@@ -53,8 +50,7 @@ class EnginePanel(QFrame):
         self.costs: CostPlot | None = None
         self._importing: threading.Thread | None = None
         self._build()
-        self.restyle()
-        self.retranslate()
+        self.apply_look()
 
     def show_chat(self, dropped: int, saved_seconds: float) -> None:
         """Of the open chat: tokens that are left out, and time that was saved in it."""
@@ -220,11 +216,6 @@ class EnginePanel(QFrame):
         self.setFixedWidth(SIZES.panel)
         self.close_button.setIcon(icon("close", theme().soft))
         self.close_button.setIconSize(QSize(SIZES.icon, SIZES.icon))
-        for strip in (self.planned, self.now, self.cache, self.groups):
-            strip.fit()
-        for plot in (self.steps, self.costs):
-            if plot is not None:
-                plot.restyle()
 
     def retranslate(self) -> None:
         self.setAccessibleName(tr("Engine monitor"))

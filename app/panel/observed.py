@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from app.bugs import tell_all
-from app.chats.numbers import unpacked
+from app.events import Event
+from app.state.answer_facts import unpacked
 from engine.protocol import ModelInfo, Pulse, Statistics
 
 KEPT_SECONDS = 180.0
@@ -55,13 +55,13 @@ class CacheMap:
 
 
 class Observed:
-    """`listeners` hear of every pulse. `clock` gives monotonic seconds."""
+    """`changed` tells of every pulse. `clock` gives monotonic seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.pulse: Pulse | None = None
         self.model: ModelInfo | None = None
         self.moments: deque[Moment] = deque(maxlen=MOST_MOMENTS)
-        self.listeners: list[Callable[[], None]] = []
+        self.changed: Event[()] = Event()
         self._clock = clock
 
     def take(self, pulse: Pulse) -> None:
@@ -115,7 +115,7 @@ class Observed:
         )
 
     def _tell(self) -> None:
-        tell_all(self.listeners)
+        self.changed.emit()
 
 
 def seconds_saved(stored: Iterable[str]) -> float:

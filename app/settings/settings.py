@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from app.bugs import tell_all
+from app.events import Event
 from app.settings.schema import SECTIONS, SETTINGS
 from app.settings.setting import Value
 from app.settings.settings_file import Contents, SettingsFile
@@ -19,13 +19,13 @@ BY_NAME = {setting.name: setting for setting in SETTINGS}
 class Settings:
     """`values` has every setting by its name; `problems` say what of the file is not used.
 
-    `listeners` are called when either has changed."""
+    `changed` tells when either has."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.values: Mapping[str, Value] = {}
         self.problems: tuple[Wrong, ...] = ()
-        self.listeners: list[Callable[[], None]] = []
+        self.changed: Event[()] = Event()
         self._file = SettingsFile(path)
         self._invalid: set[str] = set()
         self.refresh()
@@ -39,7 +39,7 @@ class Settings:
         before = self.values, self.problems
         self._take(self._file.read())
         if before != (self.values, self.problems):
-            tell_all(self.listeners)
+            self.changed.emit()
 
     def change(self, values: Mapping[str, Value]) -> Saying:
         """Store the values, each checked; returns a sentence if there is something to know about the file.

@@ -10,12 +10,12 @@ from PySide6.QtWidgets import QLabel, QLineEdit, QVBoxLayout, QWidget
 
 from app.chats.chat_options import ChatOptions
 from app.look.theme import SIZES
-from app.open_chats.persona import Persona
 from app.settings.schema import ANSWER
 from app.settings.setting import Setting, Value
 from app.settings_view.page import Page, Sheet, button, fit, inset, label
 from app.settings_view.setting_controls import Choice
 from app.settings_view.setting_row import SettingRow
+from app.state.persona import Persona
 from app.words import Saying, mark, said, tr
 
 OWN_VALUES = "\0"  # the entry for a chat that follows no persona; no name has a zero

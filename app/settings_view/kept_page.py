@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
-from app.byte_words import in_bytes
-from app.library.kept_files import Kind
 from app.look.theme import SIZES
 from app.settings_view.page import Section, button, label
-from app.words import Saying, said, tr, tr_n
+from app.store.kept_files import Kind
+from app.words import Saying, in_bytes, said, tr, tr_n
 
 
 class KeptRow(QFrame):

@@ -51,7 +51,7 @@ class SettingsDialog(Sheet):
         self.open_file.setToolTip(as_written(str(settings.path)))
         self.reset_all, self.close_button = button(self, self._reset_all), button(self, self.accept)
         self._layout()
-        settings.listeners.append(self.show_values)
+        settings.changed.connect(self.show_values)
         self.retranslate()
         self.search.setFocus()
 
@@ -120,8 +120,7 @@ class SettingsDialog(Sheet):
         """Closing: a value that was typed but not yet confirmed counts, a wrong one does not."""
         for row in self.rows.values():
             row.control.commit()
-        if self.show_values in self.settings.listeners:
-            self.settings.listeners.remove(self.show_values)
+        self.settings.changed.disconnect(self.show_values)
         super().done(result)
 
     def _change(self, name: str, value: Value) -> None:

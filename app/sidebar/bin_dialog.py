@@ -1,4 +1,4 @@
-"""The chats that were deleted in the last 30 days: restore them, or delete them for good. Thin."""
+"""The chats that were deleted in the last 30 days: restore them, or delete them for good."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )  # fmt: skip
 
-from app.chats.chat import Chat
-from app.library.library import KEEP_DELETED_SECONDS
+from app.look.live import Live
 from app.look.theme import SIZES
+from app.store.chat import Chat
+from app.store.chat_store import KEEP_DELETED_SECONDS
 from app.words import tr, tr_n
 
 DAY = 86_400
@@ -29,11 +30,10 @@ ID = Qt.ItemDataRole.UserRole
 Deleted = Sequence[tuple[Chat, float]]
 
 
-class BinDialog(QDialog):
-    """`restored` and `gone` carry the chats' ids. What cannot be undone is asked about first."""
+class BinDialog(Live, QDialog):
+    """`asked` carries `restore` or `delete`, and the chats' ids. What cannot be undone is asked about first."""
 
-    restored = Signal(list)
-    gone = Signal(list)
+    asked = Signal(str, list)
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -50,26 +50,28 @@ class BinDialog(QDialog):
         self.question = QLabel(self)
         self.question.setWordWrap(True)
         self.question.setObjectName("problem")
-        self.restore = self._button(lambda: self.restored.emit(self.chosen()))
+        self.restore = self._button(lambda: self.asked.emit("restore", self.chosen()))
         self.delete = self._button(self._ask)
         self.delete_all = self._button(self._ask_all)
         self.really = self._button(self._delete)
         self.keep = self._button(self._forget)
         self._doomed: list[str] = []
+        self._deleted: Deleted = ()
+        self._now = 0.0
         self._layout()
-        self.retranslate()
+        self.apply_look()
         self._forget()
         self.resize(SIZES.dialog, SIZES.dialog_height * 2 // 3)
 
     def show_chats(self, deleted: Deleted, now: float | None = None) -> None:
         """List these, the latest deleted first."""
-        now = now or time.time()
+        self._deleted, self._now = deleted, now or time.time()
         self.list.clear()
-        for chat, moment in deleted:
-            item = QListWidgetItem(tr("{title} · {when}", title=chat.title, when=_when(moment, now)))
+        for chat, _ in deleted:
+            item = QListWidgetItem()
             item.setData(ID, chat.id)
-            item.setSizeHint(QSize(0, SIZES.row))
             self.list.addItem(item)
+        self._say_items()
         if self.list.count():
             self.list.setCurrentRow(0)
         self._hint()
@@ -88,6 +90,18 @@ class BinDialog(QDialog):
         self.delete_all.setText(tr("Delete all permanently…"))
         self.really.setText(tr("Delete permanently"))
         self.keep.setText(tr("Cancel"))
+        self._say_items()
+        self._say_question()
+
+    def restyle(self) -> None:
+        for row in range(self.list.count()):
+            self.list.item(row).setSizeHint(QSize(0, SIZES.row))
+
+    def _say_items(self) -> None:
+        for row, (chat, moment) in enumerate(self._deleted):
+            words = tr("{title} · {when}", title=chat.title, when=_when(moment, self._now))
+            self.list.item(row).setText(words)
+            self.list.item(row).setSizeHint(QSize(0, SIZES.row))
 
     def _hint(self) -> None:
         kept = tr("Deleted chats are kept here for 30 days, then deleted permanently.")
@@ -109,17 +123,22 @@ class BinDialog(QDialog):
 
     def _doom(self, ids: list[str]) -> None:
         self._doomed = ids
-        sentence = tr_n(
-            "This chat will be deleted permanently.", "These {n} chats will be deleted permanently.", len(ids)
-        )
-        self.question.setText(sentence)
+        self._say_question()
         self._show_buttons()
         self.keep.setFocus()
+
+    def _say_question(self) -> None:
+        sentence = tr_n(
+            "This chat will be deleted permanently.",
+            "These {n} chats will be deleted permanently.",
+            len(self._doomed),
+        )
+        self.question.setText(sentence)
 
     def _delete(self) -> None:
         ids = self._doomed
         self._forget()
-        self.gone.emit(ids)
+        self.asked.emit("delete", ids)
 
     def _forget(self) -> None:
         self._doomed = []

@@ -1,4 +1,4 @@
-"""The list of chats as a view on rows: selects many, renames in place, takes drags into folders. Thin."""
+"""The list of chats as a view on rows: selects many, renames in place, takes drags into folders, has their menus."""
 
 from __future__ import annotations
 
@@ -13,17 +13,28 @@ from PySide6.QtCore import (
     QMimeData,
     QModelIndex,
     QPersistentModelIndex,
+    QPoint,
     Qt,
     Signal,
 )  # fmt: skip
-from PySide6.QtGui import QFont, QKeyEvent, QMouseEvent
-from PySide6.QtWidgets import QAbstractItemDelegate, QAbstractItemView, QApplication, QFrame, QListView, QWidget
+from PySide6.QtGui import QAction, QFont, QKeyEvent, QMouseEvent, QPainter
+from PySide6.QtWidgets import (
+    QAbstractItemDelegate,
+    QAbstractItemView,
+    QApplication,
+    QFrame,
+    QListView,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)  # fmt: skip
 
-from app.commands.place_keys import meant
+from app.commands.commands import meant
 from app.look.icons import icon
+from app.look.live import Live
 from app.look.theme import SIZES, theme
+from app.sidebar.chat_menu import Verb, chat_menu, folder_menu
 from app.sidebar.chat_rows import Row
-from app.sidebar.row_delegate import RowDelegate
 from app.words import tr, tr_n
 
 MIME = "application/x-chickadee-chats"
@@ -33,10 +44,13 @@ Flag = Qt.ItemFlag
 
 
 class ChatModel(QAbstractListModel):
-    """`rows` as Qt asks for them. `renamed` carries the row and the new text, `moved` chats' ids and a folder's."""
+    """`rows` as Qt asks for them. `asked` carries what is to be done, the ids of chats or of one folder, and what else
+    there is to say of it:
 
-    renamed = Signal(object, str)
-    moved = Signal(list, object)
+    `open`, `delete`, `export`, `pin`, `unpin` and `new_folder` nothing; `move` the folder's id, None for none;
+    `rename` and `rename_folder` the new name; `fold` True to fold, False to unfold; `delete_folder` nothing."""
+
+    asked = Signal(str, list, object)
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,7 +78,7 @@ class ChatModel(QAbstractListModel):
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         row = self.rows[index.row()]
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.EditRole):
-            return row.text
+            return tr(row.text) if row.kind == "heading" else row.text
         if role == Qt.ItemDataRole.ToolTipRole and row.kind == "chat":
             return row.text.replace("&", "&amp;").replace("<", "&lt;")
         if role == Qt.ItemDataRole.AccessibleTextRole and row.kind == "folder":
@@ -78,7 +92,7 @@ class ChatModel(QAbstractListModel):
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
         row = self.rows[index.row()]
         if role == Qt.ItemDataRole.EditRole and str(value) != row.text:
-            self.renamed.emit(row, str(value))
+            self.asked.emit("rename_folder" if row.kind == "folder" else "rename", [row.id], str(value))
         return False  # the list is shown again when the name is stored
 
     def flags(self, index: Index) -> Qt.ItemFlag:
@@ -105,23 +119,41 @@ class ChatModel(QAbstractListModel):
     def dropMimeData(self, data: QMimeData, _action: Qt.DropAction, row: int, _column: int, at: Index) -> bool:
         place = at.row() if at.isValid() else row
         folder_id = self.rows[place].folder_id if 0 <= place < len(self.rows) else None
-        self.moved.emit(bytes(data.data(MIME).data()).decode().split("\n"), folder_id)
+        self.asked.emit("move", bytes(data.data(MIME).data()).decode().split("\n"), folder_id)
         return False  # nothing is taken out of the list here
 
 
-class ChatList(QListView):
-    """`opened` carries a chat's id, `delete` asks to delete what is selected, `fold` a folder's id and its new state.
+class RowDelegate(QStyledItemDelegate):
+    """Knows how far a row is set in, and what the field is called in which it is renamed."""
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        super().paint(painter, self._moved(option, index), index)
+
+    def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: Index) -> QWidget:
+        editor = super().createEditor(parent, option, index)
+        editor.setAccessibleName(tr("New name"))
+        return editor
+
+    def updateEditorGeometry(self, editor: QWidget, option: QStyleOptionViewItem, index: Index) -> None:
+        super().updateEditorGeometry(editor, self._moved(option, index), index)
+
+    def _moved(self, option: QStyleOptionViewItem, index: Index) -> QStyleOptionViewItem:
+        moved = QStyleOptionViewItem(option)
+        moved.rect.setLeft(moved.rect.left() + (index.data(INDENT) or 0) * SIZES.gap_l)
+        return moved
+
+
+class ChatList(Live, QListView):
+    """`asked` is that of its model.
 
     F2 renames, Delete deletes, Enter, Left and Right fold a folder.
     """
 
-    opened = Signal(str)
-    delete = Signal()
-    fold = Signal(str, bool)
-
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.rows = ChatModel()
+        self.asked = self.rows.asked
+        self._folders: Sequence[Row] = ()
         self._waiting: tuple[Sequence[Row], str] | None = None
         self._filling = False
         self._open = ""  # the id of the open chat
@@ -139,13 +171,23 @@ class ChatList(QListView):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.selectionModel().selectionChanged.connect(self._chosen)
         self.clicked.connect(self._clicked)
-        self.retranslate()
+        self.customContextMenuRequested.connect(self._menu)
+        self.apply_look()
 
     def retranslate(self) -> None:
         self.setAccessibleName(tr("Chats"))
+        self.viewport().update()  # the days have names in the user's language
 
-    def show_rows(self, rows: Sequence[Row], current: str) -> None:
-        """Show these; the selection and the place stay. A name that is being typed is waited for."""
+    def restyle(self) -> None:
+        self.doItemsLayout()
+
+    def show_chats(self, rows: Sequence[Row], folders: Sequence[Row], current: str) -> None:
+        """List the rows; `folders` are all there are, `current` is the id of the chat that is open."""
+        self._folders = folders
+        self._show_rows(rows, current)
+
+    def _show_rows(self, rows: Sequence[Row], current: str) -> None:
+        """The selection and the place stay. A name that is being typed is waited for."""
         if self.state() == QAbstractItemView.State.EditingState:
             self._waiting = (rows, current)
             return
@@ -157,10 +199,6 @@ class ChatList(QListView):
         self.select(chosen if len(chosen) > 1 else [current], focus.id if focus and focus.kind == "folder" else current)
         self._filling = False
         self.verticalScrollBar().setValue(at)
-
-    def reset_look(self) -> None:
-        """Sizes or colours have changed."""
-        self.doItemsLayout()
 
     def select(self, ids: Sequence[str], current: str) -> None:
         """Select the chats `ids` and nothing else; `current` is the chat or folder with the focus."""
@@ -200,17 +238,46 @@ class ChatList(QListView):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         row, name = self.current_row(), meant(event, "list")
-        folder = row is not None and row.kind == "folder"
+        folder = row if row is not None and row.kind == "folder" else None
         if name == "delete":
-            self.delete.emit()
-        elif row is not None and folder and (name == "open" or event.key() == Qt.Key.Key_Space):
-            self.fold.emit(row.id, not row.folded)
-        elif row is not None and folder and name in ("fold", "unfold"):
-            self.fold.emit(row.id, name == "fold")
+            self._delete(folder)
+        elif folder is not None and (name == "open" or event.key() == Qt.Key.Key_Space):
+            self.asked.emit("fold", [folder.id], not folder.folded)
+        elif folder is not None and name in ("fold", "unfold"):
+            self.asked.emit("fold", [folder.id], name == "fold")
         elif row is not None and name == "open":
-            self.opened.emit(row.id)
+            self.asked.emit("open", [row.id], None)
         else:
             super().keyPressEvent(event)
+
+    def _delete(self, folder: Row | None) -> None:
+        """The selected chats; the folder that has the focus, where there are none."""
+        chosen = self.selected_chats()
+        if chosen:
+            self.asked.emit("delete", chosen, None)
+        elif folder is not None:
+            self.asked.emit("delete_folder", [folder.id], None)
+
+    def _menu(self, at: QPoint) -> None:
+        row = self.row_at(self.indexAt(at))
+        if row is None or row.kind == "heading":
+            return
+        if row.kind == "folder":
+            menu = folder_menu(self, row)
+        else:
+            chosen = self.selected_rows()
+            rows = chosen if row.id in [each.id for each in chosen] else [row]
+            menu = chat_menu(self, row, rows, self._folders)
+        menu.triggered.connect(self._ask)
+        menu.popup(self.viewport().mapToGlobal(at))
+
+    def _ask(self, action: QAction) -> None:
+        """For what an entry of the menus says."""
+        verb: Verb = action.data()
+        if verb.name == "edit_name":
+            self.rename(verb.ids[0])
+        else:
+            self.asked.emit(verb.name, verb.ids, verb.value)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.RightButton:  # a menu is asked for, no chat
@@ -226,18 +293,18 @@ class ChatList(QListView):
         super().closeEditor(editor, hint)
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
-            self.show_rows(*waiting)
+            self._show_rows(*waiting)
 
     def _clicked(self, index: QModelIndex) -> None:
         row = self.row_at(index)
         if row is not None and row.kind == "folder" and not _choosing_many():
-            self.fold.emit(row.id, not row.folded)
+            self.asked.emit("fold", [row.id], not row.folded)
 
     def _chosen(self) -> None:
         row = self.current_row()
         chosen = self.selected_chats()
         if not self._filling and not _choosing_many() and row is not None and chosen == [row.id]:
-            self.opened.emit(row.id)
+            self.asked.emit("open", [row.id], None)
 
 
 def _choosing_many() -> bool:

@@ -1,56 +1,66 @@
-"""The menus of a chat, of several chats and of a folder in the list. What they ask for is done elsewhere."""
+"""What can be done with a chat, several chats or a folder in the list, as the entries of their menus."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QMenu, QWidget
 
+from app.commands.commands import keys_in
 from app.sidebar.chat_rows import Row
 from app.words import tr, tr_n
 
-Ask = Callable[[str, list[str], object], object]  # what is asked for, of which chats, and a folder's id
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """What an action's `data` says: what is to be done, with which chats or folder, and what else there is to say; as
+    ChatModel's `asked`. `edit_name` lets the user type another name in place."""
+
+    name: str
+    ids: list[str]
+    value: object = None
 
 
-def chat_menu(parent: QWidget, row: Row, rows: Sequence[Row], folders: Sequence[Row], ask: Ask) -> QMenu:
+class _Menu(QMenu):
+    """`triggered` carries an action with a Verb."""
+
+    def offer(self, words: str, verb: Verb, keys: Sequence[str] = ()) -> None:
+        """The list itself hears the keys."""
+        action = self.addAction(words)
+        action.setData(verb)
+        action.setShortcuts([QKeySequence(key) for key in keys])
+
+
+def chat_menu(parent: QWidget, row: Row, rows: Sequence[Row], folders: Sequence[Row]) -> QMenu:
     """The menu of the chats `rows`, `row` being the one that was clicked."""
-    menu, ids = _menu(parent), [each.id for each in rows]
-    many = len(ids) > 1
-    if not many:
-        _add(menu, tr("Rename"), lambda: ask("rename", ids, None))
-    _add(menu, tr("Unpin") if row.pinned else tr("Pin"), lambda: ask("unpin" if row.pinned else "pin", ids, None))
-    into = menu.addMenu(tr("Move to folder"))
+    menu, ids = _Menu(parent), [each.id for each in rows]
+    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    if len(ids) == 1:
+        menu.offer(tr("Rename"), Verb("edit_name", ids), keys_in("list", "rename"))
+    menu.offer(tr("Unpin") if row.pinned else tr("Pin"), Verb("unpin" if row.pinned else "pin", ids))
+    into = _Menu(menu)
+    into.setTitle(tr("Move to folder"))
+    menu.addMenu(into)
     for folder in folders:
-        title = folder.text.replace("&", "&&")
-        _add(into, title, lambda id=folder.id: ask("move", ids, id))  # type: ignore[misc]
+        into.offer(folder.text.replace("&", "&&"), Verb("move", ids, folder.id))
     if folders:
         into.addSeparator()
-    _add(into, tr("New folder…"), lambda: ask("new_folder", ids, None))
+    into.offer(tr("New folder…"), Verb("new_folder", ids))
     if any(each.folder_id is not None for each in rows):
-        _add(menu, tr("Remove from folder"), lambda: ask("move", ids, None))
+        menu.offer(tr("Remove from folder"), Verb("move", ids))
     menu.addSeparator()
-    _add(menu, tr("Export…"), lambda: ask("export", ids, None))
+    menu.offer(tr("Export…"), Verb("export", ids))
     menu.addSeparator()
-    _add(menu, tr_n("Delete", "Delete {n} chats", len(ids)), lambda: ask("delete", ids, None))
+    menu.offer(tr_n("Delete", "Delete {n} chats", len(ids)), Verb("delete", ids), keys_in("list", "delete"))
     return menu
 
 
-def folder_menu(parent: QWidget, row: Row, ask: Ask) -> QMenu:
-    menu = _menu(parent)
-    _add(menu, tr("Rename"), lambda: ask("rename_folder", [], row.id))
-    _add(menu, tr("Delete folder, keep its chats"), lambda: ask("delete_folder", [], row.id))
-    return menu
-
-
-def _menu(parent: QWidget) -> QMenu:
-    menu = QMenu(parent)
+def folder_menu(parent: QWidget, row: Row) -> QMenu:
+    menu = _Menu(parent)
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    menu.offer(tr("Rename"), Verb("edit_name", [row.id]), keys_in("list", "rename"))
+    menu.offer(tr("Delete folder, keep its chats"), Verb("delete_folder", [row.id]), keys_in("list", "delete"))
     return menu
-
-
-def _add(menu: QMenu, text: str, work: Callable[[], object]) -> None:
-    action = QAction(text, menu)
-    action.triggered.connect(lambda: work())
-    menu.addAction(action)

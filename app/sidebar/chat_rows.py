@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Literal, NamedTuple
 
-from app.chats.chat import Chat, Folder, days_of, group_of
+from app.store.chat import Chat, Folder, days_of, group_of
 from app.words import mark, tr
 
 PINNED = mark("Pinned")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from PySide6.QtCore import QPoint, Signal
+from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QFontMetrics
 
-from app.chats.chat import ChatMessage
 from app.look.theme import SIZES, body_font
 from app.markdown.block_stack import delete_slowly
 from app.markdown.selection import SelectionScope
-from app.transcript.heights import Heights, estimate
+from app.store.chat import ChatMessage
 from app.transcript.message_view import MessageView
 
 Maker = Callable[[ChatMessage, bool], MessageView]
@@ -27,6 +26,7 @@ class MessageColumn(SelectionScope):
     def __init__(self, make: Maker) -> None:
         super().__init__()
         self.setObjectName("column")
+        self.setAttribute(Qt.WidgetAttribute.WA_StaticContents)  # when it grows, messages above are not painted again
         self._make = make
         self._messages: list[ChatMessage] = []
         self._rows: dict[str, int] = {}
@@ -46,6 +46,11 @@ class MessageColumn(SelectionScope):
     def views(self) -> list[MessageView]:
         """The views there are, from top to bottom."""
         return [self._live[id] for id in sorted(self._live, key=self._rows.__getitem__)]
+
+    @property
+    def last(self) -> MessageView | None:
+        """The view of the last message, which is the one that grows."""
+        return self.view(-1) if self._messages else None
 
     def view(self, row: int) -> MessageView | None:
         return self._live.get(self._messages[row].id)
@@ -205,3 +210,56 @@ class MessageColumn(SelectionScope):
         if after is not None:
             view.stackUnder(after)
         view.show()
+
+
+class Heights:
+    """The heights of rows that follow each other, measured or estimated ones, in pixels: a Fenwick tree of partial sums
+    (P. Fenwick, 1994). Finding a row by its place, and changing a height, take time in the order of log(rows)."""
+
+    def __init__(self, heights: Iterable[int] = ()) -> None:
+        self._heights = list(heights)
+        self._sums = [0, *self._heights]
+        for at in range(1, len(self._sums)):
+            above = at + (at & -at)
+            if above < len(self._sums):
+                self._sums[above] += self._sums[at]
+
+    def __len__(self) -> int:
+        return len(self._heights)
+
+    def __getitem__(self, row: int) -> int:
+        return self._heights[row]
+
+    @property
+    def total(self) -> int:
+        return self.top(len(self._heights))
+
+    def top(self, row: int) -> int:
+        """Where `row` begins: the sum of all heights before it."""
+        total = 0
+        while row:
+            total += self._sums[row]
+            row &= row - 1
+        return total
+
+    def set(self, row: int, height: int) -> None:
+        change, self._heights[row] = height - self._heights[row], height
+        at = row + 1
+        while at < len(self._sums):
+            self._sums[at] += change
+            at += at & -at
+
+    def row_at(self, y: int) -> int:
+        """The row that holds `y`, the first or the last one where `y` lies outside; -1 when there are no rows."""
+        at, step = 0, 1 << len(self._sums).bit_length()
+        while step:
+            if at + step < len(self._sums) and self._sums[at + step] <= y:
+                at += step
+                y -= self._sums[at]
+            step >>= 1
+        return min(at, len(self._heights) - 1)
+
+
+def estimate(text: str, characters: float, line: int) -> int:
+    """About how high `text` will be, with so many characters in a line that is `line` pixels high."""
+    return line * (1 + text.count("\n") + int(len(text) / max(characters, 1)))

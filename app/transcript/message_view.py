@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QEvent, QPoint, QRectF, Qt, Signal
 from PySide6.QtGui import (
+    QAction,
     QColor,
     QContextMenuEvent,
     QEnterEvent,
@@ -18,20 +19,19 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QApplication, QFrame, QLabel, QPlainTextEdit, QTextEdit, QWidget
 
-from app.chats.chat import ChatMessage
-from app.chats.message_actions import Place, actions_of
-from app.chats.message_facts import facts_of
-from app.chats.sources import sources_line
-from app.commands.place_keys import meant
+from app.commands.commands import meant
 from app.composer.chips import SentFiles
-from app.composer.choices import Choices
+from app.look.live import Live
 from app.look.theme import SIZES, theme
 from app.markdown.block_stack import BlockStack
 from app.markdown.blocks import LONG
 from app.markdown.prose_view import ProseView
 from app.markdown.selection import scope_of
-from app.transcript.action_row import ActionRow
+from app.state.answer_facts import facts_of, sources_line
+from app.state.message_actions import Place, actions_of
+from app.store.chat import ChatMessage
 from app.transcript.answer_view import AnswerView
+from app.transcript.message_actions import ActionRow, MessageActions, MessageMenu, RemedyButtons
 from app.transcript.message_editor import MessageEditor
 from app.words import mark, told, tr
 from common.reasoning import Kind
@@ -47,23 +47,15 @@ ENDINGS = {
 NAME_LENGTH = 80
 
 
-class MessageView(QWidget):
-    """`resized`: the height for the present width has changed. `asked`: an action's name. `link`: a clicked address.
+class MessageView(Live, QWidget):
+    """`resized`: the height for the present width has changed.
 
-    `chosen`: a remedy (engine.protocol.Remedy) for a chat that is too long. `sent`: the message's new wording,
-    `edited`: what it is so far, `left`: the editor was left with that text. `menu`: the menu is wanted at that point of
-    the screen. `moved`: the message before (-1) or behind (1) this one is to have the focus.
+    `asked`: what is to be done, and what else there is to say of it: an action's name and nothing; `remedy` and one
+    (engine.protocol.Remedy); `send`, `note` and `leave` and what stands in the editor: to be sent, so far, given up.
     """
 
     resized = Signal()
-    asked = Signal(str)
-    link = Signal(str)
-    chosen = Signal(object)
-    sent = Signal(str)
-    edited = Signal(str)
-    left = Signal(str)
-    menu = Signal(QPoint)
-    moved = Signal(int)
+    asked = Signal(str, object)
 
     def __init__(
         self, message: ChatMessage, parent: QWidget | None = None, streaming: bool = False, ahead: bool = False
@@ -80,12 +72,13 @@ class MessageView(QWidget):
         self._remedies: tuple[Remedy, ...] = ()
         self._labels: dict[str, QLabel] = {}
         self.files = SentFiles(message.attachments, self) if message.attachments else None
-        self.choices = Choices(self)
-        self.choices.chosen.connect(self.chosen)
-        self.row = ActionRow(self, right=message.role == "user")
-        self.row.asked.connect(self._ask)
+        self.choices = RemedyButtons(self)
+        self.choices.chosen.connect(lambda remedy: self.asked.emit("remedy", remedy))
+        self.verbs = MessageActions(self)
+        self.verbs.triggered.connect(self._do)
+        self.row = ActionRow(self.verbs, self, right=message.role == "user")
         self._make_body(message, streaming, ahead)
-        self._tell()
+        self.apply_look()
 
     @property
     def text(self) -> str:
@@ -146,9 +139,7 @@ class MessageView(QWidget):
         """Open the editor with `text`; it takes the place of the bubble."""
         if self.editor is None and self.message.role == "user":
             editor = self.editor = MessageEditor(text, self)
-            editor.sent.connect(self.sent)
-            editor.left.connect(self._leave)
-            editor.changed.connect(self.edited)
+            editor.asked.connect(self._edit)
             editor.resized.connect(self.resized)
             editor.show()
             self._show_actions()
@@ -173,21 +164,10 @@ class MessageView(QWidget):
         return [*self.findChildren(QTextEdit), *self.findChildren(QPlainTextEdit)]
 
     def restyle(self) -> None:
-        self.body.restyle()
-        self.row.restyle()
-        if self.files is not None:
-            self.files.restyle()
         self._natural = self.body.natural_width() if isinstance(self.body, ProseView) else SIZES.column
 
     def retranslate(self) -> None:
-        self.body.retranslate()
         self._tell()
-        self.row.restyle()
-        self.choices.retranslate()
-        if self.files is not None:
-            self.files.retranslate()
-        if self.editor is not None:
-            self.editor.retranslate()
 
     # --- layout -----------------------------------------------------------------------------------------------------
 
@@ -249,7 +229,7 @@ class MessageView(QWidget):
     def _bubble_width(self, width: int) -> int:
         return min(int(width * SIZES.user_width), self._natural + 2 * SIZES.gap_l)
 
-    def _below(self) -> list[QLabel | Choices]:
+    def _below(self) -> list[QLabel | RemedyButtons]:
         before = [self._labels.get(name) for name in ("sources", "problem", "aside")]
         parts = [*before, self.choices, self._labels.get("details")]
         return [part for part in parts if part is not None and not part.isHidden()]
@@ -267,7 +247,6 @@ class MessageView(QWidget):
             return
         self.body = AnswerView(self)
         self.body.resized.connect(self.resized)
-        self.body.link.connect(self.link)
         if streaming:
             self.body.start(message.content, message.thought_seconds)
         else:
@@ -277,12 +256,10 @@ class MessageView(QWidget):
         if len(text) <= LONG:
             self.body = ProseView(bubble)
             self.body.set_plain(text)
-            self._natural = self.body.natural_width()
             return
         self.body = BlockStack(bubble)  # in pieces: 200,000 characters would take 160 ms
         self.body.resized.connect(self.resized)
         self.body.set_plain(text, ahead)
-        self._natural = SIZES.column
 
     def _tell(self) -> None:
         message = self.message
@@ -316,17 +293,28 @@ class MessageView(QWidget):
 
     # --- actions ----------------------------------------------------------------------------------------------------
 
-    def _ask(self, name: str) -> None:
+    def _do(self, action: QAction) -> None:
+        name = str(action.data())
         if name == "more":
-            button = self.row.buttons["more"]
-            self.menu.emit(button.mapToGlobal(button.rect().bottomLeft()))
+            button = self.row.buttons[name]
+            self.open_menu(button.mapToGlobal(button.rect().bottomLeft()))
+        elif name == "copy":
+            self.copy()
+        elif name == "details":
+            self.toggle_details()
         else:
-            self.asked.emit(name)
+            self.asked.emit(name, None)
 
-    def _leave(self, text: str) -> None:
-        self.close_editor()
-        self.setFocus()
-        self.left.emit(text)
+    def open_menu(self, point: QPoint) -> None:
+        """At a point of the screen."""
+        MessageMenu(self, self).popup(point)
+
+    def _edit(self, what: str, text: str) -> None:
+        """The editor asks for something."""
+        if what == "leave":
+            self.close_editor()
+            self.setFocus()
+        self.asked.emit(what, text)
 
     def _show_actions(self) -> None:
         editing = self.editor is not None
@@ -360,7 +348,7 @@ class MessageView(QWidget):
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         by_keys = event.reason() == QContextMenuEvent.Reason.Keyboard
-        self.menu.emit(self.mapToGlobal(self._corner()) if by_keys else event.globalPos())
+        self.open_menu(self.mapToGlobal(self._corner()) if by_keys else event.globalPos())
 
     def _corner(self) -> QPoint:
         """Where the menu opens that was asked for by keyboard: at the top of what of the message is visible."""
@@ -369,12 +357,8 @@ class MessageView(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         name = meant(event, "message") if self.hasFocus() else ""
-        if name in ("up", "down"):
-            self.moved.emit(-1 if name == "up" else 1)
-        elif name in ("edit", "delete"):
-            self._ask(name)
-        elif name == "copy":
-            self.copy()
+        if name in ("edit", "delete"):  # its action waits for the end of an answer: whoever is asked says so
+            self.asked.emit(name, None)
         elif self.hasFocus() and event.matches(QKeySequence.StandardKey.SelectAll) and (scope := scope_of(self)):
             scope.select_all(self)
         else:

@@ -5,24 +5,27 @@ from __future__ import annotations
 import math
 import time
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QEvent, QPoint, QSize, Qt, QTimer
 from PySide6.QtWidgets import QPushButton, QScrollArea, QWidget
 
-from app.chats.chat import ChatMessage
 from app.look.icons import icon
+from app.look.live import Live
 from app.look.theme import SIZES, theme
-from app.slices import slices
-from app.transcript.drag_scroll import DragScroll
+from app.markdown.selection import SelectionScope
+from app.services.frames import slices
+from app.store.chat import ChatMessage
 from app.transcript.message_column import MessageColumn
 from app.transcript.message_view import MessageView
 from app.words import tr
 
 AHEAD_PAGES, KEPT_PAGES = 1.5, 4.0  # made before they are seen; kept after they were
 PATIENCE_SECONDS = 0.004  # of a step of scrolling; a frame has 16 ms, and painting takes its share
+DRAG_MS = 16
+DRAG_SHARE = 8  # of the distance from the edge, a tick
 Anchor = tuple[int, int]  # a row, and where it is to be in the view: pixels below the view's upper edge
 
 
-class ScrollingColumn(QScrollArea):
+class ScrollingColumn(Live, QScrollArea):
     """Knows no conversation: a subclass makes the views, and says which messages there are.
 
     `following`: the end stays in view while it grows."""
@@ -77,17 +80,18 @@ class ScrollingColumn(QScrollArea):
         self._down.setFixedSize(SIZES.control, SIZES.control)
         self._down.setIconSize(QSize(SIZES.icon, SIZES.icon))
         self._down.setIcon(icon("down", theme().ink))
-        for view in self.views:
-            view.restyle()
-        self.column.remeasure()
-        self._relayout()
+        self._measure_anew()
 
     def retranslate(self) -> None:
         self.setAccessibleName(tr("Messages"))
         self._down.setAccessibleName(tr("Go to end"))
         self._down.setToolTip(tr("Go to end"))
-        for view in self.views:
-            view.retranslate()
+
+    def event(self, event: QEvent) -> bool:
+        done = super().event(event)
+        if event.type() == QEvent.Type.LanguageChange:  # by now the messages have said theirs
+            self._measure_anew()
+        return done
 
     def anchor(self, before: int | None = None) -> Anchor | None:
         """The uppermost row in view that has all of its height, and where it is: it must not jump.
@@ -216,6 +220,10 @@ class ScrollingColumn(QScrollArea):
         self.following = bar.value() >= bar.maximum() - SIZES.gap_l
         self._down.setVisible(not self.following)
 
+    def _measure_anew(self) -> None:
+        self.column.remeasure()
+        self._relayout()
+
     def _relayout(self) -> None:
         anchor = self.anchor()
         self.column.fit(self.width(), self.viewport().width())
@@ -225,3 +233,38 @@ class ScrollingColumn(QScrollArea):
         super().resizeEvent(event)  # type: ignore[arg-type]
         self._down.move((self.width() - SIZES.control) // 2, self.height() - SIZES.control - SIZES.gap_m)
         self._relayout()
+
+
+class DragScroll(QTimer):
+    """Scrolls while a selection is dragged over the upper or lower edge of what is in view: the further, the faster."""
+
+    def __init__(self, area: QScrollArea, scope: SelectionScope) -> None:
+        super().__init__(area)
+        self._area, self._scope = area, scope
+        self._point = QPoint()
+        self.setInterval(DRAG_MS)
+        self.timeout.connect(self._scroll)
+        scope.dragged.connect(self._dragged)
+
+    def _dragged(self, point: QPoint | None) -> None:
+        if point is None:
+            self.stop()
+            return
+        self._point = point
+        if self._beyond() and not self.isActive():
+            self.start()
+
+    def _beyond(self) -> int:
+        """Pixels below the view, negative ones above it, 0 inside."""
+        port = self._area.viewport()
+        y = port.mapFromGlobal(self._point).y()
+        return min(y, 0) or max(0, y - port.height())
+
+    def _scroll(self) -> None:
+        beyond = self._beyond()
+        if not beyond:
+            self.stop()
+            return
+        bar = self._area.verticalScrollBar()
+        bar.setValue(bar.value() + beyond // DRAG_SHARE + (beyond > 0))
+        self._scope.extend(self._point)

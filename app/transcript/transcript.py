@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
-from app.chats.chat import ChatMessage
-from app.chats.message_actions import Place
-from app.commands.commands import IN_PLACE
+from app.commands.commands import meant
 from app.look.tab_stops import step_inside
 from app.look.theme import SIZES
-from app.open_chats.conversation import Change, Conversation
+from app.state.conversation import Conversation
+from app.state.message_actions import Place
+from app.store.chat import ChatMessage
 from app.transcript.answer_view import AnswerView
 from app.transcript.message_view import MessageView
 from app.transcript.scrolling_column import Anchor, ScrollingColumn
@@ -23,39 +23,28 @@ OPENING_SECONDS, OPENING_ROWS = 0.003, 6  # of the turn that opens a chat: so ma
 
 
 class Transcript(ScrollingColumn):
-    """Shows one conversation. `link` carries a clicked address, `chosen` a remedy.
+    """Shows one conversation. `asked`: a message's id, what is to be done with it and what else there is to say of
+    that, as MessageView's."""
 
-    `asked`: a message's id and an action's name; `sent`: the id and its new wording; `edited`, `left`: the id and what
-    stands in its editor; `menu`: the id, and where on the screen its menu is wanted.
-    """
-
-    link = Signal(str)
-    chosen = Signal(object)
-    asked = Signal(str, str)
-    sent = Signal(str, str)
-    edited = Signal(str, str)
-    left = Signal(str, str)
-    menu = Signal(str, QPoint)
+    asked = Signal(str, str, object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("transcript")
         self.conversation: Conversation | None = None
         self._held: Anchor | None = None
-        for key in IN_PLACE:
-            if key.place == "message" and key.name in ("previous", "next"):  # in the message's own texts too
-                self._shortcut(key.keys[0], key.name)
+        self._written: MessageView | None = None  # the view of the answer that is being written
         application = QApplication.instance()
         assert isinstance(application, QApplication)
         application.focusChanged.connect(self._focus_moved)
-        self.restyle()
-        self.retranslate()
+        self.apply_look()
 
     def show_conversation(self, conversation: Conversation) -> None:
         if self.conversation is not None:
-            self.conversation.listeners.remove(self._changed)
+            self._write_to(None)
+            self._disconnect(self.conversation)
         self.conversation = conversation
-        conversation.listeners.append(self._changed)
+        self._connect(conversation)
         self.column.show_messages([])
         self.following = True
         self._show_branch(OPENING_SECONDS)
@@ -90,26 +79,48 @@ class Transcript(ScrollingColumn):
 
     # --- what the conversation says ---------------------------------------------------------------------------------
 
-    def _changed(self, change: Change) -> None:
-        message = change.message
-        if change.kind == "added" and message:
-            if message.role == "user":
-                self.following = True
-            self.column.append(message)
+    def _connect(self, conversation: Conversation) -> None:
+        conversation.message_added.connect(self._add)
+        conversation.answer_resumed.connect(self._reopen)
+        conversation.answer_ended.connect(self._end)
+        conversation.branch_changed.connect(self._show_other)
+        for event in (conversation.phase_changed, conversation.context_changed):
+            event.connect(self._mark)
+
+    def _disconnect(self, conversation: Conversation) -> None:
+        conversation.message_added.disconnect(self._add)
+        conversation.answer_resumed.disconnect(self._reopen)
+        conversation.answer_ended.disconnect(self._end)
+        conversation.branch_changed.disconnect(self._show_other)
+        for event in (conversation.phase_changed, conversation.context_changed):
+            event.disconnect(self._mark)
+
+    def _add(self, _conversation: Conversation, message: ChatMessage) -> None:
+        if message.role == "user":
+            self.following = True
+        self.column.append(message)
+        self._mark()
+        self.fill()
+
+    def _write_to(self, view: MessageView | None) -> None:
+        """New text of the answer goes straight into this view, which is the only one that shows it."""
+        assert self.conversation
+        if self._written is not None:
+            self.conversation.text_appended.disconnect(self._written.grow)
+        self._written = view
+        if view is not None:
+            self.conversation.text_appended.connect(view.grow)
+
+    def _end(self, _conversation: Conversation, answer: ChatMessage) -> None:
+        self._write_to(None)
+        last = self.column.last
+        if last:
+            self.column.update_message(len(self.column) - 1, answer)
+            last.finish(answer)
             self._mark()
-            self.fill()
-        elif change.kind == "grew" and self.views:
-            self.views[-1].grow(change.text, change.part)
-        elif change.kind == "ended" and message and self.views:
-            self.column.update_message(len(self.column) - 1, message)
-            self.views[-1].finish(message)
-            self._mark()
-        elif change.kind == "branch":
-            self._show_branch()
-        elif change.kind == "continued":
-            self._reopen()
-        elif change.kind in ("chat", "phase"):
-            self._mark()
+
+    def _show_other(self, _conversation: Conversation) -> None:
+        self._show_branch()
 
     def _show_branch(self, patience: float = math.inf) -> None:
         """Other messages are shown now: what stands in view stays where it is, if it is still there."""
@@ -134,7 +145,7 @@ class Transcript(ScrollingColumn):
         self._held = None if row is None else (row, self.column.top(row + 1) - self.view_top())
         return row
 
-    def _reopen(self) -> None:
+    def _reopen(self, _conversation: Conversation) -> None:
         """The last answer goes on: its view becomes one that is written to."""
         assert self.conversation
         messages = self.conversation.messages
@@ -151,24 +162,18 @@ class Transcript(ScrollingColumn):
         if under_way and len(conversation.answer_text) > len(message.content):
             message = replace(message, content=conversation.answer_text)
         view = MessageView(message, self.column, under_way, ahead)
+        if under_way:
+            self._write_to(view)
         id = message.id
-        view.link.connect(self.link)
-        view.chosen.connect(self.chosen)
-        view.asked.connect(lambda name: self.asked.emit(id, name))
-        view.sent.connect(lambda text: self.sent.emit(id, text))
-        view.edited.connect(lambda text: self.edited.emit(id, text))
-        view.left.connect(lambda text: self.left.emit(id, text))
-        view.menu.connect(lambda point: self.menu.emit(id, point))
-        view.moved.connect(lambda by: self._move_focus(id, by))
+        view.asked.connect(lambda what, value: self.asked.emit(id, what, value))
         self._place(view)
         if isinstance(view.body, AnswerView):
-            view.body.unfold([number for answer, number in conversation.unfolded if answer == id])
-            view.body.unfolded.connect(lambda number, opened: _note(conversation.unfolded, (id, number), opened))
+            view.body.unfold(conversation.unfolded, id)
         if id in conversation.edits:
             view.edit(conversation.edits[id])
         return view
 
-    def _mark(self) -> None:
+    def _mark(self, _conversation: Conversation | None = None) -> None:
         for view in self.views:
             self._place(view)
 
@@ -225,23 +230,18 @@ class Transcript(ScrollingColumn):
             self.fill((row, place))
             self.see_whether_following()
 
-    def _move_focus(self, id: str, by: int) -> None:
-        row = self.column.row_of(id)
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """What a message with the focus has no use for: Up and Down go to the next one."""
+        focused = QApplication.focusWidget()
+        name = meant(event, "message") if isinstance(focused, MessageView) else ""
+        if isinstance(focused, MessageView) and name in ("up", "down"):
+            self._move_focus(focused, -1 if name == "up" else 1)
+        else:
+            super().keyPressEvent(event)
+
+    def _move_focus(self, focused: MessageView, by: int) -> None:
+        row = self.column.row_of(focused.message.id)
         if row is not None and 0 <= row + by < len(self.column):
             view = self.column.build(row + by)
             view.setFocus()
             self._reveal(view)
-
-    def _shortcut(self, keys: str, name: str) -> None:
-        shortcut = QShortcut(QKeySequence(keys), self)
-        shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        shortcut.activated.connect(lambda: self._ask_focused(name))
-
-    def _ask_focused(self, name: str) -> None:
-        view = self._holder(QApplication.focusWidget())
-        if view is not None:
-            self.asked.emit(view.message.id, name)
-
-
-def _note(opened: set[tuple[str, int]], thought: tuple[str, int], is_open: bool) -> None:
-    (opened.add if is_open else opened.discard)(thought)

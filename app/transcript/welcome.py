@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
-from app.chats.examples import SMALL
 from app.look.icons import bird
+from app.look.live import Live
 from app.look.theme import SIZES
 from app.words import mark, tr
 
@@ -19,13 +21,37 @@ FIRST = (
 )
 READY = mark("{model} is included and ready. Press {keys} to open another GGUF model.")
 MISSING = mark("No models yet. Press {keys} to open a GGUF model file.")
+# Small models do these well: short, general, no facts to get wrong.
+SMALL = (
+    mark("Write a friendly note to thank a neighbour"),
+    mark("Explain in simple words why the sky is blue"),
+    mark("Give me five ideas for a rainy Sunday"),
+)
+LARGE = (
+    mark("Help me plan a week of simple dinners for two"),
+    mark("Explain how a heat pump works, then quiz me on it"),
+    mark("Turn my notes into a polite e-mail; ask me for the notes"),
+)
+CODE = (
+    mark("Write a Python function that finds duplicate lines in a file"),
+    mark("Explain what a race condition is, with a short example"),
+    mark("Write a SQL query for the three latest orders of each customer"),
+)
+CODER = re.compile(r"code|coder|starcoder|devstral|codestral", re.IGNORECASE)
+LARGE_FROM = 2e9  # parameters; below that plans and quizzes go astray
 
 
-class Welcome(QScrollArea):
-    """`asked` carries the example the user chose, `begun` says that the first page was read."""
+def examples_for(name: str, parameters: int) -> tuple[str, str, str]:
+    """The English texts, to be shown by `tr`; `name` is the model file's."""
+    if CODER.search(name):
+        return CODE
+    return LARGE if parameters >= LARGE_FROM else SMALL
+
+
+class Welcome(Live, QScrollArea):
+    """`asked` carries the example the user chose; `begin` is pressed when the first page was read."""
 
     asked = Signal(str)
-    begun = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -42,11 +68,9 @@ class Welcome(QScrollArea):
         self.begin = QPushButton()
         self.begin.setAutoDefault(True)  # Return presses it, as Space does
         self.begin.setProperty("kind", "begin")
-        self.begin.clicked.connect(self.begun)
         self.examples = [self._example(number) for number in range(len(SMALL))]
         self._layout()
-        self.retranslate()
-        self.restyle()
+        self.apply_look()
 
     def suit(self, texts: tuple[str, str, str]) -> None:
         """Offer these questions (English; they are shown in the user's language)."""

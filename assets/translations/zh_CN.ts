@@ -4,107 +4,107 @@
 <context>
   <name>Chickadee</name>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>Reading “{name}” needed too much memory and was stopped. Attach a part, or save it as text.</source>
     <translation>读取“{name}”占用内存过多，已停止。请只附上一部分，或另存为文本。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>Reading “{name}” took longer than a minute and was stopped. Attach a part, or save it as text.</source>
     <translation>读取“{name}”超过一分钟，已停止。请只附上一部分，或另存为文本。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>You do not have permission to read “{name}”. Change its permissions or attach a copy.</source>
     <translation>你没有读取“{name}”的权限。请更改其权限，或附上一份副本。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” cannot be read: {reason}.</source>
     <translation>无法读取“{name}”：{reason}。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” contains no text. You can attach text, code, PDF, Word (.docx) and web pages.</source>
     <translation>“{name}”不含文本。可附上文本、代码、PDF、Word (.docx) 和网页文件。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” could not be read: the file reader stopped. Save it as text and attach that.</source>
     <translation>无法读取“{name}”：读取程序已中止。请另存为文本后再附上。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” has more than {most} million characters of text. Attach a part of it.</source>
     <translation>“{name}”的文本超过 {most} 百万字符。请只附上一部分。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” has page images but no text. Run text recognition (OCR) on it first.</source>
     <translation>“{name}”只有页面图像而没有文字。请先进行文字识别（OCR）。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” has {pages} pages; up to {most} can be read. Attach fewer pages.</source>
     <translation>“{name}”有 {pages} 页，最多可读取 {most} 页。请减少页数后再附上。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” is a folder. Attach the files in it instead.</source>
     <translation>“{name}”是文件夹。请附上其中的文件。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” is an archive or an unsupported document. Attach it as PDF, .docx or text.</source>
     <translation>“{name}”是压缩包或不支持的文档。请以 PDF、.docx 或文本格式附上。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” is an image, and this model reads text only.</source>
     <translation>“{name}”是图片，而此模型只能读取文本。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” is audio or video, and this model reads text only.</source>
     <translation>“{name}”是音频或视频，而此模型只能读取文本。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” is damaged, or is not the type its name says. Open it in its own app and save it again.</source>
     <translation>“{name}”已损坏，或与扩展名不符。请用相应程序打开并重新保存。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” is empty.</source>
     <translation>“{name}”是空文件。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” is in an old Office format. Save it as .docx or PDF and attach that.</source>
     <translation>“{name}”是旧版 Office 格式。请另存为 .docx 或 PDF 后再附上。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” is not a regular file, so it cannot be attached.</source>
     <translation>“{name}”不是普通文件，无法附上。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” is password-protected. Save a copy without the password and attach that.</source>
     <translation>“{name}”受密码保护。请另存一份不带密码的副本后再附上。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” is {size} MB; files up to {most} MB can be attached. Attach a part of it.</source>
     <translation>“{name}”大小为 {size} MB，最多可附上 {most} MB 的文件。请只附上一部分。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” no longer exists. It may have been moved or deleted.</source>
     <translation>“{name}”已不存在，可能已被移动或删除。</translation>
   </message>
   <message>
-    <location filename="../../app/attachments/refusal.py"/>
+    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” unpacks to far more data than it should, so it was not opened.</source>
     <translation>“{name}”解压后的大小异常，因此没有打开。</translation>
   </message>
@@ -112,199 +112,6 @@
     <location filename="../../app/bugs.py"/>
     <source>Something went wrong inside Chickadee; the log has the details.</source>
     <translation>Chickadee 内部出现错误；详情见日志。</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/chat.py"/>
-    <source>Last 7 days</source>
-    <translation>过去 7 天</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/chat.py"/>
-    <source>Older</source>
-    <translation>更早</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/chat.py"/>
-    <source>Today</source>
-    <translation>今天</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/chat.py"/>
-    <source>Yesterday</source>
-    <translation>昨天</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/context_use.py"/>
-    <source>Always kept: the instructions{size}</source>
-    <translation>始终保留：指令{size}</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/context_use.py"/>
-    <source>Left out next, if you agree: “{title}”{size}</source>
-    <translation>下一步将不包含（经你同意）：“{title}”{size}</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/context_use.py"/>
-    <source>Left out, as you chose: {which}{size}</source>
-    <translation>按你的选择已不包含：{which}{size}</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/context_use.py"/>
-    <source>the oldest turn</source>
-    <translation>最早的一轮对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/context_use.py"/>
-    <source>the oldest {n} turns</source>
-    <translation>最早的 {n} 轮对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/context_use.py"/>
-    <location filename="../../app/chats/message_facts.py"/>
-    <location filename="../../app/composer/chips.py"/>
-    <source>{n} token</source>
-    <translation>{n} 个词元</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/context_use.py"/>
-    <location filename="../../app/chats/message_facts.py"/>
-    <location filename="../../app/composer/chips.py"/>
-    <source>{n} tokens</source>
-    <translation>{n} 个词元</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/context_use.py"/>
-    <location filename="../../app/composer/gauge.py"/>
-    <source>{used:,} of {n_ctx:,} tokens of context used</source>
-    <translation>上下文已用 {used:,} / {n_ctx:,} 个词元</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/examples.py"/>
-    <source>Explain how a heat pump works, then quiz me on it</source>
-    <translation>讲解热泵的工作原理，然后出几道题考考我</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/examples.py"/>
-    <source>Explain in simple words why the sky is blue</source>
-    <translation>用简单的话解释天空为什么是蓝色的</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/examples.py"/>
-    <source>Explain what a race condition is, with a short example</source>
-    <translation>解释什么是竞态条件，并举一个简短的例子</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/examples.py"/>
-    <source>Give me five ideas for a rainy Sunday</source>
-    <translation>给我五个下雨的周日可以做的事</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/examples.py"/>
-    <source>Help me plan a week of simple dinners for two</source>
-    <translation>帮我安排两个人一周的简单晚餐</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/examples.py"/>
-    <source>Turn my notes into a polite e-mail; ask me for the notes</source>
-    <translation>把我的要点写成一封得体的邮件，先问我要点是什么</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/examples.py"/>
-    <source>Write a Python function that finds duplicate lines in a file</source>
-    <translation>写一个 Python 函数，找出文件中重复的行</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/examples.py"/>
-    <source>Write a SQL query for the three latest orders of each customer</source>
-    <translation>写一条 SQL，查询每位客户最近的三笔订单</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/examples.py"/>
-    <source>Write a friendly note to thank a neighbour</source>
-    <translation>给邻居写一张友好的感谢便条</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/message_actions.py"/>
-    <location filename="../../app/markdown/prose_view.py"/>
-    <location filename="../../app/transcript/message_view.py"/>
-    <source>Answer</source>
-    <translation>回答</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/message_actions.py"/>
-    <source>Continue</source>
-    <translation>继续</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/message_actions.py"/>
-    <location filename="../../app/commands/commands.py"/>
-    <source>Copy message</source>
-    <translation>复制消息</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/message_actions.py"/>
-    <location filename="../../app/commands/commands.py"/>
-    <source>Delete message</source>
-    <translation>删除消息</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/message_actions.py"/>
-    <location filename="../../app/notice.py"/>
-    <location filename="../../app/transcript/message_menu.py"/>
-    <source>Details</source>
-    <translation>详情</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/message_actions.py"/>
-    <location filename="../../app/commands/commands.py"/>
-    <location filename="../../app/transcript/message_editor.py"/>
-    <source>Edit message</source>
-    <translation>编辑消息</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/message_actions.py"/>
-    <source>Regenerate</source>
-    <translation>重新生成</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/message_actions.py"/>
-    <source>Try again</source>
-    <translation>重试</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/message_facts.py"/>
-    <source>{tokens} in {seconds} s, {speed} tok/s</source>
-    <translation>{tokens}，用时 {seconds} 秒，{speed} 词元/秒</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/message_facts.py"/>
-    <source>{tokens} of the prompt read, {known} from the cache</source>
-    <translation>提示词读取了 {tokens}，另有 {known} 来自缓存</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/sources.py"/>
-    <source> (page {pages})</source>
-    <translation>（第 {pages} 页）</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/sources.py"/>
-    <source> (pages {pages})</source>
-    <translation>（第 {pages} 页）</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/sources.py"/>
-    <source>From {name}: part {parts} of {total}</source>
-    <translation>来自 {name}：第 {parts} 部分，共 {total} 部分</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/sources.py"/>
-    <source>From {name}: parts {parts} of {total}</source>
-    <translation>来自 {name}：第 {parts} 部分，共 {total} 部分</translation>
-  </message>
-  <message>
-    <location filename="../../app/chats/sources.py"/>
-    <source>Nothing from {name} was sent.</source>
-    <translation>没有发送 {name} 的内容。</translation>
   </message>
   <message>
     <location filename="../../app/commands/about.py"/>
@@ -383,12 +190,6 @@
     <location filename="../../app/commands/about.py"/>
     <source>This system does not restrict the engine.</source>
     <translation>此系统不限制引擎。</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/command_set.py"/>
-    <location filename="../../app/composer/composer.py"/>
-    <source>{words} ({keys})</source>
-    <translation>{words} ({keys})</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -537,6 +338,12 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <location filename="../../app/composer/composer.py"/>
+    <source>Attach files</source>
+    <translation>添加文件</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>Collapse folder</source>
     <translation>折叠文件夹</translation>
   </message>
@@ -552,8 +359,27 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <location filename="../../app/state/message_actions.py"/>
+    <source>Copy message</source>
+    <translation>复制消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>Delete chats</source>
     <translation>删除对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <location filename="../../app/state/message_actions.py"/>
+    <source>Delete message</source>
+    <translation>删除消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <location filename="../../app/state/message_actions.py"/>
+    <location filename="../../app/transcript/message_editor.py"/>
+    <source>Edit message</source>
+    <translation>编辑消息</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -612,7 +438,7 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <location filename="../../app/transcript/message_menu.py"/>
+    <location filename="../../app/transcript/message_actions.py"/>
     <source>Next version</source>
     <translation>下一个版本</translation>
   </message>
@@ -648,7 +474,7 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <location filename="../../app/transcript/message_menu.py"/>
+    <location filename="../../app/transcript/message_actions.py"/>
     <source>Previous version</source>
     <translation>上一个版本</translation>
   </message>
@@ -689,8 +515,20 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <location filename="../../app/settings_view/settings_dialog.py"/>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Settings</source>
+    <translation>设置</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>Show file text</source>
     <translation>显示文件文本</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>Show or hide the chat list</source>
+    <translation>显示或隐藏对话列表</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -718,38 +556,6 @@
     <location filename="../../app/commands/palette.py"/>
     <source>Search chats and commands</source>
     <translation>搜索对话和命令</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attachment_text.py"/>
-    <source>Text of {name}</source>
-    <translation>{name} 的文本</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attachment_text.py"/>
-    <location filename="../../app/composer/chips.py"/>
-    <source>{n} character</source>
-    <translation>{n} 个字符</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attachment_text.py"/>
-    <location filename="../../app/composer/chips.py"/>
-    <source>{n} characters</source>
-    <translation>{n} 个字符</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attachment_text.py"/>
-    <source>{n} page</source>
-    <translation>{n} 页</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attachment_text.py"/>
-    <source>{n} pages</source>
-    <translation>{n} 页</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/attachment_text.py"/>
-    <source>{sent} of {total} parts sent</source>
-    <translation>已发送 {total} 个部分中的 {sent} 个</translation>
   </message>
   <message>
     <location filename="../../app/composer/chips.py"/>
@@ -780,49 +586,82 @@
   </message>
   <message>
     <location filename="../../app/composer/chips.py"/>
+    <source>Text of {name}</source>
+    <translation>{name} 的文本</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/chips.py"/>
     <source>reading…</source>
     <translation>正在读取…</translation>
   </message>
   <message>
-    <location filename="../../app/composer/choices.py"/>
-    <location filename="../../app/control/context_control.py"/>
-    <source>Leave out the oldest turn</source>
-    <translation>不再包含最早的一轮对话</translation>
+    <location filename="../../app/composer/chips.py"/>
+    <source>{n} character</source>
+    <translation>{n} 个字符</translation>
   </message>
   <message>
-    <location filename="../../app/composer/choices.py"/>
-    <source>Leave out the oldest {n} turns</source>
-    <translation>不再包含最早的 {n} 轮对话</translation>
+    <location filename="../../app/composer/chips.py"/>
+    <source>{n} characters</source>
+    <translation>{n} 个字符</translation>
   </message>
   <message>
-    <location filename="../../app/composer/choices.py"/>
-    <source>The oldest turn is left out starting with your next message.</source>
-    <translation>从下一条消息起，将不再包含最早的一轮对话。</translation>
+    <location filename="../../app/composer/chips.py"/>
+    <source>{n} page</source>
+    <translation>{n} 页</translation>
   </message>
   <message>
-    <location filename="../../app/composer/choices.py"/>
-    <source>The oldest {n} turns are left out starting with your next message.</source>
-    <translation>从下一条消息起，将不再包含最早的 {n} 轮对话。</translation>
+    <location filename="../../app/composer/chips.py"/>
+    <source>{n} pages</source>
+    <translation>{n} 页</translation>
   </message>
   <message>
-    <location filename="../../app/composer/choices.py"/>
-    <source>Use a context of {n_ctx:,} tokens</source>
-    <translation>使用 {n_ctx:,} 个词元的上下文</translation>
+    <location filename="../../app/composer/chips.py"/>
+    <location filename="../../app/state/answer_facts.py"/>
+    <location filename="../../app/state/prompt.py"/>
+    <source>{n} token</source>
+    <translation>{n} 个词元</translation>
   </message>
   <message>
-    <location filename="../../app/composer/choices.py"/>
-    <source>Use a context of {n_ctx:,} tokens, stored in less memory</source>
-    <translation>使用 {n_ctx:,} 个词元的上下文（占用更少内存）</translation>
+    <location filename="../../app/composer/chips.py"/>
+    <location filename="../../app/state/answer_facts.py"/>
+    <location filename="../../app/state/prompt.py"/>
+    <source>{n} tokens</source>
+    <translation>{n} 个词元</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/chips.py"/>
+    <source>{sent} of {total} parts sent</source>
+    <translation>已发送 {total} 个部分中的 {sent} 个</translation>
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
-    <source>Attach files</source>
-    <translation>添加文件</translation>
+    <source>Drop files to attach them</source>
+    <translation>松开即可添加文件</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/composer.py"/>
+    <source>Loading {model}</source>
+    <translation>正在加载 {model}</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/composer.py"/>
+    <source>Loading {model}, then answering your message</source>
+    <translation>正在加载 {model}，随后回答你的消息</translation>
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
     <source>Message</source>
     <translation>消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/composer.py"/>
+    <source>Reading this chat again…</source>
+    <translation>正在重新读取此对话…</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/composer.py"/>
+    <source>Reading {done:,} of {total:,} tokens</source>
+    <translation>正在读取：{done:,} / {total:,} 个词元</translation>
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
@@ -832,44 +671,46 @@
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
-    <location filename="../../app/sidebar/task_line.py"/>
+    <location filename="../../app/sidebar/sidebar.py"/>
     <source>Stop</source>
     <translation>停止</translation>
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
-    <source>This model reads text only, so images cannot be attached.</source>
-    <translation>此模型只能读取文本，无法添加图片。</translation>
+    <source>Waiting: another chat is being answered first</source>
+    <translation>正在等待：先回答另一个对话</translation>
   </message>
   <message>
-    <location filename="../../app/composer/drop_hint.py"/>
-    <source>Drop files to attach them</source>
-    <translation>松开即可添加文件</translation>
+    <location filename="../../app/composer/composer.py"/>
+    <source>Your message will be answered as soon as a model is loaded</source>
+    <translation>加载模型后将立即回答你的消息</translation>
   </message>
   <message>
-    <location filename="../../app/composer/fit_question.py"/>
-    <source>The beginning will be sent, as much of it as fits.</source>
-    <translation>将从开头起发送能容纳的部分。</translation>
+    <location filename="../../app/composer/composer.py"/>
+    <source>the model</source>
+    <translation>模型</translation>
   </message>
   <message>
-    <location filename="../../app/composer/fit_question.py"/>
-    <source>The file has {tokens} tokens; this chat has room for {room}.</source>
-    <translation>该文件有 {tokens} 个词元，此对话还能容纳 {room} 个。</translation>
+    <location filename="../../app/composer/composer.py"/>
+    <source>{line} · {time} left</source>
+    <translation>{line} · 还需 {time}</translation>
   </message>
   <message>
-    <location filename="../../app/composer/fit_question.py"/>
-    <source>The parts that match your question best will be sent.</source>
-    <translation>将发送与问题最相关的部分。</translation>
+    <location filename="../../app/composer/composer.py"/>
+    <location filename="../../app/transcript/answer_view.py"/>
+    <source>{n} min</source>
+    <translation>{n} 分钟</translation>
   </message>
   <message>
-    <location filename="../../app/composer/fit_question.py"/>
-    <source>The {n} files have {tokens} tokens; this chat has room for {room}.</source>
-    <translation>这 {n} 个文件共有 {tokens} 个词元，此对话还能容纳 {room} 个。</translation>
+    <location filename="../../app/composer/composer.py"/>
+    <source>{n} s</source>
+    <translation>{n} 秒</translation>
   </message>
   <message>
-    <location filename="../../app/composer/fit_question.py"/>
-    <source>This chat has no room for files. Start a new chat with them, or remove them.</source>
-    <translation>此对话已没有空间放文件。请新建对话，或移除这些文件。</translation>
+    <location filename="../../app/composer/composer.py"/>
+    <location filename="../../app/look/live.py"/>
+    <source>{words} ({keys})</source>
+    <translation>{words} ({keys})</translation>
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
@@ -910,11 +751,6 @@
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
-    <source>Models…</source>
-    <translation>模型…</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/status_line.py"/>
     <source>No model</source>
     <translation>无模型</translation>
   </message>
@@ -922,11 +758,6 @@
     <location filename="../../app/composer/status_line.py"/>
     <source>No model is loaded</source>
     <translation>未加载模型</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/status_line.py"/>
-    <source>Open model…</source>
-    <translation>打开模型…</translation>
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
@@ -950,6 +781,12 @@
     <translation>{n:,.0f} 词元/秒</translation>
   </message>
   <message>
+    <location filename="../../app/composer/status_line.py"/>
+    <location filename="../../app/state/prompt.py"/>
+    <source>{used:,} of {n_ctx:,} tokens of context used</source>
+    <translation>上下文已用 {used:,} / {n_ctx:,} 个词元</translation>
+  </message>
+  <message>
     <location filename="../../app/composer/tray.py"/>
     <source>Change</source>
     <translation>更改</translation>
@@ -970,80 +807,29 @@
     <translation>发送与问题最相关的部分</translation>
   </message>
   <message>
-    <location filename="../../app/composer/waiting.py"/>
-    <source>Loading {model}</source>
-    <translation>正在加载 {model}</translation>
+    <location filename="../../app/composer/tray.py"/>
+    <source>The beginning will be sent, as much of it as fits.</source>
+    <translation>将从开头起发送能容纳的部分。</translation>
   </message>
   <message>
-    <location filename="../../app/composer/waiting.py"/>
-    <source>Loading {model}, then answering your message</source>
-    <translation>正在加载 {model}，随后回答你的消息</translation>
+    <location filename="../../app/composer/tray.py"/>
+    <source>The file has {tokens} tokens; this chat has room for {room}.</source>
+    <translation>该文件有 {tokens} 个词元，此对话还能容纳 {room} 个。</translation>
   </message>
   <message>
-    <location filename="../../app/composer/waiting.py"/>
-    <source>Reading this chat again…</source>
-    <translation>正在重新读取此对话…</translation>
+    <location filename="../../app/composer/tray.py"/>
+    <source>The parts that match your question best will be sent.</source>
+    <translation>将发送与问题最相关的部分。</translation>
   </message>
   <message>
-    <location filename="../../app/composer/waiting.py"/>
-    <source>Reading {done:,} of {total:,} tokens</source>
-    <translation>正在读取：{done:,} / {total:,} 个词元</translation>
+    <location filename="../../app/composer/tray.py"/>
+    <source>The {n} files have {tokens} tokens; this chat has room for {room}.</source>
+    <translation>这 {n} 个文件共有 {tokens} 个词元，此对话还能容纳 {room} 个。</translation>
   </message>
   <message>
-    <location filename="../../app/composer/waiting.py"/>
-    <source>Waiting: another chat is being answered first</source>
-    <translation>正在等待：先回答另一个对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/waiting.py"/>
-    <source>Your message will be answered as soon as a model is loaded</source>
-    <translation>加载模型后将立即回答你的消息</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/waiting.py"/>
-    <source>the model</source>
-    <translation>模型</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/waiting.py"/>
-    <source>{line} · {time} left</source>
-    <translation>{line} · 还需 {time}</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/waiting.py"/>
-    <location filename="../../app/transcript/thought_view.py"/>
-    <source>{n} min</source>
-    <translation>{n} 分钟</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/waiting.py"/>
-    <source>{n} s</source>
-    <translation>{n} 秒</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/attaching.py"/>
-    <source>A message can have {most} files; the others were not attached.</source>
-    <translation>一条消息最多附 {most} 个文件，其余未添加。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/attaching.py"/>
-    <source>Insert into message</source>
-    <translation>插入到消息中</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/attaching.py"/>
-    <source>Pasted text</source>
-    <translation>粘贴的文本</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/attaching.py"/>
-    <source>The files could not be searched, so nothing was sent.</source>
-    <translation>无法检索这些文件，因此没有发送任何内容。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/attaching.py"/>
-    <source>The long text was attached as a file.</source>
-    <translation>较长的文本已作为文件附上。</translation>
+    <location filename="../../app/composer/tray.py"/>
+    <source>This chat has no room for files. Start a new chat with them, or remove them.</source>
+    <translation>此对话已没有空间放文件。请新建对话，或移除这些文件。</translation>
   </message>
   <message>
     <location filename="../../app/control/bringing.py"/>
@@ -1078,24 +864,57 @@
     <translation>已从列表移除 {model}，其文件保留。</translation>
   </message>
   <message>
-    <location filename="../../app/control/chat_commands.py"/>
+    <location filename="../../app/control/chat_controller.py"/>
     <source>Answer copied.</source>
     <translation>已复制回答。</translation>
   </message>
   <message>
-    <location filename="../../app/control/chat_commands.py"/>
+    <location filename="../../app/control/chat_controller.py"/>
     <source>Code copied.</source>
     <translation>已复制代码。</translation>
   </message>
   <message>
-    <location filename="../../app/control/chat_commands.py"/>
+    <location filename="../../app/control/chat_controller.py"/>
     <source>There is no answer to copy yet.</source>
     <translation>还没有可复制的回答。</translation>
   </message>
   <message>
-    <location filename="../../app/control/chat_commands.py"/>
+    <location filename="../../app/control/chat_controller.py"/>
     <source>There is no code in this chat yet.</source>
     <translation>此对话中还没有代码。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/chat_list_controller.py"/>
+    <source>New folder</source>
+    <translation>新建文件夹</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/chat_list_controller.py"/>
+    <source>The folder “{name}” was deleted. Its chats are still here.</source>
+    <translation>已删除文件夹“{name}”，其中的对话仍然保留。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/chat_list_controller.py"/>
+    <location filename="../../app/control/message_controller.py"/>
+    <location filename="../../app/control/model_keeper.py"/>
+    <location filename="../../app/control/status_controller.py"/>
+    <source>Undo</source>
+    <translation>撤销</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/chat_list_controller.py"/>
+    <source>{n} chat was deleted.</source>
+    <translation>已删除 {n} 个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/chat_list_controller.py"/>
+    <source>{n} chats were deleted.</source>
+    <translation>已删除 {n} 个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/chat_list_controller.py"/>
+    <source>“{title}” was deleted.</source>
+    <translation>已删除“{title}”。</translation>
   </message>
   <message>
     <location filename="../../app/control/chat_options_control.py"/>
@@ -1103,135 +922,147 @@
     <translation>已更改</translation>
   </message>
   <message>
-    <location filename="../../app/control/context_control.py"/>
-    <source>Include all turns again</source>
-    <translation>重新包含全部对话</translation>
+    <location filename="../../app/control/draft_controller.py"/>
+    <source>A message can have {most} files; the others were not attached.</source>
+    <translation>一条消息最多附 {most} 个文件，其余未添加。</translation>
   </message>
   <message>
-    <location filename="../../app/control/context_control.py"/>
-    <source>The model reads the whole chat again with your next message.</source>
-    <translation>发送下一条消息时，模型会重新读取整个对话。</translation>
+    <location filename="../../app/control/draft_controller.py"/>
+    <source>Insert into message</source>
+    <translation>插入到消息中</translation>
   </message>
   <message>
-    <location filename="../../app/control/context_control.py"/>
-    <location filename="../../app/control/librarian.py"/>
-    <location filename="../../app/control/message_acts.py"/>
-    <location filename="../../app/control/model_keeper.py"/>
-    <source>Undo</source>
-    <translation>撤销</translation>
+    <location filename="../../app/control/draft_controller.py"/>
+    <source>Pasted text</source>
+    <translation>粘贴的文本</translation>
   </message>
   <message>
-    <location filename="../../app/control/exchange.py"/>
+    <location filename="../../app/control/draft_controller.py"/>
+    <source>The files could not be searched, so nothing was sent.</source>
+    <translation>无法检索这些文件，因此没有发送任何内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/draft_controller.py"/>
+    <source>The long text was attached as a file.</source>
+    <translation>较长的文本已作为文件附上。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/draft_controller.py"/>
+    <source>This model reads text only, so images cannot be attached.</source>
+    <translation>此模型只能读取文本，无法添加图片。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/import_export_controller.py"/>
     <source>All chats in this file are already here.</source>
     <translation>此文件中的所有对话均已存在。</translation>
   </message>
   <message>
-    <location filename="../../app/control/exchange.py"/>
+    <location filename="../../app/control/import_export_controller.py"/>
     <source>All files (*)</source>
     <translation>所有文件 (*)</translation>
   </message>
   <message>
-    <location filename="../../app/control/exchange.py"/>
+    <location filename="../../app/control/import_export_controller.py"/>
     <source>Another import or export is still running. Try again when it is finished.</source>
     <translation>另一个导入或导出仍在进行。请待其完成后重试。</translation>
   </message>
   <message>
-    <location filename="../../app/control/exchange.py"/>
+    <location filename="../../app/control/import_export_controller.py"/>
     <source>Chats (*.json *.zip)</source>
     <translation>对话 (*.json *.zip)</translation>
   </message>
   <message>
-    <location filename="../../app/control/exchange.py"/>
+    <location filename="../../app/control/import_export_controller.py"/>
     <source>Chickadee chats {date}</source>
     <translation>Chickadee 对话 {date}</translation>
   </message>
   <message>
-    <location filename="../../app/control/exchange.py"/>
+    <location filename="../../app/control/import_export_controller.py"/>
     <source>Export chats</source>
     <translation>导出对话</translation>
   </message>
   <message>
-    <location filename="../../app/control/exchange.py"/>
+    <location filename="../../app/control/import_export_controller.py"/>
     <source>Exporting… {percent} %, {chats} chats</source>
     <translation>正在导出… {percent} %，{chats} 个对话</translation>
   </message>
   <message>
-    <location filename="../../app/control/exchange.py"/>
+    <location filename="../../app/control/import_export_controller.py"/>
     <source>Folder of Markdown files, for reading (*.md)</source>
     <translation>Markdown 文件夹，便于阅读 (*.md)</translation>
   </message>
   <message>
-    <location filename="../../app/control/exchange.py"/>
+    <location filename="../../app/control/import_export_controller.py"/>
     <source>Import chats from Chickadee or ChatGPT</source>
     <translation>从 Chickadee 或 ChatGPT 导入对话</translation>
   </message>
   <message>
-    <location filename="../../app/control/exchange.py"/>
+    <location filename="../../app/control/import_export_controller.py"/>
     <source>Importing… {percent} %, {chats} chats</source>
     <translation>正在导入… {percent} %，{chats} 个对话</translation>
   </message>
   <message>
-    <location filename="../../app/control/exchange.py"/>
+    <location filename="../../app/control/import_export_controller.py"/>
     <source>JSON, can be imported again (*.json)</source>
     <translation>JSON，可再次导入 (*.json)</translation>
   </message>
   <message>
-    <location filename="../../app/control/exchange.py"/>
+    <location filename="../../app/control/import_export_controller.py"/>
     <source>Markdown, for reading (*.md)</source>
     <translation>Markdown，便于阅读 (*.md)</translation>
   </message>
   <message>
-    <location filename="../../app/control/exchange.py"/>
+    <location filename="../../app/control/import_export_controller.py"/>
     <source>Replace</source>
     <translation>替换</translation>
   </message>
   <message>
-    <location filename="../../app/control/exchange.py"/>
+    <location filename="../../app/control/import_export_controller.py"/>
     <source>Stopped. Nothing was changed.</source>
     <translation>已停止，未做任何更改。</translation>
   </message>
   <message>
-    <location filename="../../app/control/exchange.py"/>
+    <location filename="../../app/control/import_export_controller.py"/>
     <source>There are no chats in this file.</source>
     <translation>此文件中没有对话。</translation>
   </message>
   <message>
-    <location filename="../../app/control/exchange.py"/>
+    <location filename="../../app/control/import_export_controller.py"/>
     <source>There are no chats to export yet.</source>
     <translation>还没有可导出的对话。</translation>
   </message>
   <message>
-    <location filename="../../app/control/exchange.py"/>
+    <location filename="../../app/control/import_export_controller.py"/>
     <source>{folder} already contains a file named {name}.</source>
     <translation>{folder} 中已有文件 {name}。</translation>
   </message>
   <message>
-    <location filename="../../app/control/exchange.py"/>
+    <location filename="../../app/control/import_export_controller.py"/>
     <source>{n} chat was exported.</source>
     <translation>已导出 {n} 个对话。</translation>
   </message>
   <message>
-    <location filename="../../app/control/exchange.py"/>
+    <location filename="../../app/control/import_export_controller.py"/>
     <source>{n} chat was imported.</source>
     <translation>已导入 {n} 个对话。</translation>
   </message>
   <message>
-    <location filename="../../app/control/exchange.py"/>
+    <location filename="../../app/control/import_export_controller.py"/>
     <source>{n} chat was updated.</source>
     <translation>更新了 {n} 个对话。</translation>
   </message>
   <message>
-    <location filename="../../app/control/exchange.py"/>
+    <location filename="../../app/control/import_export_controller.py"/>
     <source>{n} chats were exported.</source>
     <translation>已导出 {n} 个对话。</translation>
   </message>
   <message>
-    <location filename="../../app/control/exchange.py"/>
+    <location filename="../../app/control/import_export_controller.py"/>
     <source>{n} chats were imported.</source>
     <translation>已导入 {n} 个对话。</translation>
   </message>
   <message>
-    <location filename="../../app/control/exchange.py"/>
+    <location filename="../../app/control/import_export_controller.py"/>
     <source>{n} chats were updated.</source>
     <translation>更新了 {n} 个对话。</translation>
   </message>
@@ -1256,58 +1087,33 @@
     <translation>已删除的数据仍在文件中，稍后会被清除。</translation>
   </message>
   <message>
-    <location filename="../../app/control/librarian.py"/>
-    <source>New folder</source>
-    <translation>新建文件夹</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/librarian.py"/>
-    <source>The folder “{name}” was deleted. Its chats are still here.</source>
-    <translation>已删除文件夹“{name}”，其中的对话仍然保留。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/librarian.py"/>
-    <source>{n} chat was deleted.</source>
-    <translation>已删除 {n} 个对话。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/librarian.py"/>
-    <source>{n} chats were deleted.</source>
-    <translation>已删除 {n} 个对话。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/librarian.py"/>
-    <source>“{title}” was deleted.</source>
-    <translation>已删除“{title}”。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/message_acts.py"/>
+    <location filename="../../app/control/message_controller.py"/>
     <source>An answer is being written. Stop it first, or wait until it is finished.</source>
     <translation>正在生成回答。请先停止，或等待其完成。</translation>
   </message>
   <message>
-    <location filename="../../app/control/message_acts.py"/>
+    <location filename="../../app/control/message_controller.py"/>
     <source>Edit discarded.</source>
     <translation>已放弃编辑。</translation>
   </message>
   <message>
-    <location filename="../../app/control/message_acts.py"/>
+    <location filename="../../app/control/message_controller.py"/>
     <location filename="../../app/sidebar/bin_dialog.py"/>
     <source>Restore</source>
     <translation>恢复</translation>
   </message>
   <message>
-    <location filename="../../app/control/message_acts.py"/>
+    <location filename="../../app/control/message_controller.py"/>
     <source>The messages in this chat were deleted.</source>
     <translation>此对话的消息已被删除。</translation>
   </message>
   <message>
-    <location filename="../../app/control/message_acts.py"/>
+    <location filename="../../app/control/message_controller.py"/>
     <source>{n} message was deleted.</source>
     <translation>已删除 {n} 条消息。</translation>
   </message>
   <message>
-    <location filename="../../app/control/message_acts.py"/>
+    <location filename="../../app/control/message_controller.py"/>
     <source>{n} messages were deleted.</source>
     <translation>已删除 {n} 条消息。</translation>
   </message>
@@ -1327,243 +1133,60 @@
     <translation>打开设置</translation>
   </message>
   <message>
-    <location filename="../../app/control/problem_notice.py"/>
+    <location filename="../../app/control/status_controller.py"/>
     <source>Choose another model</source>
     <translation>选择其他模型</translation>
   </message>
   <message>
-    <location filename="../../app/control/problem_notice.py"/>
+    <location filename="../../app/control/status_controller.py"/>
+    <source>Include all turns again</source>
+    <translation>重新包含全部对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/status_controller.py"/>
+    <location filename="../../app/transcript/message_actions.py"/>
+    <source>Leave out the oldest turn</source>
+    <translation>不再包含最早的一轮对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/status_controller.py"/>
+    <source>Models (*.gguf);;All files (*)</source>
+    <translation>模型 (*.gguf);;所有文件 (*)</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/status_controller.py"/>
+    <source>Open model</source>
+    <translation>打开模型</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/status_controller.py"/>
     <source>Restart engine</source>
     <translation>重新启动引擎</translation>
   </message>
   <message>
-    <location filename="../../app/control/unstored.py"/>
+    <location filename="../../app/control/status_controller.py"/>
+    <source>The model reads the whole chat again with your next message.</source>
+    <translation>发送下一条消息时，模型会重新读取整个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/unsaved_controller.py"/>
     <source>Everything is saved now.</source>
     <translation>所有内容现已保存。</translation>
   </message>
   <message>
-    <location filename="../../app/control/unstored.py"/>
+    <location filename="../../app/control/unsaved_controller.py"/>
     <source>The latest messages in “{title}” could not be saved.</source>
     <translation>“{title}”中最近的消息未能保存。</translation>
   </message>
   <message>
-    <location filename="../../app/control/unstored.py"/>
+    <location filename="../../app/control/unsaved_controller.py"/>
     <source>Your draft could not be saved.</source>
     <translation>你的草稿未能保存。</translation>
   </message>
   <message>
-    <location filename="../../app/control/unstored.py"/>
+    <location filename="../../app/control/unsaved_controller.py"/>
     <source>Your edit in “{title}” could not be saved.</source>
     <translation>你在“{title}”中的编辑未能保存。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/chat_markdown.py"/>
-    <source>*Attached: {name}*</source>
-    <translation>*附件：{name}*</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/chat_markdown.py"/>
-    <source>Assistant</source>
-    <translation>助手</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/chat_markdown.py"/>
-    <location filename="../../app/transcript/message_view.py"/>
-    <source>You</source>
-    <translation>你</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/database.py"/>
-    <source>Another program is using the file with your chats, {path}. Close it and try again.</source>
-    <translation>另一个程序正在使用对话文件 {path}。请关闭它后重试。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/database.py"/>
-    <source>The disk is full, so this chat cannot be saved. Free some space.</source>
-    <translation>磁盘已满，无法保存此对话。请释放一些空间。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/database.py"/>
-    <source>The file with your chats, {path}, is damaged. Restart Chickadee to recover what can be read.</source>
-    <translation>对话文件 {path} 已损坏。请重新启动 Chickadee，以恢复可读取的内容。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/database.py"/>
-    <source>The file with your chats, {path}, is read-only. Allow writing to it and its folder.</source>
-    <translation>对话文件 {path} 为只读。请允许写入该文件及其所在文件夹。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/database.py"/>
-    <source>The file with your chats, {path}, was moved or deleted while Chickadee was open, so nothing can be saved. Put it back.</source>
-    <translation>存放对话的文件 {path} 在 Chickadee 打开期间被移动或删除，因此无法保存任何内容。请将其放回原处。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/database.py"/>
-    <source>Your chats cannot be saved to {path}: {reason}.</source>
-    <translation>无法将对话保存到 {path}：{reason}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/exporting.py"/>
-    <source>{path} could not be written: {reason}.</source>
-    <translation>无法写入 {path}：{reason}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/importing.py"/>
-    <source>Entry {number} in {name} cannot be read. Nothing was imported.</source>
-    <translation>无法读取 {name} 中的第 {number} 项。未导入任何内容。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/importing.py"/>
-    <source>This file comes from a newer version of Chickadee. Update Chickadee to import it.</source>
-    <translation>此文件由较新版本的 Chickadee 写成。请更新后再导入。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/importing.py"/>
-    <source>{name} cannot be read: {reason}.</source>
-    <translation>无法读取 {name}：{reason}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/importing.py"/>
-    <source>{name} contains no chats that Chickadee can read. Choose a JSON file exported from Chickadee, or conversations.json or the zip file of a ChatGPT export.</source>
-    <translation>{name} 中没有 Chickadee 能读取的对话。请选择由 Chickadee 导出的 JSON 文件，或 ChatGPT 导出的 conversations.json 或 zip 文件。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/importing.py"/>
-    <source>{name} is damaged at byte {at}. Nothing was imported.</source>
-    <translation>{name} 在第 {at} 字节处损坏。未导入任何内容。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/importing.py"/>
-    <source>{name} is damaged or password-protected. Nothing was imported.</source>
-    <translation>{name} 已损坏或受密码保护。未导入任何内容。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/importing.py"/>
-    <source>{name} is too large. Nothing was imported.</source>
-    <translation>{name} 过大。未导入任何内容。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Cached context</source>
-    <translation>上下文缓存</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <location filename="../../app/sidebar/chat_list.py"/>
-    <source>Chats</source>
-    <translation>对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <source>Delete all chats permanently? Folders and personas are kept.</source>
-    <translation>永久删除所有对话？文件夹和角色会保留。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <source>Delete the cached context? Models will read your chats again.</source>
-    <translation>删除上下文缓存？模型将重新读取你的对话。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <source>Delete the logs?</source>
-    <translation>删除日志？</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <source>Delete the measurements? They are taken again while the computer is idle.</source>
-    <translation>删除测量数据？电脑空闲时会重新测量。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <source>Downloaded model files. Delete them in the Models window.</source>
-    <translation>已下载的模型文件。请在“模型”窗口中删除。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <source>Logs</source>
-    <translation>日志</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <source>Measurements</source>
-    <translation>测量数据</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <source>Messages, attached files, folders and personas, and chats deleted in the last 30 days.</source>
-    <translation>消息、附件、文件夹和角色，以及最近 30 天删除的对话。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <location filename="../../app/model_library/models_dialog.py"/>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Models</source>
-    <translation>模型</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <source>Reports from the program. They contain nothing from your chats.</source>
-    <translation>程序运行记录，不含任何对话内容。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <location filename="../../app/settings_view/settings_dialog.py"/>
-    <location filename="../../app/window.py"/>
-    <source>Settings</source>
-    <translation>设置</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <source>The speed of this computer, results for each model, and details of model files.</source>
-    <translation>本机速度、每个模型的测量结果以及模型文件信息。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <source>What models have already read of your chats, so that long chats open quickly.</source>
-    <translation>模型已读取的对话内容，使长对话能快速打开。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/kept_files.py"/>
-    <source>Your settings and the position of the window.</source>
-    <translation>你的设置以及窗口位置。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/recovery.py"/>
-    <source>The damaged file was kept as {path}.</source>
-    <translation>已损坏的文件保留为 {path}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/recovery.py"/>
-    <source>The file with your chats was damaged, and none of its chats could be read.</source>
-    <translation>对话文件已损坏，其中的对话均无法读取。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/recovery.py"/>
-    <source>The file with your chats was damaged. Recovered: {chats} with {messages}.</source>
-    <translation>对话文件曾损坏，已恢复{chats}，共{messages}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/recovery.py"/>
-    <location filename="../../app/sidebar/chat_list.py"/>
-    <source>{n} chat</source>
-    <translation>{n} 个对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/recovery.py"/>
-    <location filename="../../app/sidebar/chat_list.py"/>
-    <source>{n} chats</source>
-    <translation>{n} 个对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/recovery.py"/>
-    <source>{n} message</source>
-    <translation>{n} 条消息</translation>
-  </message>
-  <message>
-    <location filename="../../app/library/recovery.py"/>
-    <source>{n} messages</source>
-    <translation>{n} 条消息</translation>
   </message>
   <message>
     <location filename="../../app/markdown/code_view.py"/>
@@ -1577,7 +1200,7 @@
   </message>
   <message>
     <location filename="../../app/markdown/code_view.py"/>
-    <location filename="../../app/transcript/message_menu.py"/>
+    <location filename="../../app/transcript/message_actions.py"/>
     <source>Copy code</source>
     <translation>复制代码</translation>
   </message>
@@ -1616,6 +1239,13 @@
     <location filename="../../app/markdown/markdown.py"/>
     <source>[image: {name}]</source>
     <translation>[图片：{name}]</translation>
+  </message>
+  <message>
+    <location filename="../../app/markdown/prose_view.py"/>
+    <location filename="../../app/state/message_actions.py"/>
+    <location filename="../../app/transcript/message_view.py"/>
+    <source>Answer</source>
+    <translation>回答</translation>
   </message>
   <message>
     <location filename="../../app/markdown/prose_view.py"/>
@@ -1936,6 +1566,13 @@
   </message>
   <message>
     <location filename="../../app/model_library/models_dialog.py"/>
+    <location filename="../../app/settings/schema.py"/>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Models</source>
+    <translation>模型</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_library/models_dialog.py"/>
     <source>No results on this computer. Try searching huggingface.co.</source>
     <translation>本机无结果。可尝试搜索 huggingface.co。</translation>
   </message>
@@ -1956,78 +1593,15 @@
   </message>
   <message>
     <location filename="../../app/notice.py"/>
+    <location filename="../../app/state/message_actions.py"/>
+    <location filename="../../app/transcript/message_actions.py"/>
+    <source>Details</source>
+    <translation>详情</translation>
+  </message>
+  <message>
+    <location filename="../../app/notice.py"/>
     <source>Dismiss</source>
     <translation>关闭提示</translation>
-  </message>
-  <message>
-    <location filename="../../app/open_chats/conversation.py"/>
-    <source>You can go on chatting, but what is not saved is lost when you close the window.</source>
-    <translation>你可以继续对话，但关闭窗口后未保存的内容会丢失。</translation>
-  </message>
-  <message>
-    <location filename="../../app/open_chats/persona.py"/>
-    <source>A persona needs a name.</source>
-    <translation>角色需要一个名称。</translation>
-  </message>
-  <message>
-    <location filename="../../app/open_chats/persona.py"/>
-    <source>Answer with a list of ten different, surprising ideas, one line each.</source>
-    <translation>用列表给出十个不同的、出人意料的想法，每个一行。</translation>
-  </message>
-  <message>
-    <location filename="../../app/open_chats/persona.py"/>
-    <source>Brainstormer</source>
-    <translation>头脑风暴</translation>
-  </message>
-  <message>
-    <location filename="../../app/open_chats/persona.py"/>
-    <source>Code helper</source>
-    <translation>编程助手</translation>
-  </message>
-  <message>
-    <location filename="../../app/open_chats/persona.py"/>
-    <source>Correct spelling, grammar and style. Keep the language and the meaning. Answer with the new text only.</source>
-    <translation>修正拼写、语法和文风。保持原来的语言和意思。只回答修改后的文本。</translation>
-  </message>
-  <message>
-    <location filename="../../app/open_chats/persona.py"/>
-    <source>Editor</source>
-    <translation>编辑</translation>
-  </message>
-  <message>
-    <location filename="../../app/open_chats/persona.py"/>
-    <source>Summarize what the user writes in at most five short points, in its own language. Add nothing to it.</source>
-    <translation>用原文的语言，把用户写的内容概括为最多五个简短要点。不要添加任何内容。</translation>
-  </message>
-  <message>
-    <location filename="../../app/open_chats/persona.py"/>
-    <source>Summarizer</source>
-    <translation>摘要</translation>
-  </message>
-  <message>
-    <location filename="../../app/open_chats/persona.py"/>
-    <source>There is already a persona “{name}”.</source>
-    <translation>已有名为“{name}”的角色。</translation>
-  </message>
-  <message>
-    <location filename="../../app/open_chats/persona.py"/>
-    <source>Translate what the user writes into English. Answer with the translation only.</source>
-    <translation>把用户写的内容翻译成中文。只回答译文。</translation>
-  </message>
-  <message>
-    <location filename="../../app/open_chats/persona.py"/>
-    <source>Translator</source>
-    <translation>翻译</translation>
-  </message>
-  <message>
-    <location filename="../../app/open_chats/persona.py"/>
-    <source>You are a careful programmer. Answer with working code first, then explain it in a few sentences.</source>
-    <translation>你是一位严谨的程序员。先给出可运行的代码，再用几句话解释。</translation>
-  </message>
-  <message>
-    <location filename="../../app/open_chats/persona.py"/>
-    <source>“{name}” is built in. Choose another name.</source>
-    <translation>“{name}”是内置角色。请换一个名称。</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
@@ -2366,6 +1940,12 @@
     <location filename="../../app/settings/schema.py"/>
     <source>Built-in engine (experimental)</source>
     <translation>内置引擎（实验性）</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Cached context</source>
+    <translation>上下文缓存</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -3036,6 +2616,12 @@
   </message>
   <message>
     <location filename="../../app/sidebar/chat_list.py"/>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Chats</source>
+    <translation>对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_list.py"/>
     <source>Folder {name}, {chats}</source>
     <translation>文件夹 {name}，{chats}</translation>
   </message>
@@ -3043,6 +2629,23 @@
     <location filename="../../app/sidebar/chat_list.py"/>
     <source>Folder {name}, {chats}, collapsed</source>
     <translation>文件夹 {name}，{chats}，已折叠</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_list.py"/>
+    <source>New name</source>
+    <translation>新名称</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_list.py"/>
+    <location filename="../../app/store/recovery.py"/>
+    <source>{n} chat</source>
+    <translation>{n} 个对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_list.py"/>
+    <location filename="../../app/store/recovery.py"/>
+    <source>{n} chats</source>
+    <translation>{n} 个对话</translation>
   </message>
   <message>
     <location filename="../../app/sidebar/chat_menu.py"/>
@@ -3095,28 +2698,27 @@
     <translation>置顶</translation>
   </message>
   <message>
-    <location filename="../../app/sidebar/hit_list.py"/>
-    <source>Search results</source>
-    <translation>搜索结果</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/hit_list.py"/>
-    <source>{title}: {words}</source>
-    <translation>{title}：{words}</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/row_delegate.py"/>
-    <source>New name</source>
-    <translation>新名称</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/sidebar.py"/>
+    <location filename="../../app/sidebar/search.py"/>
     <source>Clear search</source>
     <translation>清除搜索</translation>
   </message>
   <message>
+    <location filename="../../app/sidebar/search.py"/>
+    <source>Search chats</source>
+    <translation>搜索对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/search.py"/>
+    <source>Search results</source>
+    <translation>搜索结果</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/search.py"/>
+    <source>{title}: {words}</source>
+    <translation>{title}：{words}</translation>
+  </message>
+  <message>
     <location filename="../../app/sidebar/sidebar.py"/>
-    <location filename="../../app/window.py"/>
     <source>New chat</source>
     <translation>新对话</translation>
   </message>
@@ -3127,31 +2729,432 @@
   </message>
   <message>
     <location filename="../../app/sidebar/sidebar.py"/>
-    <source>Search chats</source>
-    <translation>搜索对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/sidebar.py"/>
     <source>Your chats appear here.</source>
     <translation>你的对话会列在这里。</translation>
   </message>
   <message>
-    <location filename="../../app/transcript/action_row.py"/>
+    <location filename="../../app/state/answer_facts.py"/>
+    <source> (page {pages})</source>
+    <translation>（第 {pages} 页）</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/answer_facts.py"/>
+    <source> (pages {pages})</source>
+    <translation>（第 {pages} 页）</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/answer_facts.py"/>
+    <source>From {name}: part {parts} of {total}</source>
+    <translation>来自 {name}：第 {parts} 部分，共 {total} 部分</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/answer_facts.py"/>
+    <source>From {name}: parts {parts} of {total}</source>
+    <translation>来自 {name}：第 {parts} 部分，共 {total} 部分</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/answer_facts.py"/>
+    <source>Nothing from {name} was sent.</source>
+    <translation>没有发送 {name} 的内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/answer_facts.py"/>
+    <source>{tokens} in {seconds} s, {speed} tok/s</source>
+    <translation>{tokens}，用时 {seconds} 秒，{speed} 词元/秒</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/answer_facts.py"/>
+    <source>{tokens} of the prompt read, {known} from the cache</source>
+    <translation>提示词读取了 {tokens}，另有 {known} 来自缓存</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/conversation.py"/>
+    <source>You can go on chatting, but what is not saved is lost when you close the window.</source>
+    <translation>你可以继续对话，但关闭窗口后未保存的内容会丢失。</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/message_actions.py"/>
+    <source>Continue</source>
+    <translation>继续</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/message_actions.py"/>
+    <source>Regenerate</source>
+    <translation>重新生成</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/message_actions.py"/>
+    <source>Try again</source>
+    <translation>重试</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/persona.py"/>
+    <source>A persona needs a name.</source>
+    <translation>角色需要一个名称。</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/persona.py"/>
+    <source>Answer with a list of ten different, surprising ideas, one line each.</source>
+    <translation>用列表给出十个不同的、出人意料的想法，每个一行。</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/persona.py"/>
+    <source>Brainstormer</source>
+    <translation>头脑风暴</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/persona.py"/>
+    <source>Code helper</source>
+    <translation>编程助手</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/persona.py"/>
+    <source>Correct spelling, grammar and style. Keep the language and the meaning. Answer with the new text only.</source>
+    <translation>修正拼写、语法和文风。保持原来的语言和意思。只回答修改后的文本。</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/persona.py"/>
+    <source>Editor</source>
+    <translation>编辑</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/persona.py"/>
+    <source>Summarize what the user writes in at most five short points, in its own language. Add nothing to it.</source>
+    <translation>用原文的语言，把用户写的内容概括为最多五个简短要点。不要添加任何内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/persona.py"/>
+    <source>Summarizer</source>
+    <translation>摘要</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/persona.py"/>
+    <source>There is already a persona “{name}”.</source>
+    <translation>已有名为“{name}”的角色。</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/persona.py"/>
+    <source>Translate what the user writes into English. Answer with the translation only.</source>
+    <translation>把用户写的内容翻译成中文。只回答译文。</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/persona.py"/>
+    <source>Translator</source>
+    <translation>翻译</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/persona.py"/>
+    <source>You are a careful programmer. Answer with working code first, then explain it in a few sentences.</source>
+    <translation>你是一位严谨的程序员。先给出可运行的代码，再用几句话解释。</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/persona.py"/>
+    <source>“{name}” is built in. Choose another name.</source>
+    <translation>“{name}”是内置角色。请换一个名称。</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/prompt.py"/>
+    <source>Always kept: the instructions{size}</source>
+    <translation>始终保留：指令{size}</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/prompt.py"/>
+    <source>Left out next, if you agree: “{title}”{size}</source>
+    <translation>下一步将不包含（经你同意）：“{title}”{size}</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/prompt.py"/>
+    <source>Left out, as you chose: {which}{size}</source>
+    <translation>按你的选择已不包含：{which}{size}</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/prompt.py"/>
+    <source>the oldest turn</source>
+    <translation>最早的一轮对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/prompt.py"/>
+    <source>the oldest {n} turns</source>
+    <translation>最早的 {n} 轮对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/chat.py"/>
+    <source>Last 7 days</source>
+    <translation>过去 7 天</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/chat.py"/>
+    <source>Older</source>
+    <translation>更早</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/chat.py"/>
+    <source>Today</source>
+    <translation>今天</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/chat.py"/>
+    <source>Yesterday</source>
+    <translation>昨天</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/database.py"/>
+    <source>Another program is using the file with your chats, {path}. Close it and try again.</source>
+    <translation>另一个程序正在使用对话文件 {path}。请关闭它后重试。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/database.py"/>
+    <source>The disk is full, so this chat cannot be saved. Free some space.</source>
+    <translation>磁盘已满，无法保存此对话。请释放一些空间。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/database.py"/>
+    <source>The file with your chats, {path}, is damaged. Restart Chickadee to recover what can be read.</source>
+    <translation>对话文件 {path} 已损坏。请重新启动 Chickadee，以恢复可读取的内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/database.py"/>
+    <source>The file with your chats, {path}, is read-only. Allow writing to it and its folder.</source>
+    <translation>对话文件 {path} 为只读。请允许写入该文件及其所在文件夹。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/database.py"/>
+    <source>The file with your chats, {path}, was moved or deleted while Chickadee was open, so nothing can be saved. Put it back.</source>
+    <translation>存放对话的文件 {path} 在 Chickadee 打开期间被移动或删除，因此无法保存任何内容。请将其放回原处。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/database.py"/>
+    <source>Your chats cannot be saved to {path}: {reason}.</source>
+    <translation>无法将对话保存到 {path}：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/exchange.py"/>
+    <source>Entry {number} in {name} cannot be read. Nothing was imported.</source>
+    <translation>无法读取 {name} 中的第 {number} 项。未导入任何内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/exchange.py"/>
+    <source>This file comes from a newer version of Chickadee. Update Chickadee to import it.</source>
+    <translation>此文件由较新版本的 Chickadee 写成。请更新后再导入。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/exchange.py"/>
+    <source>{name} cannot be read: {reason}.</source>
+    <translation>无法读取 {name}：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/exchange.py"/>
+    <source>{name} contains no chats that Chickadee can read. Choose a JSON file exported from Chickadee, or conversations.json or the zip file of a ChatGPT export.</source>
+    <translation>{name} 中没有 Chickadee 能读取的对话。请选择由 Chickadee 导出的 JSON 文件，或 ChatGPT 导出的 conversations.json 或 zip 文件。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/exchange.py"/>
+    <source>{name} is damaged at byte {at}. Nothing was imported.</source>
+    <translation>{name} 在第 {at} 字节处损坏。未导入任何内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/exchange.py"/>
+    <source>{name} is damaged or password-protected. Nothing was imported.</source>
+    <translation>{name} 已损坏或受密码保护。未导入任何内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/exchange.py"/>
+    <source>{name} is too large. Nothing was imported.</source>
+    <translation>{name} 过大。未导入任何内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/exchange.py"/>
+    <source>{path} could not be written: {reason}.</source>
+    <translation>无法写入 {path}：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/formats.py"/>
+    <source>*Attached: {name}*</source>
+    <translation>*附件：{name}*</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/formats.py"/>
+    <source>Assistant</source>
+    <translation>助手</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/formats.py"/>
+    <location filename="../../app/transcript/message_view.py"/>
+    <source>You</source>
+    <translation>你</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Delete all chats permanently? Folders and personas are kept.</source>
+    <translation>永久删除所有对话？文件夹和角色会保留。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Delete the cached context? Models will read your chats again.</source>
+    <translation>删除上下文缓存？模型将重新读取你的对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Delete the logs?</source>
+    <translation>删除日志？</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Delete the measurements? They are taken again while the computer is idle.</source>
+    <translation>删除测量数据？电脑空闲时会重新测量。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Downloaded model files. Delete them in the Models window.</source>
+    <translation>已下载的模型文件。请在“模型”窗口中删除。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Logs</source>
+    <translation>日志</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Measurements</source>
+    <translation>测量数据</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Messages, attached files, folders and personas, and chats deleted in the last 30 days.</source>
+    <translation>消息、附件、文件夹和角色，以及最近 30 天删除的对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Reports from the program. They contain nothing from your chats.</source>
+    <translation>程序运行记录，不含任何对话内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>The speed of this computer, results for each model, and details of model files.</source>
+    <translation>本机速度、每个模型的测量结果以及模型文件信息。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>What models have already read of your chats, so that long chats open quickly.</source>
+    <translation>模型已读取的对话内容，使长对话能快速打开。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Your settings and the position of the window.</source>
+    <translation>你的设置以及窗口位置。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/recovery.py"/>
+    <source>The damaged file was kept as {path}.</source>
+    <translation>已损坏的文件保留为 {path}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/recovery.py"/>
+    <source>The file with your chats was damaged, and none of its chats could be read.</source>
+    <translation>对话文件已损坏，其中的对话均无法读取。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/recovery.py"/>
+    <source>The file with your chats was damaged. Recovered: {chats} with {messages}.</source>
+    <translation>对话文件曾损坏，已恢复{chats}，共{messages}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/recovery.py"/>
+    <source>{n} message</source>
+    <translation>{n} 条消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/recovery.py"/>
+    <source>{n} messages</source>
+    <translation>{n} 条消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/answer_view.py"/>
+    <source> {seconds} s</source>
+    <translation> {seconds} 秒</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/answer_view.py"/>
+    <source>Hide reasoning</source>
+    <translation>隐藏思考过程</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/answer_view.py"/>
+    <source>Show reasoning</source>
+    <translation>显示思考过程</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/answer_view.py"/>
+    <source>Thinking…</source>
+    <translation>正在思考…</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/answer_view.py"/>
+    <source>Thinking… {time}</source>
+    <translation>正在思考… {time}</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/answer_view.py"/>
+    <source>Thought</source>
+    <translation>思考过程</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/answer_view.py"/>
+    <source>Thought for {time}</source>
+    <translation>思考了 {time}</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/answer_view.py"/>
+    <source>{seconds} s</source>
+    <translation>{seconds} 秒</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/message_actions.py"/>
+    <source>Copy link address</source>
+    <translation>复制链接地址</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/message_actions.py"/>
+    <source>Copy selection</source>
+    <translation>复制所选内容</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/message_actions.py"/>
+    <source>Leave out the oldest {n} turns</source>
+    <translation>不再包含最早的 {n} 轮对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/message_actions.py"/>
     <source>More</source>
     <translation>更多</translation>
   </message>
   <message>
-    <location filename="../../app/transcript/action_row.py"/>
-    <source>Next version (Alt+Right)</source>
-    <translation>下一版本 (Alt+Right)</translation>
+    <location filename="../../app/transcript/message_actions.py"/>
+    <source>Restore deleted messages below</source>
+    <translation>恢复下方已删除的消息</translation>
   </message>
   <message>
-    <location filename="../../app/transcript/action_row.py"/>
-    <source>Previous version (Alt+Left)</source>
-    <translation>上一版本 (Alt+Left)</translation>
+    <location filename="../../app/transcript/message_actions.py"/>
+    <source>The oldest turn is left out starting with your next message.</source>
+    <translation>从下一条消息起，将不再包含最早的一轮对话。</translation>
   </message>
   <message>
-    <location filename="../../app/transcript/action_row.py"/>
+    <location filename="../../app/transcript/message_actions.py"/>
+    <source>The oldest {n} turns are left out starting with your next message.</source>
+    <translation>从下一条消息起，将不再包含最早的 {n} 轮对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/message_actions.py"/>
+    <source>Use a context of {n_ctx:,} tokens</source>
+    <translation>使用 {n_ctx:,} 个词元的上下文</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/message_actions.py"/>
+    <source>Use a context of {n_ctx:,} tokens, stored in less memory</source>
+    <translation>使用 {n_ctx:,} 个词元的上下文（占用更少内存）</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/message_actions.py"/>
     <source>Version {at} of {of}</source>
     <translation>第 {at} 个版本，共 {of} 个</translation>
   </message>
@@ -3164,21 +3167,6 @@
     <location filename="../../app/transcript/message_editor.py"/>
     <source>Send as a new version; the old one is kept (Enter)</source>
     <translation>作为新版本发送，原消息会保留 (Enter)</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/message_menu.py"/>
-    <source>Copy link address</source>
-    <translation>复制链接地址</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/message_menu.py"/>
-    <source>Copy selection</source>
-    <translation>复制所选内容</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/message_menu.py"/>
-    <source>Restore deleted messages below</source>
-    <translation>恢复下方已删除的消息</translation>
   </message>
   <message>
     <location filename="../../app/transcript/message_view.py"/>
@@ -3216,49 +3204,34 @@
     <translation>消息</translation>
   </message>
   <message>
-    <location filename="../../app/transcript/thought_view.py"/>
-    <source> {seconds} s</source>
-    <translation> {seconds} 秒</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/thought_view.py"/>
-    <source>Hide reasoning</source>
-    <translation>隐藏思考过程</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/thought_view.py"/>
-    <source>Show reasoning</source>
-    <translation>显示思考过程</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/thought_view.py"/>
-    <source>Thinking…</source>
-    <translation>正在思考…</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/thought_view.py"/>
-    <source>Thinking… {time}</source>
-    <translation>正在思考… {time}</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/thought_view.py"/>
-    <source>Thought</source>
-    <translation>思考过程</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/thought_view.py"/>
-    <source>Thought for {time}</source>
-    <translation>思考了 {time}</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/thought_view.py"/>
-    <source>{seconds} s</source>
-    <translation>{seconds} 秒</translation>
-  </message>
-  <message>
     <location filename="../../app/transcript/welcome.py"/>
     <source>Chat with language models that run on this computer. No account needed.</source>
     <translation>与在这台电脑上运行的语言模型对话，无需账号。</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/welcome.py"/>
+    <source>Explain how a heat pump works, then quiz me on it</source>
+    <translation>讲解热泵的工作原理，然后出几道题考考我</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/welcome.py"/>
+    <source>Explain in simple words why the sky is blue</source>
+    <translation>用简单的话解释天空为什么是蓝色的</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/welcome.py"/>
+    <source>Explain what a race condition is, with a short example</source>
+    <translation>解释什么是竞态条件，并举一个简短的例子</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/welcome.py"/>
+    <source>Give me five ideas for a rainy Sunday</source>
+    <translation>给我五个下雨的周日可以做的事</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/welcome.py"/>
+    <source>Help me plan a week of simple dinners for two</source>
+    <translation>帮我安排两个人一周的简单晚餐</translation>
   </message>
   <message>
     <location filename="../../app/transcript/welcome.py"/>
@@ -3282,8 +3255,28 @@
   </message>
   <message>
     <location filename="../../app/transcript/welcome.py"/>
+    <source>Turn my notes into a polite e-mail; ask me for the notes</source>
+    <translation>把我的要点写成一封得体的邮件，先问我要点是什么</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/welcome.py"/>
     <source>Welcome to Chickadee</source>
     <translation>欢迎使用 Chickadee</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/welcome.py"/>
+    <source>Write a Python function that finds duplicate lines in a file</source>
+    <translation>写一个 Python 函数，找出文件中重复的行</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/welcome.py"/>
+    <source>Write a SQL query for the three latest orders of each customer</source>
+    <translation>写一条 SQL，查询每位客户最近的三笔订单</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/welcome.py"/>
+    <source>Write a friendly note to thank a neighbour</source>
+    <translation>给邻居写一张友好的感谢便条</translation>
   </message>
   <message>
     <location filename="../../app/transcript/welcome.py"/>
@@ -3294,21 +3287,6 @@
     <location filename="../../app/window.py"/>
     <source>Instructions and persona for this chat</source>
     <translation>此对话的指令与角色</translation>
-  </message>
-  <message>
-    <location filename="../../app/window.py"/>
-    <source>Show or hide the chat list</source>
-    <translation>显示或隐藏对话列表</translation>
-  </message>
-  <message>
-    <location filename="../../app/wiring.py"/>
-    <source>Models (*.gguf);;All files (*)</source>
-    <translation>模型 (*.gguf);;所有文件 (*)</translation>
-  </message>
-  <message>
-    <location filename="../../app/wiring.py"/>
-    <source>Open model</source>
-    <translation>打开模型</translation>
   </message>
   <message>
     <location filename="../../assets/catalogue.toml"/>
@@ -3404,69 +3382,29 @@
     <translation>没有可以打开窗口的显示器。可以用 `{1}` 在终端里对话。</translation>
   </message>
   <message>
-    <location filename="../../app/assistant/engine_client.py"/>
-    <source>The engine sent a message that this window does not understand; their versions may differ. The log has the details.</source>
-    <translation>引擎发来了本窗口无法理解的内容；两者的版本可能不同。详情见日志。</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/engine_end.py"/>
-    <source>The engine could not be started: {1}.</source>
-    <translation>无法启动引擎：{1}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/engine_end.py"/>
-    <source>The engine crashed.</source>
-    <translation>引擎崩溃了。</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/engine_end.py"/>
-    <source>The engine did not respond to Stop, so it was closed; your next message restarts it.</source>
-    <translation>引擎对“停止”没有响应，已被关闭；发送下一条消息时会重新启动。</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/engine_end.py"/>
-    <source>The engine ended unexpectedly (code {1}).</source>
-    <translation>引擎意外退出（代码 {1}）。</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/engine_end.py"/>
-    <source>The engine ended unexpectedly.</source>
-    <translation>引擎意外退出。</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/engine_end.py"/>
-    <source>The engine stopped because of an internal error.</source>
-    <translation>引擎因内部错误而中止。</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/engine_end.py"/>
-    <source>The engine stopped: it was built for a newer processor than this one.</source>
-    <translation>引擎已停止：它是为更新的处理器构建的。</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/engine_end.py"/>
-    <source>The engine stopped: the model file could no longer be read.</source>
-    <translation>引擎已停止：无法继续读取模型文件。</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/engine_end.py"/>
-    <source>The engine was closed by another program.</source>
-    <translation>引擎被另一个程序关闭。</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/engine_end.py"/>
-    <source>The engine was stopped by signal {1}.</source>
-    <translation>引擎被信号 {1} 终止。</translation>
-  </message>
-  <message>
-    <location filename="../../app/assistant/engine_end.py"/>
-    <source>The engine was stopped by the system, most likely because memory ran out.</source>
-    <translation>引擎被系统终止，很可能是因为内存不足。</translation>
-  </message>
-  <message>
     <location filename="../../app/bugs.py"/>
     <source>Something went wrong inside Chickadee; the log has the details.</source>
     <translation>Chickadee 内部出现错误；详情见日志。</translation>
+  </message>
+  <message>
+    <location filename="../../app/fatal.py"/>
+    <source>The window cannot open because a system library is missing: {1}.</source>
+    <translation>窗口无法打开，因为缺少系统库：{1}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/fatal.py"/>
+    <source>The window's libraries cannot be loaded; the system says: {1}.</source>
+    <translation>无法加载窗口所需的库，系统提示：{1}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/fatal.py"/>
+    <source>Your system's package manager has it.</source>
+    <translation>可以用系统的软件包管理器安装它。</translation>
+  </message>
+  <message>
+    <location filename="../../app/fatal.py"/>
+    <source>`sudo apt install {1}` installs it on Debian and Ubuntu.</source>
+    <translation>在 Debian 和 Ubuntu 上可以用 `sudo apt install {1}` 安装。</translation>
   </message>
   <message>
     <location filename="../../app/folders.py"/>
@@ -3474,39 +3412,79 @@
     <translation>Chickadee 无法写入它的文件夹 {1}：{2}。请检查权限和剩余空间。</translation>
   </message>
   <message>
-    <location filename="../../app/library/migrations.py"/>
-    <source>Your chats were saved by a newer version of Chickadee. Update Chickadee to open them.</source>
-    <translation>你的对话由较新版本的 Chickadee 保存。请更新 Chickadee 后再打开。</translation>
+    <location filename="../../app/services/engine_client.py"/>
+    <source>The engine sent a message that this window does not understand; their versions may differ. The log has the details.</source>
+    <translation>引擎发来了本窗口无法理解的内容；两者的版本可能不同。详情见日志。</translation>
   </message>
   <message>
-    <location filename="../../app/qt_libraries.py"/>
-    <source>The window cannot open because a system library is missing: {1}.</source>
-    <translation>窗口无法打开，因为缺少系统库：{1}。</translation>
+    <location filename="../../app/services/process_end.py"/>
+    <source>The engine could not be started: {1}.</source>
+    <translation>无法启动引擎：{1}。</translation>
   </message>
   <message>
-    <location filename="../../app/qt_libraries.py"/>
-    <source>The window's libraries cannot be loaded; the system says: {1}.</source>
-    <translation>无法加载窗口所需的库，系统提示：{1}。</translation>
+    <location filename="../../app/services/process_end.py"/>
+    <source>The engine crashed.</source>
+    <translation>引擎崩溃了。</translation>
   </message>
   <message>
-    <location filename="../../app/qt_libraries.py"/>
-    <source>Your system's package manager has it.</source>
-    <translation>可以用系统的软件包管理器安装它。</translation>
+    <location filename="../../app/services/process_end.py"/>
+    <source>The engine did not respond to Stop, so it was closed; your next message restarts it.</source>
+    <translation>引擎对“停止”没有响应，已被关闭；发送下一条消息时会重新启动。</translation>
   </message>
   <message>
-    <location filename="../../app/qt_libraries.py"/>
-    <source>`sudo apt install {1}` installs it on Debian and Ubuntu.</source>
-    <translation>在 Debian 和 Ubuntu 上可以用 `sudo apt install {1}` 安装。</translation>
+    <location filename="../../app/services/process_end.py"/>
+    <source>The engine ended unexpectedly (code {1}).</source>
+    <translation>引擎意外退出（代码 {1}）。</translation>
   </message>
   <message>
-    <location filename="../../app/single_instance.py"/>
+    <location filename="../../app/services/process_end.py"/>
+    <source>The engine ended unexpectedly.</source>
+    <translation>引擎意外退出。</translation>
+  </message>
+  <message>
+    <location filename="../../app/services/process_end.py"/>
+    <source>The engine stopped because of an internal error.</source>
+    <translation>引擎因内部错误而中止。</translation>
+  </message>
+  <message>
+    <location filename="../../app/services/process_end.py"/>
+    <source>The engine stopped: it was built for a newer processor than this one.</source>
+    <translation>引擎已停止：它是为更新的处理器构建的。</translation>
+  </message>
+  <message>
+    <location filename="../../app/services/process_end.py"/>
+    <source>The engine stopped: the model file could no longer be read.</source>
+    <translation>引擎已停止：无法继续读取模型文件。</translation>
+  </message>
+  <message>
+    <location filename="../../app/services/process_end.py"/>
+    <source>The engine was closed by another program.</source>
+    <translation>引擎被另一个程序关闭。</translation>
+  </message>
+  <message>
+    <location filename="../../app/services/process_end.py"/>
+    <source>The engine was stopped by signal {1}.</source>
+    <translation>引擎被信号 {1} 终止。</translation>
+  </message>
+  <message>
+    <location filename="../../app/services/process_end.py"/>
+    <source>The engine was stopped by the system, most likely because memory ran out.</source>
+    <translation>引擎被系统终止，很可能是因为内存不足。</translation>
+  </message>
+  <message>
+    <location filename="../../app/services/single_instance.py"/>
     <source>Chickadee cannot write to its folder {1}. Check its permissions and free space.</source>
     <translation>Chickadee 无法写入它的文件夹 {1}。请检查权限和剩余空间。</translation>
   </message>
   <message>
-    <location filename="../../app/single_instance.py"/>
+    <location filename="../../app/services/single_instance.py"/>
     <source>Chickadee is already running but does not respond. Close it, then start it again.</source>
     <translation>Chickadee 已在运行，但没有响应。请关闭它，然后重新启动。</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/migrations.py"/>
+    <source>Your chats were saved by a newer version of Chickadee. Update Chickadee to open them.</source>
+    <translation>你的对话由较新版本的 Chickadee 保存。请更新 Chickadee 后再打开。</translation>
   </message>
   <message>
     <location filename="../../engine/costs/measurements.py"/>

@@ -19,7 +19,7 @@ from engine.loading.libraries import BESIDE
 from engine.loading.library_choice import BackendTrial
 from engine.loading.resolve import LoadPlan
 from engine.loading.sizes import DRAFT, DRAFT_LOGITS, given_back
-from engine.machine import fingerprint
+from engine.machine import fingerprint, give_back_memory
 from engine.protocol import KVType, ModelInfo, Remedy
 from engine.runtime.capi.model import CModel
 from engine.runtime.contexts import ANSWER_ROOM, EXACT, ContextOptions, KVMode, size_class, words_of
@@ -127,6 +127,7 @@ class _Loader:
                 draft = self._draft(weights, model, opened)
             loaded = self._wired(model, draft, weights)
             opened.pop_all()
+            give_back_memory()  # what headers and kept files were read into: 11 MiB with a vocabulary of 152 k tokens
             return loaded
 
     def _weights(self, headers: Headers, progress: Callable[[float], bool]) -> CModel:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication
 
-from app.single_instance import SingleInstance
+from app.services.single_instance import SingleInstance
 
 
 def main() -> int:

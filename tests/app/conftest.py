@@ -20,7 +20,7 @@ from pytestqt.wait_signal import SignalBlocker
 from app import words
 from app.folders import Folders, open_folders
 from app.intervals import Intervals
-from app.markdown import math_service
+from app.services import math_service
 from app.wiring import Chickadee
 from engine.protocol import Request, decode_request
 
@@ -158,7 +158,7 @@ def open_window(
 def chickadee(open_window: Opener, qtbot: QtBot) -> Chickadee:
     """The window with the scripted engine, ready to answer."""
     chickadee = open_window()
-    qtbot.waitUntil(lambda: chickadee.assistant.standing.phase == "ready")
+    qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready")
     return chickadee
 
 

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from app.look.theme import DARK, LIGHT, SIZES, Theme, contrast, stylesheet
-from app.slices import slices
+from app.services.frames import slices
 from app.wiring import Chickadee
 from models.assets import asset
 
@@ -116,9 +116,9 @@ def said_of(part: QWidget) -> str:
 @pytest.fixture
 def with_chat(chickadee: Chickadee, qtbot: QtBot, ask: Ask) -> Chickadee:
     ask(chickadee, "Hello")
-    qtbot.waitUntil(lambda: not chickadee.shelf.current.busy)
+    qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
     ask(chickadee, "many")
-    qtbot.waitUntil(lambda: not chickadee.shelf.current.busy and not slices()._steps)  # laid out, too
+    qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy and not slices()._steps)  # laid out, too
     return chickadee
 
 

@@ -10,8 +10,9 @@ import pytest
 from pytestqt.exceptions import capture_exceptions
 from pytestqt.qtbot import QtBot
 
-from app.bugs import log_bugs, tell_all
-from app.open_chats.conversation import Change, Conversation
+from app.bugs import log_bugs
+from app.events import Event
+from app.state.conversation import Conversation
 from app.wiring import Chickadee
 
 Ask = Callable[[Chickadee, str], None]
@@ -21,25 +22,31 @@ def stumble(*_: object) -> None:
     raise ZeroDivisionError("a listener's bug")
 
 
-def test_the_others_are_told_all_the_same() -> None:
+def test_the_others_hear_of_an_event_all_the_same() -> None:
     heard: list[int] = []
+    event: Event[int] = Event()
+    for listener in (stumble, heard.append):
+        event.connect(listener)
     with capture_exceptions() as caught:
-        tell_all([stumble, heard.append], 3)
+        event.emit(3)
+        event.disconnect(heard.append)
+        event.emit(4)
     assert heard == [3]
-    assert [kind for kind, _, _ in caught] == [ZeroDivisionError]
+    assert [kind for kind, _, _ in caught] == [ZeroDivisionError, ZeroDivisionError]
 
 
-@pytest.mark.parametrize("kind", ["phase", "added", "grew", "ended", "chat"])
-def test_a_chat_is_answered_whatever_its_listeners_do(chickadee: Chickadee, qtbot: QtBot, ask: Ask, kind: str) -> None:
-    def listener(_conversation: Conversation, change: Change) -> None:
-        if change.kind == kind:
-            stumble()
+EVENTS = ["phase_changed", "message_added", "text_appended", "answer_ended", "entry_changed"]
 
-    chickadee.shelf.listeners.insert(0, listener)
+
+@pytest.mark.parametrize("name", EVENTS)
+def test_a_chat_is_answered_whatever_its_listeners_do(chickadee: Chickadee, qtbot: QtBot, ask: Ask, name: str) -> None:
+    getattr(chickadee.open_chats.current, name)._listeners.insert(0, stumble)
     with capture_exceptions() as caught:
         ask(chickadee, "Hello")
-        qtbot.waitUntil(lambda: len(chickadee.shelf.current.messages) == 2 and not chickadee.shelf.current.busy)
-    answer = chickadee.shelf.current.messages[-1]
+        qtbot.waitUntil(
+            lambda: len(chickadee.open_chats.current.messages) == 2 and not chickadee.open_chats.current.busy
+        )
+    answer = chickadee.open_chats.current.messages[-1]
     assert (answer.stop_reason, bool(answer.content)) == ("end", True)
     assert {error for error, _, _ in caught} == {ZeroDivisionError}
 
@@ -51,14 +58,14 @@ def test_a_chat_that_cannot_go_on_ends_with_a_sentence(
     with monkeypatch.context() as broken, capture_exceptions() as caught:
         broken.setattr(Conversation, step, stumble)
         ask(chickadee, "Hello")
-        qtbot.waitUntil(lambda: bool(caught) and not chickadee.shelf.current.busy)
-    last = chickadee.shelf.current.messages[-1]
+        qtbot.waitUntil(lambda: bool(caught) and not chickadee.open_chats.current.busy)
+    last = chickadee.open_chats.current.messages[-1]
     if step != "begin":  # without an answer there is nothing to say it at
         assert (last.role, last.stop_reason) == ("assistant", "failed")
         assert "inside Chickadee" in last.problem
     ask(chickadee, "And now?")
     qtbot.waitUntil(
-        lambda: chickadee.shelf.current.messages[-1].stop_reason == "end" and not chickadee.shelf.current.busy
+        lambda: chickadee.open_chats.current.messages[-1].stop_reason == "end" and not chickadee.open_chats.current.busy
     )
 
 

@@ -1,4 +1,4 @@
-"""Every dialog opens with every library, policy and mode, in both languages and looks, and closes in any order."""
+"""Every dialog opens with every store, policy and mode, in both languages and looks, and closes in any order."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ def walk(chickadee: Chickadee, qtbot: QtBot, innermost_first: bool = True) -> No
     """Open everything, twice, as in the other language and look, and close it again."""
     window = chickadee.window
     for name in (*OPENERS, *OPENERS):
-        if name != "engine" or chickadee.watching.panel.isHidden():
+        if name != "engine" or chickadee.chats.engine_monitor.panel.isHidden():
             window.commands.run(name)
-    models = chickadee.models.dialog
+    models = chickadee.models.keeper.dialog
     assert models is not None
     qtbot.waitUntil(lambda: any("options" in row.buttons for row in models.rows.values()))
     next(row for row in models.rows.values() if "options" in row.buttons).buttons["options"].click()
-    assert chickadee.models.options.dialog is not None
+    assert chickadee.models.keeper.options.dialog is not None
     assert {type(each).__name__ for each in open_dialogs()} >= {
         "About", "HelpSheet", "SettingsDialog", "ModelsDialog", "QFileDialog", "BinDialog", "ModelOptions",
     }  # fmt: skip
@@ -81,8 +81,8 @@ def walk(chickadee: Chickadee, qtbot: QtBot, innermost_first: bool = True) -> No
         if isValid(dialog):  # one that lay on another is gone with it
             dialog.close()
         QApplication.processEvents()
-    chickadee.watching.panel.close_button.click()
-    chickadee.sheets.dismiss()
+    chickadee.chats.engine_monitor.panel.close_button.click()
+    chickadee.chats.palette.palette.dismiss()
     for part in chickadee.appearance.shown:
         part.retranslate()
         part.restyle()
@@ -118,21 +118,21 @@ SOME = [TOLD[5 * number % len(TOLD)] for number in range(1 + max(len(POLICIES), 
 def test_every_dialog_opens_whatever_the_engine_says(
     chickadee: Chickadee, qtbot: QtBot, combinations: list[tuple[Any, str]]
 ) -> None:
-    """Some: each library, kind of kernels, policy and mode at least once."""
-    window, assistant, panel = chickadee.window, chickadee.assistant, chickadee.watching.panel
+    """Some: each store, kind of kernels, policy and mode at least once."""
+    window, engine, panel = chickadee.window, chickadee.engine, chickadee.chats.engine_monitor.panel
     window.commands.run("engine")
     policies, modes = itertools.cycle((*POLICIES, UNHEARD)), itertools.cycle((*MODES, UNHEARD))
     for backend, kernels in combinations:
         info, numbers, pulse = told(backend, kernels, next(policies), next(modes))
-        assistant.handle(Loaded(assistant._load, info, 0.1))
-        assistant.handle(pulse)
-        assistant._set(statistics=numbers)
+        engine.handle(Loaded(engine._load, info, 0.1))
+        engine.handle(pulse)
+        engine.state.change(statistics=numbers)
         window.commands.run("about")
-        about = chickadee.sheets.about
+        about = chickadee.chats.palette.about
         assert about is not None
         assert choice_words("backend", backend) in about.computing.text()
         about.close()
-        assert any(choice_words("backend", backend) in line for line in lines_of(assistant.standing))
+        assert any(choice_words("backend", backend) in line for line in lines_of(engine.state))
         panel.show_observed()
         assert choice_words("kv_mode", pulse.head_groups[1].mode) in [part.name for part in panel.groups.parts]
     walk(chickadee, qtbot)
@@ -140,10 +140,10 @@ def test_every_dialog_opens_whatever_the_engine_says(
 
 def test_a_remedy_of_a_newer_engine_is_left_out(chickadee: Chickadee, qtbot: QtBot, ask: Ask) -> None:
     ask(chickadee, "slow")
-    qtbot.waitUntil(lambda: bool(chickadee.shelf.current.answer_text))
-    assistant = chickadee.assistant
+    qtbot.waitUntil(lambda: bool(chickadee.open_chats.current.answer_text))
+    engine = chickadee.engine
     remedies = (Remedy(UNHEARD), Remedy("forget_turns", turns=1))
-    assistant.handle(Failed(assistant._generate, UNHEARD, "Too long.", "", remedies))
+    engine.handle(Failed(engine._generate, UNHEARD, "Too long.", "", remedies))
     view = chickadee.window.transcript.views[-1]
     assert [button.text() for button in view.choices.buttons] == ["Leave out the oldest turn"]
 
@@ -156,8 +156,8 @@ def test_every_dialog_opens_with_the_real_engine(
 ) -> None:
     folders.settings.write_text(f'[engine]\nbackend = "{backend}"\n', encoding="utf-8")
     chickadee = open_window(model=default_model(), command=None, max_tokens=4)
-    qtbot.waitUntil(lambda: chickadee.assistant.standing.phase in ("ready", "failed", "off"))
-    model = chickadee.assistant.standing.model
+    qtbot.waitUntil(lambda: chickadee.engine.state.phase in ("ready", "failed", "off"))
+    model = chickadee.engine.state.model
     assert model is not None
     assert model.backend == backend, chickadee.window.notice.text.text()
     ask(chickadee, "hello")
@@ -167,7 +167,7 @@ def test_every_dialog_opens_with_the_real_engine(
 
 def test_the_window_closes_with_everything_open(chickadee: Chickadee, qtbot: QtBot, ask: Ask) -> None:
     ask(chickadee, "slow")
-    qtbot.waitUntil(lambda: bool(chickadee.shelf.current.answer_text))
+    qtbot.waitUntil(lambda: bool(chickadee.open_chats.current.answer_text))
     for name in OPENERS:
         chickadee.window.commands.run(name)
     chickadee.window.close()
@@ -179,7 +179,7 @@ def test_the_engine_dies_with_everything_open(chickadee: Chickadee, qtbot: QtBot
     for name in OPENERS:
         chickadee.window.commands.run(name)
     chickadee.client.kill()
-    qtbot.waitUntil(lambda: chickadee.assistant.standing.phase == "off")
+    qtbot.waitUntil(lambda: chickadee.engine.state.phase == "off")
     QApplication.processEvents()
     walk(chickadee, qtbot)
 
@@ -187,20 +187,20 @@ def test_the_engine_dies_with_everything_open(chickadee: Chickadee, qtbot: QtBot
 def test_a_chat_is_deleted_while_it_is_answered(chickadee: Chickadee, qtbot: QtBot, ask: Ask) -> None:
     """What the engine still says of it finds no chat, and the next question is answered."""
     ask(chickadee, "slow")
-    conversation = chickadee.shelf.current
+    conversation = chickadee.open_chats.current
     qtbot.waitUntil(lambda: bool(conversation.answer_text))
     chickadee.window.commands.run("delete_chat")
-    assert chickadee.shelf.current is not conversation
-    chickadee.librarian._delete_for_good([conversation.chat.id])
+    assert chickadee.open_chats.current is not conversation
+    chickadee.chats.list._delete_for_good([conversation.chat.id])
     ask(chickadee, "hello")
-    qtbot.waitUntil(lambda: done(chickadee) and len(chickadee.shelf.current.messages) == 2)
-    assert conversation.chat.id not in [chat.id for chat in chickadee.shelf.chats()]
+    qtbot.waitUntil(lambda: done(chickadee) and len(chickadee.open_chats.current.messages) == 2)
+    assert conversation.chat.id not in [chat.id for chat in chickadee.open_chats.chats()]
 
 
 def test_an_answer_that_the_window_does_not_understand_ends_the_waiting(
     chickadee: Chickadee, qtbot: QtBot, tmp_path: Path
 ) -> None:
-    chickadee.use_model(str(tmp_path / "unheard.gguf"))
+    chickadee.models.status.use_model(str(tmp_path / "unheard.gguf"))
     notice = chickadee.window.notice
     qtbot.waitUntil(lambda: not notice.isHidden())
     assert "does not understand" in notice.text.text()

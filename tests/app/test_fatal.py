@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from app import fatal, qt_libraries
+from app import fatal
+from app.fatal import lacking, platforms, plugin, problem_of, require_platform
 from app.folders import open_folders
-from app.qt_libraries import lacking, platforms, plugin, problem_of, require_platform
-from app.single_instance import SingleInstance
+from app.services.single_instance import SingleInstance
 from common.failures import Failure
 from tests.app.small_disk import fill_up, small_disk
 
@@ -21,13 +21,13 @@ linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux' 
 def test_what_the_linker_says_becomes_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     said = "libEGL.so.1: cannot open shared object file: No such file or directory"
     assert str(lacking(said)) == (
-        "The window cannot open because a system library is missing: libEGL.so.1. "
+        "The window cannot open because a system store is missing: libEGL.so.1. "
         "`sudo apt install libegl1` installs it on Debian and Ubuntu."
     )
     assert "package manager" in str(lacking(said.replace("EGL", "Unheard")))
-    monkeypatch.setitem(qt_libraries.PACKAGES, "libunheard.so.0", "libunheard0")
+    monkeypatch.setitem(fatal.PACKAGES, "libunheard.so.0", "libunheard0")
     assert str(lacking(said)).endswith(
-        "a system library is missing: libEGL.so.1, libunheard.so.0. "
+        "a system store is missing: libEGL.so.1, libunheard.so.0. "
         "`sudo apt install libegl1 libunheard0` installs it on Debian and Ubuntu."
     )
     assert "undefined symbol" in str(lacking("libqxcb.so: undefined symbol: bird"))
@@ -44,8 +44,8 @@ def test_the_plugins_for_this_display_are_tried(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     assert platforms() == ["xcb"]
     broken = tmp_path / "libqxcb.so"
-    broken.write_bytes(b"no library")
-    monkeypatch.setattr("app.qt_libraries.plugin", lambda _name: broken)
+    broken.write_bytes(b"no store")
+    monkeypatch.setattr("app.fatal.plugin", lambda _name: broken)
     with pytest.raises(Failure, match="cannot be loaded"):
         require_platform()
 

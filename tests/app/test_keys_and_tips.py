@@ -54,18 +54,18 @@ def test_the_processor_is_left_alone_while_nothing_is_answered(chickadee: Chicka
         # The collector of Python's garbage looks a few times a minute.
         return [timer for timer in timers if timer.isActive() and not timer.isSingleShot() and timer.interval() < 1000]
 
-    qtbot.waitUntil(lambda: chickadee.assistant.standing.phase == "ready")
+    qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready")
     qtbot.waitUntil(lambda: not repeating())
     ask(chickadee, "slow hello")
     assert repeating()
-    chickadee.stop_answer()
+    chickadee.chats.chat.stop()
     qtbot.waitUntil(lambda: done(chickadee))
     qtbot.waitUntil(lambda: not repeating())
 
 
 def about(chickadee: Chickadee) -> QDialog:
     chickadee.window.commands.run("about")
-    dialog = chickadee.sheets.about
+    dialog = chickadee.chats.palette.about
     assert dialog is not None
     return dialog
 
@@ -90,7 +90,7 @@ def test_the_program_is_quit_with_a_dialog_open(
 
 def test_the_time_axis_shows_the_last_minute_from_the_start(chickadee: Chickadee, qtbot: QtBot) -> None:
     chickadee.window.commands.run("engine")
-    panel = chickadee.watching.panel
+    panel = chickadee.chats.engine_monitor.panel
     qtbot.waitUntil(lambda: panel.steps is not None)
     assert panel.steps is not None
     first, last = panel.steps.plot.getViewBox().viewRange()[0]

@@ -15,10 +15,18 @@ from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.assistant.engine_end import EngineEnd
-from app.catalogue import ENGINE, WINDOW, Catalogue, read_catalogue, read_contexts
-from app.qt_libraries import lacking
-from app.system_language import best_of, in_system_language, system_languages
+from app.catalogue import (
+    ENGINE,
+    WINDOW,
+    Catalogue,
+    best_of,
+    in_system_language,
+    read_catalogue,
+    read_contexts,
+    system_languages,
+)
+from app.fatal import lacking
+from app.services.process_end import EngineEnd
 from app.wiring import Chickadee
 from models.assets import asset
 
@@ -227,7 +235,7 @@ def words_in(widget: QWidget) -> set[str]:
 
 def test_a_notice_follows_the_language(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     ask(chickadee, "first")
-    qtbot.waitUntil(lambda: not chickadee.shelf.current.busy)
+    qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
     chickadee.window.commands.run("delete_chat")
     notice, settings = chickadee.window.notice, chickadee.preferences.settings
     assert (notice.text.text(), notice.button.text()) == ("“first” was deleted.", "Undo")
@@ -241,10 +249,10 @@ def test_a_notice_follows_the_language(chickadee: Chickadee, ask: Ask, qtbot: Qt
 
 def test_errors_that_are_shown_follow_the_language(chickadee: Chickadee) -> None:
     notice, settings = chickadee.window.notice, chickadee.preferences.settings
-    path = chickadee.library.path
+    path = chickadee.store.path
     locked = sqlite3.connect(path, isolation_level=None)
     locked.execute("BEGIN IMMEDIATE")
-    chickadee.send("a question that cannot be stored")
+    chickadee.chats.drafts.send("a question that cannot be stored")
     locked.close()
     assert notice.text.text().startswith("Another program is using the file with your chats")
     settings.change({"window.language": "zh_CN"})
@@ -276,11 +284,11 @@ def test_the_running_window_changes_all_its_words_at_once(chickadee: Chickadee, 
     for name in ("help", "about"):
         window.commands.run(name)
     assert settings.dialog
-    assert chickadee.sheets.help
-    assert chickadee.sheets.about
+    assert chickadee.chats.palette.help
+    assert chickadee.chats.palette.about
     english = set(read_contexts(CHINESE)[WINDOW]) - KEPT
     settings.settings.change({"window.language": "zh_CN"})
-    for part in (window, settings.dialog, chickadee.sheets.help, chickadee.sheets.about):
+    for part in (window, settings.dialog, chickadee.chats.palette.help, chickadee.chats.palette.about):
         assert words_in(part) & english == set()
     assert window.commands.actions["new_chat"].text() == "新对话(&N)"
     assert QCoreApplication.translate("QPlatformTheme", "Cancel") == "取消"
@@ -288,5 +296,24 @@ def test_the_running_window_changes_all_its_words_at_once(chickadee: Chickadee, 
     assert window.commands.actions["new_chat"].text() == "&New chat"
     assert QCoreApplication.translate("QPlatformTheme", "Cancel") == "Cancel"
     assert "设置" not in words_in(settings.dialog)
-    for sheet in (chickadee.sheets.help, chickadee.sheets.about):
+    for sheet in (chickadee.chats.palette.help, chickadee.chats.palette.about):
         sheet.close()
+
+
+def test_lists_follow_the_language(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    """The days among the chats, and what is deleted with the question about it."""
+    for text in ("first", "second"):
+        ask(chickadee, text)
+        qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
+        chickadee.window.commands.run("new_chat")
+    chickadee.chats.list.delete([chickadee.open_chats.chats()[0].id])
+    chickadee.window.commands.run("bin")
+    dialog, days = chickadee.chats.list._bin, chickadee.window.sidebar.list.rows
+    assert dialog
+    dialog.delete_all.click()
+    assert days.data(days.index(0)) == "Today"
+    chickadee.preferences.settings.change({"window.language": "zh_CN"})
+    assert days.data(days.index(0)) == "今天"
+    assert not re.search(r"[a-z]{4,}", dialog.list.item(0).text().replace("second", "").replace("first", ""))
+    assert not re.search(r"[a-z]{4,}", dialog.question.text())
+    dialog.close()

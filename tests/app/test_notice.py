@@ -24,22 +24,22 @@ def test_an_undo_stays_while_problems_come_and_go(chickadee: Chickadee, ask: Ask
     """The engine dies, a chat is deleted, the engine runs again: the chat can still be brought back."""
     ask(chickadee, "one")
     qtbot.waitUntil(lambda: done(chickadee))
-    chat = chickadee.shelf.current.chat.id
+    chat = chickadee.open_chats.current.chat.id
     chickadee.window.commands.run("new_chat")
     ask(chickadee, "die")
     notice = chickadee.window.notice
     qtbot.waitUntil(lambda: not notice.isHidden())
     assert notice.button.text() == "Restart engine"
-    chickadee.librarian.delete([chat])
+    chickadee.chats.list.delete([chat])
     assert notice.button.text() == "Undo"
     assert len(sentences(notice)) == 2  # what is wrong is still said
     qtbot.mouseClick(notice.told[0].button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: chickadee.assistant.standing.phase == "ready")
+    qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready")
     chickadee.window.commands.run("copy_code")  # "There is no code", which goes by itself
     assert len(sentences(notice)) == 2
     undo = next(each for each in notice.told if each.undo)
     qtbot.mouseClick(undo.button, Qt.MouseButton.LeftButton)
-    assert chat in [each.id for each in chickadee.shelf.chats()]
+    assert chat in [each.id for each in chickadee.open_chats.chats()]
     assert len(sentences(notice)) == 1
 
 

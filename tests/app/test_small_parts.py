@@ -1,20 +1,16 @@
-"""Ends of the engine, cut lines, waiting lines, contrast, turns to forget, live speed."""
+"""Waiting lines, contrast, turns to forget, live speed."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from app.assistant.engine_end import EngineEnd
-from app.assistant.speed import LiveSpeed
-from app.chats.prompt import turns_to_free, without_oldest
-from app.composer.choices import forgotten_line, words_of
-from app.composer.waiting import duration
-from app.line_buffer import LineBuffer
+from app.composer.composer import duration
 from app.look.theme import DARK, LIGHT, Theme, contrast
+from app.state.engine_queue import LiveSpeed
+from app.state.prompt import turns_to_free, without_oldest
+from app.transcript.message_actions import forgotten_line, words_of
 from engine.protocol import Message, Remedy
 
 AA = 4.5
@@ -45,33 +41,6 @@ def test_text_can_be_read_on_its_ground(theme: Theme) -> None:
 def test_contrast_is_the_standards() -> None:
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
-
-
-@pytest.mark.parametrize(
-    ("end", "sentence"),
-    [
-        (EngineEnd(signal_number=9), "The engine was stopped by the system, most likely because memory ran out."),
-        (EngineEnd(signal_number=11), "The engine crashed."),
-        (EngineEnd(signal_number=63), "The engine was stopped by signal 63."),
-        (EngineEnd(exit_code=3), "The engine ended unexpectedly (code 3)."),
-        (EngineEnd(exit_code=0), "The engine ended unexpectedly."),
-        (
-            EngineEnd(signal_number=9, hung=True),
-            "The engine did not respond to Stop, so it was closed; your next message restarts it.",
-        ),
-        (EngineEnd(not_started="no such file"), "The engine could not be started: no such file."),
-    ],
-)
-def test_an_end_is_a_sentence(end: EngineEnd, sentence: str) -> None:
-    assert str(end) == sentence
-
-
-@given(st.lists(st.binary(min_size=1).filter(lambda line: b"\n" not in line and line.strip())), st.integers(1, 7))
-def test_lines_survive_any_cut(lines: list[bytes], size: int) -> None:
-    stream = b"".join(line + b"\n" for line in lines)
-    buffer = LineBuffer()
-    pieces = [stream[at : at + size] for at in range(0, len(stream), size)]
-    assert [line for piece in pieces for line in buffer.feed(piece)] == lines
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.2, "1 s"), (18.4, "18 s"), (89, "89 s"), (125, "2 min")])

@@ -137,7 +137,7 @@ def test_the_journey(
     """Send, stream, stop, kill the engine, send again, restart: with the real engine and the default model."""
     chickadee = open_window(command=None)
     ask(chickadee, "Count from one to five hundred in words.")
-    conversation = chickadee.shelf.current
+    conversation = chickadee.open_chats.current
     # The model is free to be brief: then there is nothing left to stop.
     qtbot.waitUntil(lambda: len(conversation.answer_text) > 40 or not conversation.busy, timeout=SECONDS)
     if conversation.busy:
@@ -155,7 +155,7 @@ def test_the_journey(
 
     ask(chickadee, "Say hello.")
     qtbot.waitUntil(lambda: len(conversation.answer_text) > 3 or len(conversation.messages) == 6, timeout=SECONDS)
-    chickadee.stop_answer()
+    chickadee.chats.chat.stop()
     qtbot.waitUntil(lambda: not conversation.busy, timeout=SECONDS)
     shown = [view.text for view in chickadee.window.transcript.views]
     assert len(shown) == 6
@@ -163,7 +163,7 @@ def test_the_journey(
     assert [content for _, content, _ in stored(folders)] == shown
 
     again = open_window(command=None)
-    again.open_chat(conversation.chat.id)
+    again.chats.chat.open(conversation.chat.id)
     qtbot.waitUntil(lambda: [view.text for view in again.window.transcript.views] == shown, timeout=SECONDS)
 
 

@@ -22,7 +22,7 @@ Ask = Callable[[Chickadee, str], None]
 
 
 def done(chickadee: Chickadee) -> bool:
-    conversation = chickadee.shelf.current
+    conversation = chickadee.open_chats.current
     return len(conversation.messages) > 1 and not conversation.busy
 
 
@@ -31,7 +31,7 @@ def last_text(chickadee: Chickadee) -> str:
 
 
 def stored(folders: Folders) -> list[tuple[str, str, str | None]]:
-    db = sqlite3.connect(folders.library)
+    db = sqlite3.connect(folders.store)
     rows = db.execute("SELECT role, content, stop_reason FROM messages ORDER BY number").fetchall()
     db.close()
     return rows
@@ -56,7 +56,7 @@ def test_shift_enter_breaks_the_line(chickadee: Chickadee, qtbot: QtBot) -> None
     qtbot.keyClicks(text, "two")
     assert text.toPlainText() == "one\ntwo"
     assert text.height() > height
-    assert not chickadee.shelf.current.messages
+    assert not chickadee.open_chats.current.messages
 
 
 def test_stop_keeps_what_was_written(chickadee: Chickadee, ask: Ask, qtbot: QtBot, folders: Folders) -> None:
@@ -76,7 +76,7 @@ def test_what_is_typed_during_an_answer_stays(chickadee: Chickadee, ask: Ask, qt
     ask(chickadee, "slow")
     ask(chickadee, "next")
     assert chickadee.window.composer.text.toPlainText() == "next"
-    assert len([message for message in chickadee.shelf.current.messages if message.role == "user"]) == 1
+    assert len([message for message in chickadee.open_chats.current.messages if message.role == "user"]) == 1
 
 
 def test_the_prompt_being_read_is_shown(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
@@ -129,7 +129,7 @@ def test_finished_blocks_are_not_laid_out_again(
 
 
 def test_code_is_copied(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
-    chickadee.send("look:\n```python\nprint(1)\n```\nend")
+    chickadee.chats.drafts.send("look:\n```python\nprint(1)\n```\nend")
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     code = chickadee.window.transcript.views[-1].findChild(CodeView)
     assert code
@@ -144,7 +144,7 @@ def test_code_is_copied(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
 def test_delete_and_undo(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     ask(chickadee, "first")
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
-    chickadee.window.sidebar.deleted.emit([chickadee.shelf.current.chat.id])
+    chickadee.window.sidebar.list.asked.emit("delete", [chickadee.open_chats.current.chat.id], None)
     assert chickadee.window.sidebar.titles() == []
     assert chickadee.window.notice.button.text() == "Undo"
     qtbot.mouseClick(chickadee.window.notice.button, Qt.MouseButton.LeftButton)
@@ -154,8 +154,8 @@ def test_delete_and_undo(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
 
 def test_stop_before_the_prompt_is_made(chickadee: Chickadee, ask: Ask, qtbot: QtBot, folders: Folders) -> None:
     ask(chickadee, "mute")
-    qtbot.waitUntil(lambda: chickadee.assistant.active is not None, timeout=SECONDS)
-    chickadee.stop_answer()
+    qtbot.waitUntil(lambda: chickadee.engine.active is not None, timeout=SECONDS)
+    chickadee.chats.chat.stop()
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     assert [row[2] for row in stored(folders)][-1] == "cancelled"
 
@@ -164,7 +164,7 @@ def test_deleting_a_chat_stops_its_answer(chickadee: Chickadee, ask: Ask, qtbot:
     ask(chickadee, "slow")
     qtbot.waitUntil(lambda: "word5" in last_text(chickadee), timeout=SECONDS)
     chickadee.window.commands.run("delete_chat")
-    qtbot.waitUntil(lambda: chickadee.assistant.active is None, timeout=SECONDS)
+    qtbot.waitUntil(lambda: chickadee.engine.active is None, timeout=SECONDS)
     assert chickadee.window.sidebar.titles() == []
 
 
@@ -175,12 +175,12 @@ def test_a_chat_is_renamed_in_place(
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     qtbot.waitUntil(lambda: chickadee.window.sidebar.titles() == ["first"])
     sidebar = chickadee.window.sidebar
-    sidebar.rename(chickadee.shelf.current.chat.id)
+    sidebar.rename(chickadee.open_chats.current.chat.id)
     editor = sidebar.list.findChild(QLineEdit)
     assert editor
     editor.setText("A better title")
     qtbot.keyClick(editor, Qt.Key.Key_Return)
-    assert chickadee.shelf.current.chat.title == "A better title"
+    assert chickadee.open_chats.current.chat.title == "A better title"
     qtbot.waitUntil(lambda: sidebar.titles() == ["A better title"])
     chickadee.window.close()
     assert open_window().window.sidebar.titles() == ["A better title"]
@@ -189,7 +189,7 @@ def test_a_chat_is_renamed_in_place(
 def test_the_last_answer_can_be_written_again(chickadee: Chickadee, ask: Ask, qtbot: QtBot, folders: Folders) -> None:
     ask(chickadee, "hello")
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
-    chickadee.window.transcript.views[-1].asked.emit("again")
+    chickadee.window.transcript.views[-1].asked.emit("again", None)
     qtbot.waitUntil(lambda: done(chickadee) and len(stored(folders)) == 3, timeout=SECONDS)
     assert len(chickadee.window.transcript.views) == 2
     assert [role for role, _, _ in stored(folders)] == ["user", "assistant", "assistant"]
@@ -198,15 +198,15 @@ def test_the_last_answer_can_be_written_again(chickadee: Chickadee, ask: Ask, qt
 def test_an_answer_goes_on_while_another_chat_is_open(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     ask(chickadee, "slow")
     qtbot.waitUntil(lambda: "word5" in last_text(chickadee), timeout=SECONDS)
-    first = chickadee.shelf.current
+    first = chickadee.open_chats.current
     chickadee.window.commands.run("new_chat")
     ask(chickadee, "second")
     assert chickadee.window.composer.progress.text() == "Waiting: another chat is being answered first"
     length = len(first.answer_text)
     qtbot.waitUntil(lambda: len(first.answer_text) > length + 50, timeout=SECONDS)
-    chickadee.open_chat(first.chat.id)
+    chickadee.chats.chat.open(first.chat.id)
     qtbot.waitUntil(lambda: last_text(chickadee) == first.answer_text, timeout=SECONDS)
-    chickadee.stop_answer()
+    chickadee.chats.chat.stop()
     qtbot.waitUntil(lambda: not first.busy, timeout=SECONDS)
 
 

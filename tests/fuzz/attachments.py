@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
+from app.attachments.attachment import SENTENCES, sentence
 from app.attachments.child import Reply
-from app.attachments.refusal import SENTENCES, sentence
 from tests.app.attachments.samples import pdf_of
 from tests.fuzz.harness import Broken, Limits, Recipe, made, run
 from tests.fuzz.values import EDGES, byte_edits, edited

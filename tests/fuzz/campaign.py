@@ -21,7 +21,7 @@ KINDS = {
     "templates": "Templates",
     "floods": "Floods",
     "kills": "Kills",
-    "libraries": "Libraries",
+    "stores": "Stores",
     "caches": "Caches",
     "attachments": "Attachments",
     "imports": "Imports",

@@ -1,6 +1,6 @@
 """Files with chats that are imported: our own JSON and ChatGPT's export, changed in their values, bytes and packing.
 
-They are taken in, or a sentence says why not and the library is as it was."""
+They are taken in, or a sentence says why not and the store is as it was."""
 
 from __future__ import annotations
 
@@ -125,40 +125,38 @@ def _bomb() -> bytes:
 
 
 def do(recipe: Recipe, folder: Path) -> str:
-    """In the worker: import into a library that holds a few chats. Raises Broken."""
-    from app.library.chat_markdown import markdown_of
-    from app.library.exporting import export_json
-    from app.library.importing import import_chats
-    from app.library.library import Library
-    from app.library.progress import Progress
+    """In the worker: import into a store that holds a few chats. Raises Broken."""
+    from app.store.chat_store import ChatStore
+    from app.store.exchange import Progress, export_json, import_chats
+    from app.store.formats import markdown_of
     from common.failures import Failure
 
     path = folder / "library.sqlite3"
-    library = Library(path)
-    before = _everything(library)
+    store = ChatStore(path)
+    before = _everything(store)
     file = written(recipe, made(folder, "file"))
     try:
         import_chats(file, path, Progress())
     except Failure as failure:
-        if _everything(library) != before:
-            raise Broken("a failed import has changed the library", str(failure)) from failure
+        if _everything(store) != before:
+            raise Broken("a failed import has changed the store", str(failure)) from failure
         return str(failure)
     else:
-        for chat in library.chats():
-            markdown_of(chat, library.messages(chat))
+        for chat in store.chats():
+            markdown_of(chat, store.messages(chat))
         export_json(path, None, folder / "again.json", Progress())
         import_chats(folder / "again.json", path, Progress())
         return ""
     finally:
-        library.close()
+        store.close()
         shutil.rmtree(folder / "file")
         if len(before) > 200:
             for each in folder.glob("library.sqlite3*"):
                 each.unlink()
 
 
-def _everything(library: Any) -> list[Any]:
-    return [(chat, library.messages(chat)) for chat in library.chats()]
+def _everything(store: Any) -> list[Any]:
+    return [(chat, store.messages(chat)) for chat in store.chats()]
 
 
 class Imports:
@@ -168,7 +166,7 @@ class Imports:
     recipe = staticmethod(recipe)
 
     def __init__(self, folder: Path) -> None:
-        self._worker = Worker("imports", made(folder, "library"), folder, LIMITS)
+        self._worker = Worker("imports", made(folder, "store"), folder, LIMITS)
 
     @property
     def peak(self) -> int:

@@ -10,12 +10,12 @@ from tests.fuzz.campaign import KINDS, Summary, numbered, opened, run_cases
 
 SEED = "chickadee"
 CASES = {
-    "headers": 15,
-    "templates": 6,
-    "floods": 5,
+    "headers": 10,
+    "templates": 4,
+    "floods": 3,
     "kills": 1,
-    "libraries": 25,
-    "caches": 8,
+    "stores": 25,
+    "caches": 5,
     "attachments": 8,
     "imports": 40,
 }

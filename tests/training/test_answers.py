@@ -16,7 +16,7 @@ QUESTIONS = ["What is bread?", "What is glass?", "Name a colour."]
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
-    monkeypatch.setattr(answers, "ANSWER", 24)
+    monkeypatch.setattr(answers, "ANSWER", 12)
 
 
 def write(path, count, seed=0):
@@ -25,11 +25,11 @@ def write(path, count, seed=0):
 
 def test_each_question_is_answered_once_before_any_is_again(tmp_path):
     path = tmp_path / "answers.jsonl"
-    write(path, 5)
+    write(path, 4)
     chats = read_chats(path)
-    assert sorted(chat.messages[0].content for chat in chats) == sorted([*QUESTIONS, *QUESTIONS[:2]])
+    assert sorted(chat.messages[0].content for chat in chats) == sorted([*QUESTIONS, QUESTIONS[0]])
     assert all(chat.messages[1].role == "assistant" and chat.messages[1].content.strip() for chat in chats)
-    assert any(not chat.whole for chat in chats), "of 24 tokens some answers must have been cut"
+    assert any(not chat.whole for chat in chats), "of 12 tokens some answers must have been cut"
 
 
 def test_what_was_written_stays_and_a_torn_line_is_written_anew(tmp_path):
@@ -45,6 +45,7 @@ def test_what_was_written_stays_and_a_torn_line_is_written_anew(tmp_path):
     assert path.read_text("utf-8") == after
 
 
+@pytest.mark.slow
 def test_answers_beside_others_are_those_of_the_model_alone(tmp_path, monkeypatch):
     """Greedy: what is computed together does not mix."""
     monkeypatch.setattr(answers, "ANSWER", 10)

@@ -8,8 +8,6 @@ are cores for (`FreeCores`).
 
 from __future__ import annotations
 
-import ctypes
-import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -178,16 +176,3 @@ class CContext:
         if self.pointer:
             self.lib.llama_free(self.pointer)
             self.pointer = self.memory = None
-
-
-def trim() -> None:
-    """Where the allocator cannot be asked, nothing happens."""
-    function = malloc_trim()
-    if function:
-        function(0)
-
-
-@cache
-def malloc_trim() -> Any:
-    """glibc's; None elsewhere."""
-    return getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import re
 
+from engine.machine import give_back_memory
 from engine.protocol import FlashAttention, KVType
-from engine.runtime.capi.context import trim
 from engine.runtime.capi.model import MIB, CDryModel, ModelFile, logged
 from engine.runtime.contexts import (
     MAX_LOGITS,
@@ -100,7 +100,7 @@ class IkDryModel(CDryModel):
     def close(self) -> None:
         """Close the file, and give its memory back to the system."""
         super().close()
-        trim()
+        give_back_memory()
 
 
 def weights(lines: list[str]) -> WeightSizes:

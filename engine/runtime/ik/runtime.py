@@ -10,7 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine.runtime.capi.context import GGML_TYPES, Batch, CContext, trim
+from engine.machine import give_back_memory
+from engine.runtime.capi.context import GGML_TYPES, Batch, CContext
 from engine.runtime.capi.library import AbortCallback
 from engine.runtime.capi.model import CModel, ModelFile
 from engine.runtime.capi.runtime import CLogits, CRuntime
@@ -111,7 +112,7 @@ class IkContext(CContext):
         if self.pointer:
             super().close()
             self._passes.close()
-            trim()
+            give_back_memory()
 
 
 class AbortedPass:

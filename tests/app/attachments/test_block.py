@@ -7,10 +7,9 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.attachments.attachment import MOST_NAME, Attachment, clean_name
-from app.attachments.block import block_of, runs, with_attachments
-from app.chats.chat import Chat, ChatMessage
-from app.chats.prompt import prompt_of
+from app.attachments.attachment import MOST_NAME, Attachment, block_of, clean_name, runs, with_attachments
+from app.state.prompt import prompt_of
+from app.store.chat import Chat, ChatMessage
 
 
 @given(st.text(alphabet="`a\n", max_size=60))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.attachments.attachment import Attachment
+from app.attachments.attachment import Attachment, estimated_tokens, parts_of
 from app.attachments.fitting import (
     HEADING,
     MOST_PARTS,
@@ -13,11 +13,12 @@ from app.attachments.fitting import (
     best_matching,
     from_the_beginning,
     needed,
+    query_words,
+    ranked,
     room_for_files,
+    searched,
     without_question,
 )
-from app.attachments.matching import query_words, ranked, searched
-from app.attachments.parts import estimated_tokens, parts_of
 
 
 def counted(name: str, text: str) -> Counted:

@@ -19,12 +19,10 @@ from hypothesis import strategies as st
 from pypdf import PdfReader, PdfWriter
 
 from app.attachments import reading
+from app.attachments.attachment import PART, SENTENCES, UNIT, Refused, estimated_tokens, parts_of, sentence
 from app.attachments.child import Reply
-from app.attachments.decoding import decode
-from app.attachments.parts import PART, UNIT, estimated_tokens, parts_of
+from app.attachments.plain_text import decode, text_of_page
 from app.attachments.reading import read_file
-from app.attachments.refusal import SENTENCES, Refused, sentence
-from app.attachments.web_page import text_of_page
 from common.confinement import landlock
 from tests.app.attachments.samples import pdf_of
 from tests.app.unprivileged import permissions_hold

@@ -10,10 +10,10 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from app.chats.chat_options import PROMPT, ChatOptions, applied, unpacked
-from app.library.library import Library
-from app.open_chats.persona import SHIPPED, Personas
 from app.settings.options import Options
 from app.settings_view.chat_panel import OWN_VALUES, ChatPanel
+from app.state.persona import SHIPPED, Personas
+from app.store.chat_store import ChatStore
 from app.wiring import Chickadee
 from engine.protocol import Generate, Message, Prepare
 from tests.app.conftest import SECONDS, Opener, Requests
@@ -42,8 +42,8 @@ def test_a_chats_options_go_above_the_settings() -> None:
 
 
 def test_personas_are_saved_renamed_and_deleted(tmp_path: Path) -> None:
-    library = Library(tmp_path / "library.sqlite3")
-    personas = Personas(library)
+    store = ChatStore(tmp_path / "library.sqlite3")
+    personas = Personas(store)
     assert [persona.name for persona in personas.all()] == [persona.name for persona in SHIPPED]
     assert personas.save("  My \n own ", ChatOptions("x", {"answer.top_k": 1})) == "My own"
     personas.save("My own", ChatOptions("", {"answer.top_k": 2}))
@@ -58,18 +58,18 @@ def test_personas_are_saved_renamed_and_deleted(tmp_path: Path) -> None:
     personas.rename("Other", "Another")
     personas.delete("My own")
     assert [persona.name for persona in personas.own()] == ["Another"]
-    library.close()
+    store.close()
 
 
 def panel(chickadee: Chickadee) -> ChatPanel:
     chickadee.window.commands.run("chat_options")
-    assert chickadee.options.panel
-    return chickadee.options.panel
+    assert chickadee.chats.options.panel
+    return chickadee.chats.options.panel
 
 
 def answer(chickadee: Chickadee, ask: Ask, qtbot: QtBot, text: str, requests: Requests) -> Generate:
     ask(chickadee, text)
-    qtbot.waitUntil(lambda: not chickadee.shelf.current.busy, timeout=SECONDS)
+    qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy, timeout=SECONDS)
     return [request for request in requests() if isinstance(request, Generate)][-1]
 
 
@@ -88,14 +88,14 @@ def test_a_persona_is_chosen_for_one_chat(
     sent = answer(chickadee, ask, qtbot, "hallo", requests)
     assert sent.messages[0] == Message("system", SHIPPED[0].prompt)
     assert sent.sampling.temperature == SHIPPED[0].temperature
-    first = chickadee.shelf.current.chat.id
-    chickadee.new_chat()
+    first = chickadee.open_chats.current.chat.id
+    chickadee.chats.chat.new()
     assert chickadee.window.header.options.text() == ""
     assert shown.personas.currentData() == OWN_VALUES
     assert answer(chickadee, ask, qtbot, "hello", requests).messages[0].role == "user"
     chickadee.window.close()
     again = open_window()
-    again.open_chat(first)
+    again.chats.chat.open(first)
     assert again.window.header.options.text() == "Translator"
 
 
@@ -126,4 +126,4 @@ def test_values_are_changed_saved_and_reset_in_the_panel(
     assert chickadee.window.header.options.text() == "Changed"
     qtbot.mouseClick(shown.rows["answer.temperature"].back, Qt.MouseButton.LeftButton)
     assert chickadee.window.header.options.text() == ""
-    assert chickadee.shelf.current.chat.options == ""
+    assert chickadee.open_chats.current.chat.options == ""

@@ -33,7 +33,7 @@ def test_it_says_what_the_system_refuses_the_engine(
 def test_it_knows_what_the_running_engine_said(chickadee: Chickadee, qtbot: QtBot) -> None:
     """The scripted engine is not confined, and says so."""
     chickadee.window.commands.run("about")
-    about = chickadee.sheets.about
+    about = chickadee.chats.palette.about
     assert about
     assert about.confined.text() == "This system does not restrict the engine."
     about.close()

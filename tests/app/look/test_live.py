@@ -1,12 +1,18 @@
-"""A widget deep in a window hears of another language and another look, once each."""
+"""A widget deep in a window hears of another language and another look, once each; so does an action."""
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtWidgets import QApplication, QLabel, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
+from app import words
+from app.commands.commands import ActionButton
 from app.look import theme
-from app.look.live import Live, tell_language, tell_look
+from app.look.live import Live, LiveAction, tell_language, tell_look
+from app.look.theme import SIZES
 
 
 class Sign(Live, QWidget):
@@ -43,3 +49,71 @@ def test_every_live_widget_hears_once(qtbot: QtBot, qapp: QApplication) -> None:
         theme.apply(qapp, was)
         tell_look()
     assert sign.heard == [other.name, was.name]
+
+
+class Measuring(Live, QLabel):
+    """Knows how wide its words are, in the type that the style sheet gives it."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__("Some words", parent)
+        self.wide: list[int] = []
+        self.apply_look()
+
+    def restyle(self) -> None:
+        self.ensurePolished()
+        self.wide.append(self.sizeHint().width())
+
+
+class Around(Live, QWidget):
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.inside = Measuring(self)
+        self.found: list[int] = []
+        self.apply_look()
+
+    def restyle(self) -> None:
+        self.found.append(self.inside.wide[-1])
+
+
+@pytest.fixture
+def large_text(qapp: QApplication) -> Iterator[None]:
+    yield
+    SIZES.scale(100)
+    theme.apply(qapp, theme.theme())
+    tell_look()
+
+
+def test_who_measures_does_so_in_the_new_look_and_after_what_is_inside(
+    qtbot: QtBot, qapp: QApplication, large_text: None
+) -> None:
+    theme.apply(qapp, theme.theme())
+    window = QWidget()
+    qtbot.addWidget(window)
+    around = Around(window)
+    window.show()
+    tell_look()
+    SIZES.scale(200)
+    theme.apply(qapp, theme.DARK if theme.theme() is theme.LIGHT else theme.LIGHT)
+    tell_look()
+    assert around.inside.wide[-1] > around.inside.wide[0]
+    assert around.found[-1] == around.inside.wide[-1]
+
+
+def test_an_actions_words_and_icon_are_those_of_its_buttons_in_every_language(qtbot: QtBot, qapp: QApplication) -> None:
+    window = QWidget()
+    qtbot.addWidget(window)
+    action = LiveAction(window, "&Settings…", "settings", ("Ctrl+,",), "Settings")
+    button = ActionButton(action, window)
+    was, before = theme.theme(), action.icon().cacheKey()
+    assert (button.toolTip(), button.accessibleName()) == ("Settings (Ctrl+,)", "Settings")
+    words.use({"Settings": "设置", "&Settings…": "设置(&S)…", "{words} ({keys})": "{words}（{keys}）"}.__getitem__)
+    tell_language()
+    assert (action.text(), button.toolTip(), button.accessibleName()) == ("设置(&S)…", "设置（Ctrl+,）", "设置")
+    try:
+        theme.apply(qapp, theme.DARK if was is theme.LIGHT else theme.LIGHT)
+        tell_look()
+        assert action.icon().cacheKey() != before
+        assert button.icon().cacheKey() == action.icon().cacheKey()
+    finally:
+        theme.apply(qapp, was)
+        tell_look()

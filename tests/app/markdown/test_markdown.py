@@ -15,8 +15,8 @@ from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QFontMetricsF, QGuiApplication, QImage, QTextListFormat, QTextTable
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
+from shiboken6 import delete
 
-from app.assistant.standing import Standing
 from app.look import theme
 from app.look.live import tell_look
 from app.look.theme import DARK, LIGHT, SIZES
@@ -25,6 +25,7 @@ from app.markdown.document import MarkdownDocument, is_task, render
 from app.markdown.guard import ask_about_link
 from app.markdown.prose_view import ProseView
 from app.notice import Notice
+from app.state.engine_state import EngineState
 from app.transcript.answer_view import AnswerView
 from app.wiring import Chickadee
 
@@ -156,7 +157,7 @@ def test_any_text_can_be_shown(qapp: object, markdown: str) -> None:
     ],
 )
 def test_other_links_stay_closed(chickadee: Chickadee, address: str, sentence: str) -> None:
-    chickadee.window.transcript.link.emit(address)
+    chickadee.window.transcript.column.link.emit(address)
     assert sentence in chickadee.window.notice.text.text()
     assert "was not opened" in chickadee.window.notice.text.text()
     assert chickadee.window.notice.button.isHidden()
@@ -173,6 +174,7 @@ def test_what_is_shown_is_what_would_be_opened(qapp: object, rest: str) -> None:
         host = said.split("<b>")[1].split("</b>")[0]
         assert host.isascii()
         assert said.count(host) >= 2
+    delete(notice)
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "192.168.1.1", "[::1]", "printer.local", "router"])
@@ -195,7 +197,7 @@ def test_a_web_link_opens_only_after_it_was_shown(
         return True
 
     monkeypatch.setattr(QDesktopServices, "openUrl", record)
-    chickadee.window.transcript.link.emit("https://bank.org@exämple.org/a?b=<c>")
+    chickadee.window.transcript.column.link.emit("https://bank.org@exämple.org/a?b=<c>")
     assert opened == []
     assert (
         "opens <b>xn--exmple-cua.org</b> in your browser: https://bank.org@xn--exmple-cua.org/a?b=%3Cc%3E"
@@ -243,13 +245,13 @@ def test_letters_of_another_size_are_taken_everywhere(qtbot: QtBot, qapp: QAppli
 def test_a_standing_without_a_model_has_a_name() -> None:
     from app.composer.status_line import lines_of, model_name
 
-    assert model_name(Standing()) == "No model"
-    assert lines_of(Standing()) == ["No model is loaded"]
+    assert model_name(EngineState()) == "No model"
+    assert lines_of(EngineState()) == ["No model is loaded"]
 
 
 def test_the_theme_follows_the_system(chickadee: Chickadee, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
-    chickadee.send("look\n```python\nx = 1\n```\nend `code`")
-    qtbot.waitUntil(lambda: not chickadee.shelf.current.busy)
+    chickadee.chats.drafts.send("look\n```python\nx = 1\n```\nend `code`")
+    qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
     other = DARK if theme.theme() is LIGHT else LIGHT
     before = theme.theme()
     for chosen in (other, before):

@@ -8,31 +8,31 @@ from PySide6.QtGui import QCursor, QGuiApplication, QMouseEvent
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.chats.chat import Chat, ChatMessage
 from app.folders import Folders
-from app.library.library import Library
 from app.markdown.selection import Text
-from app.transcript.message_menu import MessageMenu
+from app.store.chat import Chat, ChatMessage
+from app.store.chat_store import ChatStore
+from app.transcript.message_actions import MessageMenu
 from app.wiring import Chickadee
 from tests.app.conftest import SECONDS, Opener
 
 LEFT = Qt.MouseButton.LeftButton
 CODE = "\n".join(f"line {number}" for number in range(60))
 TABLE = "| a | b |\n|---|---|\n| one | two |\n| three | $x$ |"
-ANSWER = f"First *words*.\n\n```text\n{CODE}\n```\n\nBetween.\n\n{TABLE}\n\nThe end."
+ANSWER = f"First [words](https://a.example/).\n\n```text\n{CODE}\n```\n\nBetween.\n\n{TABLE}\n\nThe end."
 COPIED = f"First words.\n\n{CODE}\n\nBetween.\n\na\tb\none\ttwo\nthree\t$x$\n\nThe end."
 
 
 @pytest.fixture
 def chickadee(folders: Folders, open_window: Opener) -> Chickadee:
-    library = Library(folders.library)
+    store = ChatStore(folders.store)
     chat = Chat("Birds")
     question = ChatMessage(chat.id, None, "user", "A question", stop_reason="end")
     answer = ChatMessage(chat.id, question.id, "assistant", ANSWER, stop_reason="end", model="m")
-    library.save(chat, [question, answer])
-    library.close()
+    store.save(chat, [question, answer])
+    store.close()
     window = open_window(command=None)
-    window.open_chat(chat.id)
+    window.chats.chat.open(chat.id)
     return window
 
 
@@ -99,3 +99,12 @@ def test_a_drag_over_the_edge_scrolls(chickadee: Chickadee, qtbot: QtBot) -> Non
     qtbot.waitUntil(lambda: bool(texts(chickadee)[-1].textCursor().hasSelection()), timeout=SECONDS)
     qtbot.waitUntil(lambda: transcript.verticalScrollBar().value() > 0, timeout=SECONDS)
     qtbot.mouseRelease(port, LEFT, pos=QPoint(1, 5))
+
+
+def test_a_link_clicked_in_an_answer_is_asked_about(chickadee: Chickadee, qtbot: QtBot) -> None:
+    qtbot.waitUntil(lambda: len(texts(chickadee)) == 6, timeout=SECONDS)
+    text = texts(chickadee)[1]
+    cursor = text.document().find("words")
+    cursor.setPosition(cursor.selectionStart() + 2)
+    qtbot.mouseClick(text.viewport(), LEFT, pos=text.cursorRect(cursor).center())
+    assert "https://a.example/" in chickadee.window.notice.text.text()

@@ -39,11 +39,11 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServe
 def open_models(server: HubServer, chickadee: Chickadee, qtbot: QtBot) -> Iterator[ModelsDialog]:
     """The dialog with all that is here in it."""
     qtbot.keyClick(chickadee.window, Qt.Key.Key_M, Qt.KeyboardModifier.ControlModifier)
-    dialog = chickadee.models.dialog
+    dialog = chickadee.models.keeper.dialog
     assert dialog
     qtbot.waitUntil(lambda: BUILT_IN in dialog.rows, timeout=SECONDS)
     yield dialog
-    chickadee.models.close()
+    chickadee.models.keeper.close()
 
 
 def press(qtbot: QtBot, dialog: ModelsDialog, key: object, action: Action) -> None:

@@ -9,10 +9,10 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.assistant.planner import question
 from app.model_library.model_options import ModelOptions
 from app.model_library.model_settings import ModelSettings, settings_for
 from app.model_library.models_dialog import ModelsDialog
+from app.services.planner import question
 from app.settings.options import Options
 from app.settings_view.setting_controls import Choice, Line
 from app.wiring import Chickadee
@@ -27,15 +27,15 @@ from tests.models.make_gguf import make_gguf
 def wren(chickadee: Chickadee, open_models: ModelsDialog, qtbot: QtBot, tmp_path: Path) -> Path:
     """A model that is loaded, with its options open."""
     path = make_gguf(tmp_path / "wren.gguf")
-    chickadee.models.add(str(path))
+    chickadee.models.keeper.add(str(path))
     press(qtbot, open_models, ("here", path), "load")
-    qtbot.waitUntil(lambda: chickadee.models.page.loaded == path, timeout=SECONDS)
+    qtbot.waitUntil(lambda: chickadee.models.keeper.page.loaded == path, timeout=SECONDS)
     press(qtbot, open_models, ("here", path), "options")
     return path
 
 
 def options_of(chickadee: Chickadee) -> ModelOptions:
-    dialog = chickadee.models.options.dialog
+    dialog = chickadee.models.keeper.options.dialog
     assert dialog
     return dialog
 
@@ -63,22 +63,22 @@ def test_options_are_stored_for_the_model_and_it_is_loaded_with_them(
     enter(dialog, qtbot, "context", "2048")
     pick(dialog, "kv_type", "q8_0")
     pick(dialog, "draft", "off")
-    stored = tomllib.loads(chickadee.models.settings._file.path.read_text())
+    stored = tomllib.loads(chickadee.models.keeper.settings._file.path.read_text())
     assert stored == {"models": {"wren.gguf": {"context": 2048, "kv_type": "q8_0", "draft": "off"}}}
     qtbot.waitUntil(lambda: last_load(requests()).n_ctx == 2048, timeout=SECONDS)
     assert last_load(requests()).kv_type == "q8_0"
     assert draft_mode(chickadee) == "off"
-    chickadee.use_model(str(wren.with_name("other.gguf")))
+    chickadee.models.status.use_model(str(wren.with_name("other.gguf")))
     qtbot.waitUntil(lambda: last_load(requests()).path.endswith("other.gguf"), timeout=SECONDS)
     assert last_load(requests()).n_ctx is None
     assert draft_mode(chickadee) == "auto"
     qtbot.mouseClick(dialog.reset_button, Qt.MouseButton.LeftButton)
-    assert tomllib.loads(chickadee.models.settings._file.path.read_text()) == {"models": {"wren.gguf": {}}}
+    assert tomllib.loads(chickadee.models.keeper.settings._file.path.read_text()) == {"models": {"wren.gguf": {}}}
     assert not dialog.reset_button.isEnabled()
 
 
 def draft_mode(chickadee: Chickadee) -> str:
-    return chickadee.assistant._options.generate.draft
+    return chickadee.engine._options.generate.draft
 
 
 def last_load(requests: list[Request]) -> Load:
@@ -89,7 +89,7 @@ def test_a_wrong_value_is_told_and_not_stored(chickadee: Chickadee, wren: Path, 
     dialog = options_of(chickadee)
     enter(dialog, qtbot, "context", "3")
     assert "from 64 to" in dialog.rows["context"].problem.text()
-    assert not chickadee.models.settings._file.path.exists()
+    assert not chickadee.models.keeper.settings._file.path.exists()
 
 
 def test_the_plan_follows_the_options(open_models: ModelsDialog, chickadee: Chickadee, qtbot: QtBot) -> None:
@@ -116,8 +116,8 @@ def test_options_close_with_the_dialog_they_lie_on_and_what_was_typed_counts(
     assert isinstance(control, Line)
     qtbot.keyClicks(control, "2048")
     open_models.accept()
-    assert chickadee.models.options.dialog is None
-    assert chickadee.models.settings.values(default_model())["context"] == 2048
+    assert chickadee.models.keeper.options.dialog is None
+    assert chickadee.models.keeper.settings.values(default_model())["context"] == 2048
 
 
 def test_nothing_is_cut_off_in_a_narrow_sheet_or_with_large_text(

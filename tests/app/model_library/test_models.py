@@ -13,9 +13,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.chats.message_facts import facts_of
 from app.model_library.model_settings import settings_for
 from app.model_library.models_dialog import ModelsDialog
+from app.state.answer_facts import facts_of
 from app.wiring import Chickadee
 from common.paths import path_of, path_text
 from engine.protocol import Load
@@ -48,9 +48,9 @@ def test_a_model_is_loaded(
     open_models: ModelsDialog, chickadee: Chickadee, qtbot: QtBot, requests: Requests, tmp_path: Path
 ) -> None:
     path = make_gguf(tmp_path / "wren.gguf")  # the scripted engine logs its requests beside the model
-    chickadee.models.add(str(path))
+    chickadee.models.keeper.add(str(path))
     press(qtbot, open_models, ("here", path), "load")
-    qtbot.waitUntil(lambda: chickadee.models.page.loaded == path, timeout=SECONDS)
+    qtbot.waitUntil(lambda: chickadee.models.keeper.page.loaded == path, timeout=SECONDS)
     loads = [request for request in requests() if isinstance(request, Load)]
     assert loads[-1].path == str(path)
     row = open_models.rows["here", path]
@@ -63,20 +63,20 @@ def test_a_name_that_is_not_utf8_is_listed_planned_loaded_and_remembered(
     open_models: ModelsDialog, chickadee: Chickadee, qtbot: QtBot, requests: Requests, tmp_path: Path
 ) -> None:
     path = make_gguf(Path(os.fsdecode(bytes(tmp_path) + b"/caf\xe9.gguf")))
-    chickadee.models.add(path_text(path))
+    chickadee.models.keeper.add(path_text(path))
     qtbot.waitUntil(lambda: ("here", path) in open_models.rows, timeout=SECONDS)
     row = open_models.rows["here", path]
     assert row.title.text() == "caf\N{REPLACEMENT CHARACTER}"
-    qtbot.waitUntil(lambda: ("here", path) in chickadee.models.page.verdicts, timeout=SECONDS)
-    assert "There is no file" not in chickadee.models.page.verdicts["here", path].problem
+    qtbot.waitUntil(lambda: ("here", path) in chickadee.models.keeper.page.verdicts, timeout=SECONDS)
+    assert "There is no file" not in chickadee.models.keeper.page.verdicts["here", path].problem
     context = next(setting for setting in settings_for() if setting.key == "context")
-    chickadee.models.settings.change(path, context, 640)
+    chickadee.models.keeper.settings.change(path, context, 640)
     press(qtbot, open_models, ("here", path), "load")
-    qtbot.waitUntil(lambda: chickadee.models.page.loaded == path, timeout=SECONDS)
+    qtbot.waitUntil(lambda: chickadee.models.keeper.page.loaded == path, timeout=SECONDS)
     load = [request for request in requests() if isinstance(request, Load)][-1]
     assert path_of(load.path) == path
     assert load.n_ctx == 640
-    assert chickadee.library.recent_models()[0] == path
+    assert chickadee.store.recent_models()[0] == path
 
 
 def test_a_model_has_one_name_everywhere(
@@ -84,21 +84,21 @@ def test_a_model_has_one_name_everywhere(
 ) -> None:
     title = "Qwen2.5 0.5B Instruct"
     chickadee = open_window(make_gguf(tmp_path / "qwen2.5-0.5b-instruct-q4_k_m.gguf"))
-    qtbot.waitUntil(lambda: chickadee.assistant.standing.phase == "ready")
+    qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready")
     assert chickadee.window.status.model.text() == f"{title}  ▾"
     ask(chickadee, "Hello")
-    qtbot.waitUntil(lambda: chickadee.shelf.current.messages[-1].stop_reason == "end")
-    assert title in facts_of(chickadee.shelf.current.messages[-1])
+    qtbot.waitUntil(lambda: chickadee.open_chats.current.messages[-1].stop_reason == "end")
+    assert title in facts_of(chickadee.open_chats.current.messages[-1])
     chickadee.window.commands.run("settings")
     settings = chickadee.preferences.dialog
     assert settings
     assert settings.plan.verdict.text().startswith(f"{title}: ")
-    chickadee.models.add(str(chickadee.assistant.standing.path))
+    chickadee.models.keeper.add(str(chickadee.engine.state.path))
     chickadee.window.commands.run("models")
-    dialog = chickadee.models.dialog
+    dialog = chickadee.models.keeper.dialog
     assert dialog
-    qtbot.waitUntil(lambda: ("here", chickadee.assistant.standing.path) in dialog.rows, timeout=SECONDS)
-    assert dialog.rows["here", chickadee.assistant.standing.path].title.text() == title
+    qtbot.waitUntil(lambda: ("here", chickadee.engine.state.path) in dialog.rows, timeout=SECONDS)
+    assert dialog.rows["here", chickadee.engine.state.path].title.text() == title
     dialog.line.setText("qwen2.5-0.5b-instruct")
     assert len(keys(dialog, "here")) == 1
 
@@ -137,10 +137,10 @@ def test_search_download_load_remove_undo(
     qtbot.waitUntil(lambda: ("here", path) in open_models.rows, timeout=SECONDS)
     assert "on this computer" in open_models.rows["file", "a/b", "bird-Q4_K_M.gguf"].facts.text()
     press(qtbot, open_models, ("job", 1), "load")
-    qtbot.waitUntil(lambda: chickadee.assistant.standing.path == path)
+    qtbot.waitUntil(lambda: chickadee.engine.state.path == path)
     press(qtbot, open_models, ("job", 1), "hide")
     assert ("job", 1) not in open_models.rows
-    chickadee.use_model(str(tmp_path / "other.gguf"))
+    chickadee.models.status.use_model(str(tmp_path / "other.gguf"))
     press(qtbot, open_models, ("here", path), "remove")
     qtbot.waitUntil(lambda: ("here", path) not in open_models.rows, timeout=SECONDS)
     assert open_models.note.text() == "bird Q4_K_M was deleted."
@@ -154,7 +154,7 @@ def test_search_download_load_remove_undo(
 def test_a_suggestion_is_downloaded_and_wrong_bytes_are_told(
     open_models: ModelsDialog, chickadee: Chickadee, qtbot: QtBot, server: HubServer
 ) -> None:
-    entry = next(entry for entry in chickadee.models.page.entries if entry.id == "qwen3-4b")
+    entry = next(entry for entry in chickadee.models.keeper.page.entries if entry.id == "qwen3-4b")
     about = f"/api/models/{entry.repo}"
     server.answers[about] = b"{}"
     file = {"type": "file", "path": entry.file, "lfs": {"oid": "0" * 64, "size": 3}}
@@ -194,11 +194,13 @@ def test_the_setting_forbids_too_and_pauses_what_is_under_way(
         return go_on.wait(30)
 
     server.fault = stall
-    hub = chickadee.models.fetching.hub
-    chickadee.models.fetching.queue(wanted(hub.model("a/b"), hub))
-    qtbot.waitUntil(lambda: any(job.progress.done == 50_000 for job in chickadee.models.page.jobs), timeout=SECONDS)
+    hub = chickadee.models.keeper.fetching.hub
+    chickadee.models.keeper.fetching.queue(wanted(hub.model("a/b"), hub))
+    qtbot.waitUntil(
+        lambda: any(job.progress.done == 50_000 for job in chickadee.models.keeper.page.jobs), timeout=SECONDS
+    )
     chickadee.preferences.settings.change({"models.network": "forbidden"})
-    qtbot.waitUntil(lambda: [job.state for job in chickadee.models.page.jobs] == ["paused"], timeout=SECONDS)
+    qtbot.waitUntil(lambda: [job.state for job in chickadee.models.keeper.page.jobs] == ["paused"], timeout=SECONDS)
     go_on.set()
     server.requests.clear()
     open_models.search.emit("bird")
@@ -208,10 +210,10 @@ def test_the_setting_forbids_too_and_pauses_what_is_under_way(
 
 def test_a_folder_is_added(open_models: ModelsDialog, chickadee: Chickadee, qtbot: QtBot, tmp_path: Path) -> None:
     path = make_gguf(tmp_path / "there/wren.gguf")
-    chickadee.models.add(str(tmp_path / "there"))
+    chickadee.models.keeper.add(str(tmp_path / "there"))
     qtbot.waitUntil(lambda: ("here", path) in open_models.rows, timeout=SECONDS)
     assert Added().read() == (tmp_path / "there",)
-    chickadee.models.add(str(tmp_path / "nowhere"))
+    chickadee.models.keeper.add(str(tmp_path / "nowhere"))
     assert "There is no file or folder" in open_models.note.text()
 
 
@@ -241,8 +243,8 @@ def test_unfinished_downloads_are_offered_again(open_window: Opener, qtbot: QtBo
     source = {"url": f"{server.address}/x", "size": 4, "sha256": "0" * 64}
     (folder / "bird.gguf.part.json").write_text(json.dumps(source))
     chickadee = open_window()
-    chickadee.models.open()
-    dialog = chickadee.models.dialog
+    chickadee.models.keeper.open()
+    dialog = chickadee.models.keeper.dialog
     assert dialog
     qtbot.waitUntil(lambda: ("job", 1) in dialog.rows, timeout=SECONDS)
     assert dialog.rows["job", 1].facts.text() == "Paused · 2 bytes of 4 bytes"

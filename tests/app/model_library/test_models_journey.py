@@ -92,23 +92,23 @@ def test_add_judge_load_chat_watch_delete_without_a_connection(
     path, own = folder / "wren.gguf", tmp_path / "data" / "models" / "robin.gguf"
     shutil.copyfile(default_model(), path)
     chickadee = open_window(model=default_model(), command=None, max_tokens=8)
-    chickadee.models.open()
-    dialog = chickadee.models.dialog
+    chickadee.models.keeper.open()
+    dialog = chickadee.models.keeper.dialog
     assert dialog
-    chickadee.models.add(str(folder))
+    chickadee.models.keeper.add(str(folder))
     key = ("here", path)
     qtbot.waitUntil(lambda: key in dialog.rows and "Fits:" in dialog.rows[key].verdict.text(), timeout=SECONDS)
-    qtbot.waitUntil(lambda: chickadee.assistant.standing.phase == "ready", timeout=SECONDS)
+    qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready", timeout=SECONDS)
     press(qtbot, dialog, key, "load")
-    qtbot.waitUntil(lambda: chickadee.models.page.loaded == path, timeout=SECONDS)
+    qtbot.waitUntil(lambda: chickadee.models.keeper.page.loaded == path, timeout=SECONDS)
     ask(chickadee, "Say a word.")
-    conversation = chickadee.shelf.current
+    conversation = chickadee.open_chats.current
     qtbot.waitUntil(lambda: len(conversation.messages) == 2 and not conversation.busy, timeout=SECONDS)
     assert conversation.messages[-1].content.strip()
     watch(chickadee, qtbot)
     press(qtbot, dialog, key, "unload")
     qtbot.waitUntil(lambda: not chickadee.client.running, timeout=SECONDS)
-    assert chickadee.assistant.standing.problem is None
+    assert chickadee.engine.state.problem is None
     ask(chickadee, "And another one.")  # starts the engine again
     qtbot.waitUntil(lambda: len(conversation.messages) == 4 and not conversation.busy, timeout=SECONDS)
     assert conversation.messages[-1].content.strip()
@@ -118,7 +118,7 @@ def test_add_judge_load_chat_watch_delete_without_a_connection(
     assert path.exists()  # in a folder of the user's
     own.parent.mkdir(exist_ok=True)
     path.rename(own)  # as if it had been downloaded
-    chickadee.models.look()
+    chickadee.models.keeper.look()
     press(qtbot, dialog, ("here", own), "remove")
     qtbot.waitUntil(lambda: ("here", own) not in dialog.rows, timeout=SECONDS)
     qtbot.mouseClick(dialog.close_button, Qt.MouseButton.LeftButton)
@@ -128,17 +128,17 @@ def test_add_judge_load_chat_watch_delete_without_a_connection(
 def watch(chickadee: Chickadee, qtbot: QtBot) -> None:
     """Opened after the answer, the panel tells of it."""
     chickadee.window.commands.run("engine")
-    panel = chickadee.watching.panel
+    panel = chickadee.chats.engine_monitor.panel
     qtbot.waitUntil(lambda: "Writing: " in panel.speed.text(), timeout=SECONDS)
     assert "in this chat" in panel.saved.text()
-    assert chickadee.assistant.standing.statistics
+    assert chickadee.engine.state.statistics
 
     def cached() -> int:
         """Of the chat. Whether they are saved by now, and whether the chat was read on, is a matter of time."""
         kinds = ("Kept, saved to disk", "Kept, in memory only", "Pending")
         return sum(int(part.text) for part in panel.cache.parts if part.name in kinds)
 
-    qtbot.waitUntil(lambda: 0 < cached() == chickadee.assistant.standing.context_tokens, timeout=SECONDS)
+    qtbot.waitUntil(lambda: 0 < cached() == chickadee.engine.state.context_tokens, timeout=SECONDS)
     assert [part.name for part in panel.planned.parts] == ["Weights", "KV cache", "Other"]
     if os.environ[JOURNEY] == "measurements":  # they take many seconds of all cores
         qtbot.waitUntil(lambda: panel.costs is not None, timeout=SECONDS)

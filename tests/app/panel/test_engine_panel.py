@@ -8,6 +8,7 @@ from functools import partial
 from pytestqt.qtbot import QtBot
 
 from app.commands.commands import BY_NAME
+from app.look.theme import DARK, LIGHT
 from app.wiring import Chickadee
 from engine.protocol import HeadGroup, Watch
 from tests.app.conftest import Requests
@@ -15,14 +16,14 @@ from tests.app.test_window import Ask
 
 
 def test_it_is_closed_at_first_and_the_engine_tells_nothing(chickadee: Chickadee, requests: Requests) -> None:
-    assert chickadee.watching.panel.isHidden()
+    assert chickadee.chats.engine_monitor.panel.isHidden()
     assert not [request for request in requests() if isinstance(request, Watch)]
 
 
 def test_open_it_shows_what_the_engine_tells(chickadee: Chickadee, qtbot: QtBot) -> None:
     assert BY_NAME["engine"].keys == ("Ctrl+E",)
     chickadee.window.commands.run("engine")
-    panel = chickadee.watching.panel
+    panel = chickadee.chats.engine_monitor.panel
     qtbot.waitUntil(lambda: bool(panel.now.parts))
     qtbot.waitUntil(lambda: panel.steps is not None)
     assert [part.text for part in panel.now.parts] == ["42 MB", "458 MB", "500 MB"]
@@ -34,23 +35,23 @@ def test_open_it_shows_what_the_engine_tells(chickadee: Chickadee, qtbot: QtBot)
 
 def test_closed_again_it_is_told_nothing_more(chickadee: Chickadee, qtbot: QtBot, requests: Requests) -> None:
     chickadee.window.commands.run("engine")
-    qtbot.waitUntil(lambda: chickadee.watching.observed.pulse is not None)
-    chickadee.watching.panel.close_button.click()
-    assert chickadee.watching.panel.isHidden()
+    qtbot.waitUntil(lambda: chickadee.chats.engine_monitor.observed.pulse is not None)
+    chickadee.chats.engine_monitor.panel.close_button.click()
+    assert chickadee.chats.engine_monitor.panel.isHidden()
     qtbot.waitUntil(lambda: [request.on for request in requests() if isinstance(request, Watch)] == [True, False])
 
 
 def test_a_new_engine_is_watched_too(chickadee: Chickadee, qtbot: QtBot, ask: Ask, requests: Requests) -> None:
     chickadee.window.commands.run("engine")
-    qtbot.waitUntil(lambda: chickadee.watching.observed.pulse is not None)
+    qtbot.waitUntil(lambda: chickadee.chats.engine_monitor.observed.pulse is not None)
     ask(chickadee, "die")
-    qtbot.waitUntil(lambda: chickadee.assistant.standing.phase == "off")
+    qtbot.waitUntil(lambda: chickadee.engine.state.phase == "off")
     ask(chickadee, "hello")
     qtbot.waitUntil(lambda: len([request for request in requests() if isinstance(request, Watch)]) == 2)
 
 
 def has_messages(chickadee: Chickadee, count: int) -> bool:
-    return len(chickadee.shelf.current.messages) == count and not chickadee.shelf.current.busy
+    return len(chickadee.open_chats.current.messages) == count and not chickadee.open_chats.current.busy
 
 
 def test_the_time_a_chat_was_saved_is_that_of_its_answers(chickadee: Chickadee, qtbot: QtBot, ask: Ask) -> None:
@@ -59,26 +60,26 @@ def test_the_time_a_chat_was_saved_is_that_of_its_answers(chickadee: Chickadee, 
         ask(chickadee, "hello")
         qtbot.waitUntil(partial(has_messages, chickadee, count))
     # The scripted engine says each time: 5 of 20 prompt tokens re-used, 15 read in 0.1 s.
-    qtbot.waitUntil(lambda: chickadee.watching.panel.saved.text() == "About 0.1 s in this chat")
+    qtbot.waitUntil(lambda: chickadee.chats.engine_monitor.panel.saved.text() == "About 0.1 s in this chat")
 
 
 def test_what_is_left_out_is_told_in_tokens(chickadee: Chickadee, qtbot: QtBot, ask: Ask) -> None:
     for count in (2, 4):
         ask(chickadee, "hello")
         qtbot.waitUntil(partial(has_messages, chickadee, count))
-    chickadee.shelf.current.forget_oldest(1)
+    chickadee.open_chats.current.forget_oldest(1)
     chickadee.window.commands.run("engine")
-    panel = chickadee.watching.panel
+    panel = chickadee.chats.engine_monitor.panel
     # A token has four characters there: "hello", and "echo: hello".
     qtbot.waitUntil(lambda: "Left out" in [part.name for part in panel.cache.parts])
     assert panel.cache.parts[0].text == str(len("hello\n\necho: hello") // 4)
-    chickadee.shelf.current.forget_oldest(-1)
+    chickadee.open_chats.current.forget_oldest(-1)
     qtbot.waitUntil(lambda: "Left out" not in [part.name for part in panel.cache.parts])
 
 
 def test_groups_of_heads_are_told_where_there_are_such(chickadee: Chickadee, qtbot: QtBot) -> None:
     chickadee.window.commands.run("engine")
-    observed, panel = chickadee.watching.observed, chickadee.watching.panel
+    observed, panel = chickadee.chats.engine_monitor.observed, chickadee.chats.engine_monitor.panel
     qtbot.waitUntil(lambda: observed.pulse is not None)
     assert panel.groups.isHidden()
     assert observed.pulse
@@ -90,3 +91,14 @@ def test_groups_of_heads_are_told_where_there_are_such(chickadee: Chickadee, qtb
         "23 heads, 81 of 512 entries, 1 MB",
     ]
     assert panel.groups.parts[1].name == "Merged tokens (lossy)"
+
+
+def test_curves_are_drawn_in_the_colours_of_the_theme(chickadee: Chickadee, qtbot: QtBot) -> None:
+    chickadee.window.commands.run("engine")
+    panel = chickadee.chats.engine_monitor.panel
+    qtbot.waitUntil(lambda: panel.costs is not None)
+    assert panel.costs
+    for name, colours in (("light", LIGHT), ("dark", DARK)):
+        chickadee.preferences.settings.change({"window.theme": name})
+        assert panel.costs._point.opts["symbolBrush"].color().name() == colours.danger
+        assert panel.costs.plot.getAxis("bottom").labelStyle["color"] == colours.soft

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from app.chats.numbers import packed
 from app.panel.observed import KEPT_SECONDS, CacheMap, MemoryParts, Observed, seconds_saved
+from app.state.answer_facts import packed
 from engine.protocol import DrafterStatistics, ModelInfo, Pulse, Statistics
 
 PLAN = {

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app import words
-from app.assistant.loading import Loading
-from app.chats.prompt import with_system
 from app.settings import settings_file
 from app.settings.options import Options, options_of
 from app.settings.schema import SECTIONS, SETTINGS
 from app.settings.setting import AUTO, Setting, Value
 from app.settings.settings import BY_NAME, Settings
+from app.state.engine_requests import Loading
+from app.state.prompt import with_system
 from common.failures import Failure
 from engine.protocol import Generate, Load, Lookup, Message, Sampling
 
@@ -246,7 +246,7 @@ def test_a_file_that_is_no_toml_is_set_aside_and_never_lost(path: Path, raw: byt
 def test_changes_by_hand_are_taken_over_and_not_overwritten(path: Path) -> None:
     settings = Settings(path)
     heard: list[int] = []
-    settings.listeners.append(lambda: heard.append(1))
+    settings.changed.connect(lambda: heard.append(1))
     settings.refresh()
     assert not heard
     path.write_text("[engine]\nthreads = 3 # now\n")

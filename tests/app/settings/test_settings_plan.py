@@ -19,7 +19,7 @@ def chickadee(open_window: Opener, qtbot: QtBot, tmp_path: Path) -> Chickadee:
     """The scripted engine says that it has loaded the default model."""
     (tmp_path / "fake.gguf").symlink_to(default_model())
     chickadee = open_window()
-    qtbot.waitUntil(lambda: chickadee.assistant.standing.phase == "ready")
+    qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready")
     return chickadee
 
 
@@ -32,7 +32,7 @@ def effect(dialog: SettingsDialog, qtbot: QtBot, name: str, words: str) -> None:
 
 
 def test_the_settings_say_what_they_come_to(chickadee: Chickadee, qtbot: QtBot) -> None:
-    assert chickadee.models.planner._process is None  # nothing is worked out before somebody looks
+    assert not chickadee.models.keeper.planner._process.running  # nothing is worked out before somebody looks
     dialog = open_dialog(chickadee, qtbot)
     pick(dialog, qtbot, "engine.backend", "llama")
     says(dialog, qtbot, "fake: Fits: 406 MB of memory with 8,192 tokens")
@@ -49,6 +49,6 @@ def test_the_settings_say_what_they_come_to(chickadee: Chickadee, qtbot: QtBot) 
 
 def test_closed_nobody_is_asked_any_more(chickadee: Chickadee, qtbot: QtBot) -> None:
     open_dialog(chickadee, qtbot).accept()
-    assert chickadee.models.planner._waiting == {}
+    assert chickadee.models.keeper.planner._waiting == {}
     chickadee.preferences.settings.change({"engine.context": 512})
-    assert chickadee.models.planner._waiting == {}
+    assert chickadee.models.keeper.planner._waiting == {}

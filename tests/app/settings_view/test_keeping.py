@@ -14,8 +14,8 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.folders import Folders
-from app.library.kept_files import delete_files, kinds, measured
 from app.settings_view.kept_page import KeptPage
+from app.store.kept_files import delete_files, kinds, measured
 from app.wiring import Chickadee
 from common.folders import CACHE_DIR_VARIABLE
 from engine.kv.saved import SavedChats
@@ -35,15 +35,15 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def opened(chickadee: Chickadee, qtbot: QtBot) -> KeptPage:
     chickadee.window.commands.run("kept")
-    page = chickadee.keeping.page
+    page = chickadee.chats.storage.page
     assert page is not None
     qtbot.waitUntil(lambda: "," in page.rows["chats"].total.text())
     return page
 
 
 def test_every_kind_has_its_files_and_nothing_is_counted_twice(folders: Folders, cache: Path) -> None:
-    folders.library.write_bytes(bytes(1000))
-    folders.library.with_name("library.sqlite3-wal").write_bytes(bytes(24))
+    folders.store.write_bytes(bytes(1000))
+    folders.store.with_name("library.sqlite3-wal").write_bytes(bytes(24))
     (folders.logs / "window.log").write_bytes(bytes(10))
     (folders.data / "models").mkdir()
     (folders.data / "models" / "m.gguf").write_bytes(bytes(77))
@@ -116,9 +116,9 @@ def test_it_is_a_page_of_the_settings_which_a_search_finds_too(
     qtbot.mouseClick(page.rows["measurements"].open_button, Qt.MouseButton.LeftButton)
     assert folders == [str(cache)]
     dialog.accept()
-    assert chickadee.keeping.page is None
+    assert chickadee.chats.storage.page is None
     chickadee.preferences.open()
-    assert chickadee.keeping.page is not None
+    assert chickadee.chats.storage.page is not None
 
 
 def test_tab_goes_from_the_settings_through_the_page_to_the_buttons_below(
@@ -153,25 +153,25 @@ def test_all_chats_go_for_good_also_one_that_is_being_answered(
     cache: Path, chickadee: Chickadee, qtbot: QtBot, ask: Ask, folders: Folders
 ) -> None:
     ask(chickadee, "a secret plan")
-    qtbot.waitUntil(lambda: not chickadee.shelf.current.busy)
-    chickadee.new_chat()
+    qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
+    chickadee.chats.chat.new()
     ask(chickadee, "slow secret")
-    qtbot.waitUntil(lambda: chickadee.shelf.current.phase == "answering")
-    answered = chickadee.shelf.current
+    qtbot.waitUntil(lambda: chickadee.open_chats.current.phase == "answering")
+    answered = chickadee.open_chats.current
     row = opened(chickadee, qtbot).rows["chats"]
     row.delete_button.click()
     row.delete_button.click()
     qtbot.waitUntil(lambda: not answered.busy)
-    assert chickadee.shelf.chats() == []
-    assert chickadee.shelf.current.messages == []
+    assert chickadee.open_chats.chats() == []
+    assert chickadee.open_chats.current.messages == []
     qtbot.waitUntil(lambda: not any(b"secret" in path.read_bytes() for path in folders.data.glob("library*")))
-    with sqlite3.connect(folders.library) as db:
+    with sqlite3.connect(folders.store) as db:
         assert db.execute("SELECT count(*) FROM chats").fetchone() == (0,)
         assert db.execute("SELECT count(*) FROM messages").fetchone() == (0,)
     db.close()
 
 
-def test_a_damaged_library_goes_with_the_chats_and_a_folder_of_that_name_stays(
+def test_a_damaged_store_goes_with_the_chats_and_a_folder_of_that_name_stays(
     cache: Path, chickadee: Chickadee, qtbot: QtBot, folders: Folders
 ) -> None:
     file, folder = (folders.data / f"library-damaged-{name}.sqlite3" for name in ("file", "folder"))

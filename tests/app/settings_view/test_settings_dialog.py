@@ -103,7 +103,7 @@ def test_what_needs_loading_again_is_loaded_when_idle_and_the_chat_stays(
     enter(dialog, qtbot, "engine.memory", "3GiB")
     pick(dialog, qtbot, "engine.kv_type", "q8_0")
     enter(dialog, qtbot, "cache.saved_chats", "0")
-    qtbot.waitUntil(lambda: len(loads(requests)) > 1 and chickadee.assistant.standing.phase == "ready", timeout=SECONDS)
+    qtbot.waitUntil(lambda: len(loads(requests)) > 1 and chickadee.engine.state.phase == "ready", timeout=SECONDS)
     load = loads(requests)[-1]
     assert (load.n_ctx, load.threads, load.memory_bytes, load.kv_type) == (2048, 3, 3 << 30, "q8_0")
     assert load.saved_chats_bytes == 0
@@ -131,8 +131,8 @@ def test_an_answer_under_way_is_not_cut_short(
     enter(dialog, qtbot, "engine.threads", "1")
     chickadee.preferences.settled.emit()
     assert len(loads(requests)) == 1
-    assert chickadee.shelf.current.busy
-    chickadee.stop_answer()
+    assert chickadee.open_chats.current.busy
+    chickadee.chats.chat.stop()
     qtbot.waitUntil(lambda: len(loads(requests)) == 2, timeout=SECONDS)
     assert loads(requests)[-1].threads == 1
 
@@ -372,7 +372,7 @@ def test_a_file_that_cannot_be_written_is_told(dialog: SettingsDialog, qtbot: Qt
 @pytest.mark.parametrize("command", ["settings", "chat_options"])
 def test_a_dialog_is_as_large_as_the_text_asks_for(chickadee: Chickadee, qtbot: QtBot, command: str) -> None:
     chickadee.window.commands.run(command)
-    dialog = chickadee.preferences.dialog or chickadee.options.panel
+    dialog = chickadee.preferences.dialog or chickadee.chats.options.panel
     assert dialog
     qtbot.waitExposed(dialog)
     before = dialog.size()

@@ -7,28 +7,28 @@ from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPoint, Qt
-from PySide6.QtWidgets import QLineEdit
+from PySide6.QtWidgets import QApplication, QLineEdit
 from pytestqt.qtbot import QtBot
 
-from app.chats.chat import Chat, ChatMessage, Folder
 from app.folders import Folders
-from app.library.library import Library
 from app.sidebar.chat_rows import rows_of
+from app.store.chat import Chat, ChatMessage, Folder
+from app.store.chat_store import ChatStore
 from app.wiring import Chickadee
 from tests.app.conftest import Opener
 
 
 @pytest.fixture
 def filled(open_window: Opener, folders: Folders) -> Chickadee:
-    """The window on a library of six chats."""
-    library = Library(folders.library)
+    """The window on a store of six chats."""
+    store = ChatStore(folders.store)
     for number in range(6):
         chat = Chat(f"chat {number}", id=str(number), updated_at=time.time() - number)
         question = ChatMessage(chat.id, None, "user", f"question {number}", id=f"q{number}")
         first = ChatMessage(chat.id, question.id, "assistant", f"<b>first</b> 答案 {number}", id=f"a{number}")
         second = replace(first, id=f"b{number}", content=f"second answer {number}")
-        library.save(replace(chat, leaf_id=second.id), [question, first, second])
-    library.close()
+        store.save(replace(chat, leaf_id=second.id), [question, first, second])
+    store.close()
     return open_window()
 
 
@@ -75,11 +75,11 @@ def test_rows_are_pins_folders_and_days() -> None:
 
 def test_a_click_opens_and_a_right_click_does_not(filled: Chickadee, qtbot: QtBot) -> None:
     click(filled, qtbot, "2")
-    assert filled.shelf.current.chat.id == "2"
+    assert filled.open_chats.current.chat.id == "2"
     view = filled.window.sidebar.list
     place = view.visualRect(index(filled, "4")).center()
     qtbot.mouseClick(view.viewport(), Qt.MouseButton.RightButton, pos=place)
-    assert filled.shelf.current.chat.id == "2"
+    assert filled.open_chats.current.chat.id == "2"
 
 
 def test_many_are_chosen_deleted_and_undone_at_once(filled: Chickadee, qtbot: QtBot) -> None:
@@ -88,22 +88,22 @@ def test_many_are_chosen_deleted_and_undone_at_once(filled: Chickadee, qtbot: Qt
     click(filled, qtbot, "3", Qt.KeyboardModifier.ShiftModifier)
     click(filled, qtbot, "5", Qt.KeyboardModifier.ControlModifier)
     assert view.selected_chats() == ["1", "2", "3", "5"]
-    assert filled.shelf.current.chat.id == "1"
+    assert filled.open_chats.current.chat.id == "1"
     qtbot.keyClick(view, Qt.Key.Key_Delete)
     assert filled.window.sidebar.titles() == ["chat 0", "chat 4"]
     assert notice.text.text() == "4 chats were deleted."
     qtbot.mouseClick(notice.button, Qt.MouseButton.LeftButton)
     assert len(filled.window.sidebar.titles()) == 6
-    assert filled.shelf.current.chat.id == "1"
+    assert filled.open_chats.current.chat.id == "1"
     qtbot.keyClick(view, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
     assert len(view.selected_chats()) == 6
 
 
 def test_the_open_chat_is_chosen_again_when_the_chosen_ones_are_gone(filled: Chickadee, qtbot: QtBot) -> None:
-    filled.open_chat("0")
+    filled.chats.chat.open("0")
     choose(filled, "2", "3")
     qtbot.keyClick(filled.window.sidebar.list, Qt.Key.Key_Delete)
-    assert filled.shelf.current.chat.id == "0"
+    assert filled.open_chats.current.chat.id == "0"
     assert filled.window.sidebar.list.selected_chats() == ["0"]
 
 
@@ -115,21 +115,21 @@ def test_a_click_beside_the_chats_leaves_the_open_one_marked(filled: Chickadee, 
         below = view.visualRect(view.rows.index(view.rows.rowCount() - 1)).bottomLeft() + QPoint(9, 9)
         qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=below)
         assert view.selected_chats() == ["2"]
-        assert filled.shelf.current.chat.id == "2"
+        assert filled.open_chats.current.chat.id == "2"
 
 
 def test_the_selection_and_the_place_stay_when_the_list_changes(filled: Chickadee, qtbot: QtBot) -> None:
     view = filled.window.sidebar.list
-    filled.shelf.library.save_chats(Chat(f"old {number}", updated_at=float(number)) for number in range(40))
-    filled.shelf.reload()
-    filled.librarian.list_now()
+    filled.open_chats.store.save_chats(Chat(f"old {number}", updated_at=float(number)) for number in range(40))
+    filled.open_chats.reload()
+    filled.chats.list.list_now()
     bar = view.verticalScrollBar()
     qtbot.waitUntil(lambda: bar.maximum() > 0)
     choose(filled, "2", "3")
     bar.setValue(bar.maximum())
     at = bar.value()
-    filled.shelf.rename("5", "renamed")
-    filled.librarian.list_now()
+    filled.open_chats.rename("5", "renamed")
+    filled.chats.list.list_now()
     assert "renamed" in filled.window.sidebar.titles()
     assert view.selected_chats() == ["2", "3"]
     assert bar.value() == at > 0
@@ -141,8 +141,8 @@ def test_a_name_that_is_typed_is_not_lost_when_the_list_changes(filled: Chickade
     editor = sidebar.list.findChild(QLineEdit)
     assert editor
     editor.setText("half a na")
-    filled.shelf.rename("3", "other")
-    filled.librarian.list_now()
+    filled.open_chats.rename("3", "other")
+    filled.chats.list.list_now()
     assert editor.text() == "half a na"
     qtbot.keyClicks(editor, "me")
     qtbot.keyClick(editor, Qt.Key.Key_Return)
@@ -151,21 +151,21 @@ def test_a_name_that_is_typed_is_not_lost_when_the_list_changes(filled: Chickade
 
 def test_folders_by_menu_drag_and_keyboard(filled: Chickadee, qtbot: QtBot) -> None:
     sidebar = filled.window.sidebar
-    sidebar.asked.emit("new_folder", ["1", "2"], None)
+    sidebar.list.asked.emit("new_folder", ["1", "2"], None)
     editor = sidebar.list.findChild(QLineEdit)
     assert editor
     editor.setText("Trips & <i>more</i>")
     qtbot.keyClick(editor, Qt.Key.Key_Return)
-    (folder,) = filled.shelf.folders()
+    (folder,) = filled.open_chats.folders()
     qtbot.waitUntil(lambda: listed(filled)[:3] == ["Trips & <i>more</i>", "chat 1", "chat 2"])
     model = sidebar.list.rows
     dragged = model.mimeData([index(filled, "4"), index(filled, "5")])
     at = index(filled, folder.id)
     assert model.canDropMimeData(dragged, Qt.DropAction.MoveAction, -1, -1, at)
     model.dropMimeData(dragged, Qt.DropAction.MoveAction, -1, -1, at)
-    assert {chat.id for chat in filled.shelf.chats() if chat.folder_id} == {"1", "2", "4", "5"}
+    assert {chat.id for chat in filled.open_chats.chats() if chat.folder_id} == {"1", "2", "4", "5"}
     model.dropMimeData(dragged, Qt.DropAction.MoveAction, -1, -1, QModelIndex())
-    assert {chat.id for chat in filled.shelf.chats() if chat.folder_id} == {"1", "2"}
+    assert {chat.id for chat in filled.open_chats.chats() if chat.folder_id} == {"1", "2"}
     sidebar.list.setCurrentIndex(index(filled, folder.id))
     qtbot.keyClick(sidebar.list, Qt.Key.Key_Left)
     assert "chat 1" not in listed(filled)
@@ -174,17 +174,17 @@ def test_folders_by_menu_drag_and_keyboard(filled: Chickadee, qtbot: QtBot) -> N
     click(filled, qtbot, folder.id)
     assert "chat 1" in listed(filled)
     sidebar.list.clearSelection()
-    sidebar.asked.emit("delete_folder", [], folder.id)
-    assert filled.shelf.folders() == []
+    sidebar.list.asked.emit("delete_folder", [folder.id], None)
+    assert filled.open_chats.folders() == []
     assert len(sidebar.titles()) == 6
     qtbot.mouseClick(filled.window.notice.button, Qt.MouseButton.LeftButton)
     assert listed(filled)[:3] == ["Trips & <i>more</i>", "chat 1", "chat 2"]
 
 
 def test_pinned_chats_stand_on_top(filled: Chickadee, qtbot: QtBot) -> None:
-    filled.window.sidebar.asked.emit("pin", ["4"], None)
+    filled.window.sidebar.list.asked.emit("pin", ["4"], None)
     assert listed(filled)[:3] == ["Pinned", "chat 4", "Today"]
-    filled.open_chat("4")
+    filled.chats.chat.open("4")
     filled.window.commands.run("pin_chat")
     assert listed(filled)[0] == "Today"
 
@@ -200,8 +200,8 @@ def test_what_is_found_is_shown_in_its_branch(filled: Chickadee, qtbot: QtBot) -
     assert sidebar.hits.isVisible()
     sidebar.hits.grab()
     qtbot.keyClick(sidebar.field, Qt.Key.Key_Return)
-    assert filled.shelf.current.chat.id == "3"
-    assert [message.id for message in filled.shelf.current.messages] == ["q3", "a3"]
+    assert filled.open_chats.current.chat.id == "3"
+    assert [message.id for message in filled.open_chats.current.messages] == ["q3", "a3"]
     sidebar.field.setText("no such words")
     qtbot.waitUntil(sidebar.nothing.isVisible)
     sidebar.field.setFocus()
@@ -213,10 +213,10 @@ def test_what_is_found_is_shown_in_its_branch(filled: Chickadee, qtbot: QtBot) -
 def test_deleted_chats_come_back_or_go_for_good(filled: Chickadee, qtbot: QtBot, folders: Folders) -> None:
     sidebar = filled.window.sidebar
     assert sidebar.bin_button.isHidden()
-    filled.librarian.delete(["1", "2", "3"])
+    filled.chats.list.delete(["1", "2", "3"])
     assert sidebar.bin_button.text() == "Recently deleted (3)"
     qtbot.mouseClick(sidebar.bin_button, Qt.MouseButton.LeftButton)
-    dialog = filled.librarian._bin
+    dialog = filled.chats.list._bin
     assert dialog
     assert dialog.list.item(0).text().endswith("kept for 30 more days")
     dialog.list.clearSelection()
@@ -233,7 +233,7 @@ def test_deleted_chats_come_back_or_go_for_good(filled: Chickadee, qtbot: QtBot,
     qtbot.mouseClick(dialog.really, Qt.MouseButton.LeftButton)
     assert dialog.list.count() == 0
     assert sidebar.bin_button.isHidden()
-    assert restored in [chat.id for chat in filled.shelf.chats()]
+    assert restored in [chat.id for chat in filled.open_chats.chats()]
     assert dialog.hint.text().startswith("No deleted chats.")
     assert not dialog.restore.isEnabled()
     gone = {"1", "2", "3"} - {restored}
@@ -251,7 +251,7 @@ def test_the_menus_offer_what_fits(filled: Chickadee, qtbot: QtBot) -> None:
     choose(filled, "1", "2")
     menus = menus_at(filled)
     assert menus == [["Pin", "Move to folder", "Export…", "Delete 2 chats"], []]
-    sidebar.asked.emit("new_folder", ["2"], None)
+    sidebar.list.asked.emit("new_folder", ["2"], None)
     choose(filled, "1", "2")
     assert menus_at(filled)[0] == ["Pin", "Move to folder", "Remove from folder", "Export…", "Delete 2 chats"]
 
@@ -262,7 +262,7 @@ def menus_at(filled: Chickadee) -> list[list[str]]:
     menus: list[list[str]] = []
     for place in (sidebar.list.visualRect(index(filled, "1")).center(), QPoint(5, 5)):
         sidebar.list.customContextMenuRequested.emit(place)
-        menu = filled.application.activePopupWidget()
+        menu = QApplication.activePopupWidget()
         menus.append([action.text() for action in menu.actions() if action.text()] if menu else [])
         if menu:
             menu.close()
@@ -271,8 +271,8 @@ def menus_at(filled: Chickadee) -> list[list[str]]:
 
 def test_the_palette_finds_words_in_messages(filled: Chickadee, qtbot: QtBot) -> None:
     filled.window.commands.run("palette")
-    palette = filled.sheets.palette
+    palette = filled.chats.palette.palette
     qtbot.keyClicks(palette.line, "first 4")
     qtbot.waitUntil(lambda: [(entry.id, entry.message_id) for entry in palette.entries()] == [("4", "a4")])
     qtbot.keyClick(palette.line, Qt.Key.Key_Return)
-    assert filled.shelf.current.messages[-1].id == "a4"
+    assert filled.open_chats.current.messages[-1].id == "a4"

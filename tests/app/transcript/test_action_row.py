@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtWidgets import QApplication, QPushButton, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.chats.message_actions import Action, Place
-from app.transcript.action_row import ActionRow
+from app.state.message_actions import Action, Place
+from app.transcript.message_actions import ActionRow, MessageActions
 
 GO_ON = Action("continue", "continue", "Continue", main=True)
 COPY = Action("copy", "copy", "Copy", while_busy=True)
@@ -17,7 +17,7 @@ def test_a_row_that_closes_while_its_focused_button_goes(qtbot: QtBot) -> None:
     """Hiding the button moves the focus, which closes the row while it is being built."""
     page = QWidget()
     qtbot.addWidget(page)
-    row = ActionRow(page, right=False)
+    row = ActionRow(MessageActions(page), page, right=False)
     layout = QVBoxLayout(page)
     layout.addWidget(QPushButton(page))
     layout.addWidget(row)

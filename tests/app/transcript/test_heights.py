@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.transcript.heights import Heights, estimate
+from app.transcript.message_column import Heights, estimate
 
 
 @given(

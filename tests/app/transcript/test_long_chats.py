@@ -27,10 +27,11 @@ def choose(chickadee: Chickadee, qtbot: QtBot, words: str) -> None:
 
 
 def ask_and_wait(chickadee: Chickadee, ask: Ask, qtbot: QtBot, text: str) -> None:
-    count = len(chickadee.shelf.current.messages)
+    count = len(chickadee.open_chats.current.messages)
     ask(chickadee, text)
     qtbot.waitUntil(
-        lambda: not chickadee.shelf.current.busy and len(chickadee.shelf.current.messages) == count + 2, timeout=SECONDS
+        lambda: not chickadee.open_chats.current.busy and len(chickadee.open_chats.current.messages) == count + 2,
+        timeout=SECONDS,
     )
 
 
@@ -39,19 +40,19 @@ def test_an_opened_chat_is_read_once(
 ) -> None:
     ask_and_wait(chickadee, ask, qtbot, "one")
     qtbot.waitUntil(lambda: prepared(requests) == [["one", "echo: one"]], timeout=SECONDS)
-    first = chickadee.shelf.current.chat.id
-    chickadee.open_chat(first)
-    chickadee.new_chat()
+    first = chickadee.open_chats.current.chat.id
+    chickadee.chats.chat.open(first)
+    chickadee.chats.chat.new()
     ask_and_wait(chickadee, ask, qtbot, "two")
     qtbot.waitUntil(lambda: len(prepared(requests)) == 2, timeout=SECONDS)
-    second = chickadee.shelf.current.chat.id
+    second = chickadee.open_chats.current.chat.id
     for chat_id in (first, second, first):
-        chickadee.open_chat(chat_id)
+        chickadee.chats.chat.open(chat_id)
     qtbot.waitUntil(lambda: len(prepared(requests)) == 3, timeout=SECONDS)
     assert prepared(requests)[1:] == [["two", "echo: two"], ["one", "echo: one"]]
     chickadee.window.close()
     again = open_window()
-    again.open_chat(second)
+    again.chats.chat.open(second)
     qtbot.waitUntil(lambda: prepared(requests)[3:] == [["two", "echo: two"]], timeout=SECONDS)
 
 
@@ -87,7 +88,7 @@ def test_a_chat_that_is_too_long_forgets_turns_and_remembers_it(
     qtbot.waitUntil(lambda: ["three", "echo: three", "long", "echo: long"] in prepared(requests), timeout=SECONDS)
     chickadee.window.close()
     again = open_window()
-    again.open_chat(chickadee.shelf.current.chat.id)
+    again.chats.chat.open(chickadee.open_chats.current.chat.id)
     ask_and_wait(again, ask, qtbot, "more")
     last = [request for request in requests() if isinstance(request, Generate)][-1]
     assert last.forget_turns == 2
@@ -143,7 +144,7 @@ def test_an_engine_that_ignores_stop_is_ended(chickadee: Chickadee, ask: Ask, qt
     notice = chickadee.window.notice
     qtbot.waitUntil(lambda: done(chickadee) and notice.isVisible(), timeout=SECONDS)
     assert notice.text.text() == "The engine did not respond to Stop, so it was closed; your next message restarts it."
-    assert chickadee.shelf.current.messages[-1].content == "The partial answer"
+    assert chickadee.open_chats.current.messages[-1].content == "The partial answer"
     ask_and_wait(chickadee, ask, qtbot, "again")
     assert last_text(chickadee) == "echo: again"
 
@@ -154,9 +155,9 @@ def test_another_model_is_loaded_though_the_engine_hangs(
 ) -> None:
     ask(chickadee, "hang")
     qtbot.waitUntil(lambda: last_text(chickadee) == "The partial answer", timeout=SECONDS)
-    chickadee.use_model(str(tmp_path / "other.gguf"))
-    qtbot.waitUntil(lambda: chickadee.assistant.standing.phase == "ready", timeout=SECONDS)
-    assert chickadee.assistant.standing.path == tmp_path / "other.gguf"
+    chickadee.models.status.use_model(str(tmp_path / "other.gguf"))
+    qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready", timeout=SECONDS)
+    assert chickadee.engine.state.path == tmp_path / "other.gguf"
 
 
 def test_the_speed_is_shown_while_the_answer_streams(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
@@ -164,10 +165,10 @@ def test_the_speed_is_shown_while_the_answer_streams(chickadee: Chickadee, ask: 
     assert speed.isHidden()
     ask(chickadee, "slow")
     qtbot.waitUntil(speed.isVisible, timeout=SECONDS)
-    assert chickadee.shelf.current.busy
+    assert chickadee.open_chats.current.busy
     assert speed.text().endswith(" tok/s")
     qtbot.keyClick(chickadee.window, Qt.Key.Key_Escape)
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
-    statistics = chickadee.assistant.standing.statistics
+    statistics = chickadee.engine.state.statistics
     assert statistics
     assert speed.text() == f"{statistics.decode_tokens / statistics.decode_seconds:,.0f} tok/s"

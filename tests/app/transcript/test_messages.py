@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtGui import QAction, QContextMenuEvent, QGuiApplication
-from PySide6.QtWidgets import QApplication, QMenu, QPlainTextEdit
+from PySide6.QtWidgets import QApplication, QMenu, QPlainTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.chats.chat import ChatMessage
-from app.chats.message_actions import Place, actions_of
 from app.folders import Folders
+from app.state.message_actions import Place, actions_of
+from app.store.chat import ChatMessage
 from app.transcript.message_view import MessageView
 from app.wiring import Chickadee
 from engine.protocol import Generate
@@ -28,7 +28,7 @@ def ask_and_wait(chickadee: Chickadee, ask: Ask, qtbot: QtBot, *texts: str) -> N
 
 def shown(chickadee: Chickadee) -> list[str]:
     views = [view.text for view in chickadee.window.transcript.views]
-    assert views == [message.content for message in chickadee.shelf.current.messages]
+    assert views == [message.content for message in chickadee.open_chats.current.messages]
     return views
 
 
@@ -67,7 +67,7 @@ def test_a_message_is_edited_in_its_place_and_answered_anew(
     assert shown(chickadee) == ["one", "echo: one", "two", "echo: two"]
     chickadee.window.close()
     again = open_window()
-    again.open_chat(chickadee.shelf.current.chat.id)
+    again.chats.chat.open(chickadee.open_chats.current.chat.id)
     assert shown(again) == ["one", "echo: one", "two", "echo: two"]
     press(view_at(again, 0), "next", qtbot)
     assert shown(again) == ["uno\ndos", "echo: uno\ndos"]
@@ -75,15 +75,15 @@ def test_a_message_is_edited_in_its_place_and_answered_anew(
 
 def test_esc_leaves_the_editor_and_what_was_typed_comes_back(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     ask_and_wait(chickadee, ask, qtbot, "one")
-    chickadee.acts.edit(view_at(chickadee, 0).message.id)
+    chickadee.chats.messages.edit(view_at(chickadee, 0).message.id)
     qtbot.keyClicks(editor_of(view_at(chickadee, 0)), " more")
     qtbot.keyClick(editor_of(view_at(chickadee, 0)), Qt.Key.Key_Escape)
     assert view_at(chickadee, 0).editor is None
     assert shown(chickadee) == ["one", "echo: one"]
     qtbot.mouseClick(chickadee.window.notice.button, Qt.MouseButton.LeftButton)
     assert editor_of(view_at(chickadee, 0)).toPlainText() == "one more"
-    chickadee.new_chat()
-    chickadee.open_chat(chickadee.shelf.chats()[0].id)
+    chickadee.chats.chat.new()
+    chickadee.chats.chat.open(chickadee.open_chats.chats()[0].id)
     assert editor_of(view_at(chickadee, 0)).toPlainText() == "one more"
 
 
@@ -91,41 +91,41 @@ def test_what_is_typed_into_a_message_is_there_again_in_its_chat_and_after_a_res
     chickadee: Chickadee, ask: Ask, qtbot: QtBot, open_window: Opener
 ) -> None:
     ask_and_wait(chickadee, ask, qtbot, "one", "two")
-    chat = chickadee.shelf.current.chat.id
+    chat = chickadee.open_chats.current.chat.id
     first, second = (view_at(chickadee, row).message.id for row in (0, 2))
     for id in (first, second):
-        chickadee.acts.edit(id)
+        chickadee.chats.messages.edit(id)
         view = chickadee.window.transcript.view_of(id)
         assert view
         qtbot.keyClicks(editor_of(view), " more")
-    chickadee.new_chat()
-    chickadee.open_chat(chat)
+    chickadee.chats.chat.new()
+    chickadee.chats.chat.open(chat)
     assert editor_of(view_at(chickadee, 0)).toPlainText() == "one more"
     qtbot.keyClicks(editor_of(view_at(chickadee, 0)), "!")
     qtbot.keyClick(editor_of(view_at(chickadee, 2)), Qt.Key.Key_Escape)
     chickadee.window.close()
     again = open_window()
-    again.open_chat(chat)
+    again.chats.chat.open(chat)
     assert editor_of(view_at(again, 0)).toPlainText() == "one more!"
     assert view_at(again, 2).editor is None
-    again.acts.send_edited(first, "uno")
+    again.chats.messages.send_edited(first, "uno")
     qtbot.waitUntil(lambda: done(again), timeout=SECONDS)
     again.window.close()
     third = open_window()
-    third.open_chat(chat)
-    assert third.shelf.current.edits == {}
+    third.chats.chat.open(chat)
+    assert third.open_chats.current.edits == {}
 
 
 def test_an_edit_waits_for_the_answer_under_way(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     ask_and_wait(chickadee, ask, qtbot, "one")
-    chickadee.acts.edit(view_at(chickadee, 0).message.id)
+    chickadee.chats.messages.edit(view_at(chickadee, 0).message.id)
     ask(chickadee, "slow")
     qtbot.waitUntil(lambda: "word5" in last_text(chickadee), timeout=SECONDS)
     qtbot.keyClicks(editor_of(view_at(chickadee, 0)), " more")
     qtbot.keyClick(editor_of(view_at(chickadee, 0)), Qt.Key.Key_Return)
     assert "An answer is being written" in chickadee.window.notice.text.text()
     assert editor_of(view_at(chickadee, 0)).toPlainText() == "one more"
-    chickadee.stop_answer()
+    chickadee.chats.chat.stop()
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     qtbot.keyClick(editor_of(view_at(chickadee, 0)), Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
@@ -151,7 +151,7 @@ def test_a_stopped_answer_grows_on(
 ) -> None:
     ask(chickadee, "slow")
     qtbot.waitUntil(lambda: "word5" in last_text(chickadee), timeout=SECONDS)
-    chickadee.stop_answer()
+    chickadee.chats.chat.stop()
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     begun = last_text(chickadee)
     row = view_at(chickadee, -1).row
@@ -159,9 +159,9 @@ def test_a_stopped_answer_grows_on(
     qtbot.mouseClick(row.buttons["continue"], Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: len(last_text(chickadee)) > len(begun) + 100, timeout=SECONDS)
     assert last_text(chickadee).startswith(begun + "\n\nparagraph 0 word1")
-    chickadee.stop_answer()
+    chickadee.chats.chat.stop()
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
-    assert len(chickadee.shelf.current.messages) == 2
+    assert len(chickadee.open_chats.current.messages) == 2
     last = [request for request in requests() if isinstance(request, Generate)][-1]
     assert last.continue_last
     assert last.messages[-1].content == begun
@@ -177,15 +177,15 @@ def test_a_message_is_deleted_with_what_hangs_below_and_comes_back(
     assert chickadee.window.notice.text.text() == "2 messages were deleted."
     qtbot.mouseClick(chickadee.window.notice.button, Qt.MouseButton.LeftButton)
     assert shown(chickadee) == ["one", "echo: one", "two", "echo: two"]
-    chickadee.acts.delete(view_at(chickadee, 2).message.id)
+    chickadee.chats.messages.delete(view_at(chickadee, 2).message.id)
     chickadee.window.notice.dismiss()
-    chickadee.acts.do(view_at(chickadee, 1).message.id, "restore")
+    chickadee.chats.messages.do(view_at(chickadee, 1).message.id, "restore")
     assert shown(chickadee) == ["one", "echo: one", "two", "echo: two"]
 
 
 def test_a_chat_without_messages_begins_anew(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     ask_and_wait(chickadee, ask, qtbot, "one")
-    chickadee.acts.delete(view_at(chickadee, 0).message.id)
+    chickadee.chats.messages.delete(view_at(chickadee, 0).message.id)
     assert chickadee.window.pages.currentWidget() is chickadee.window.welcome
     qtbot.mouseClick(chickadee.window.notice.button, Qt.MouseButton.LeftButton)
     assert chickadee.window.pages.currentWidget() is chickadee.window.transcript
@@ -196,10 +196,10 @@ def test_a_chat_whose_messages_were_deleted_says_so_when_it_is_opened(
     chickadee: Chickadee, ask: Ask, qtbot: QtBot, open_window: Opener
 ) -> None:
     ask_and_wait(chickadee, ask, qtbot, "one")
-    chickadee.acts.delete(view_at(chickadee, 0).message.id)
+    chickadee.chats.messages.delete(view_at(chickadee, 0).message.id)
     chickadee.window.close()
     again = open_window()
-    again.open_chat(chickadee.shelf.current.chat.id)
+    again.chats.chat.open(chickadee.open_chats.current.chat.id)
     assert again.window.notice.text.text() == "The messages in this chat were deleted."
     qtbot.mouseClick(again.window.notice.button, Qt.MouseButton.LeftButton)
     assert shown(again) == ["one", "echo: one"]
@@ -208,11 +208,11 @@ def test_a_chat_whose_messages_were_deleted_says_so_when_it_is_opened(
 def test_a_deleted_beginning_comes_back_from_its_siblings_menu(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     ask_and_wait(chickadee, ask, qtbot, "one")
     first = view_at(chickadee, 0).message.id
-    chickadee.acts.send_edited(first, "uno")
+    chickadee.chats.messages.send_edited(first, "uno")
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
-    chickadee.acts.delete(first)
+    chickadee.chats.messages.delete(first)
     assert view_at(chickadee, 0).place.deleted
-    chickadee.acts.do(view_at(chickadee, 0).message.id, "restore")
+    chickadee.chats.messages.do(view_at(chickadee, 0).message.id, "restore")
     assert shown(chickadee) == ["one", "echo: one"]
     assert view_at(chickadee, 0).place.of == 2
 
@@ -228,7 +228,7 @@ def entries(menu: QMenu) -> dict[str, QAction]:
 
 
 def test_the_menu_has_every_action_and_the_numbers(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
-    chickadee.send("look:\n```python\nprint(1)\n```\nend")
+    chickadee.chats.drafts.send("look:\n```python\nprint(1)\n```\nend")
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     view = view_at(chickadee, 1)
     event = QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, QPoint(1, 1), view.mapToGlobal(QPoint(1, 1)))
@@ -295,8 +295,70 @@ def test_what_can_be_done_with_a_message(about: ChatMessage, place: Place, names
 def test_a_message_on_another_branch_is_shown(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     ask_and_wait(chickadee, ask, qtbot, "one", "two")
     wanted = view_at(chickadee, 3).message.id
-    chickadee.acts.send_edited(view_at(chickadee, 0).message.id, "uno")
+    chickadee.chats.messages.send_edited(view_at(chickadee, 0).message.id, "uno")
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     chickadee.window.transcript.show_message(wanted)
     assert shown(chickadee)[-1] == "echo: two"
     assert view_at(chickadee, 3).hasFocus()
+
+
+def test_keys_rows_and_menus_do_the_same_with_a_message(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask_and_wait(chickadee, ask, qtbot, "one", "two")
+    view = view_at(chickadee, 0)
+    view.setFocus()
+    qtbot.keyClick(view, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QGuiApplication.clipboard().text() == "one"
+    view.open_menu(view.mapToGlobal(QPoint(1, 1)))
+    menu = menu_of(chickadee)
+    copy = entries(menu)["Copy message"]
+    assert view.row.buttons["copy"].actions() == [copy]
+    assert (copy.shortcut().toString(), view.row.buttons["copy"].toolTip()) == ("Ctrl+C", "Copy message (Ctrl+C)")
+    menu.close()
+    qtbot.keyClick(view, Qt.Key.Key_F2)
+    assert editor_of(view).hasFocus()
+
+
+def test_a_key_that_has_to_wait_says_so(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask_and_wait(chickadee, ask, qtbot, "one")
+    ask(chickadee, "slow")
+    qtbot.waitUntil(lambda: "word5" in last_text(chickadee), timeout=SECONDS)
+    view = view_at(chickadee, 0)
+    view.setFocus()
+    assert not view.row.buttons["delete"].isEnabled()
+    qtbot.keyClick(view, Qt.Key.Key_Delete)
+    assert "An answer is being written" in chickadee.window.notice.text.text()
+    assert len(chickadee.window.transcript.views) == 4
+    chickadee.chats.chat.stop()
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    assert view.row.buttons["delete"].isEnabled()
+
+
+class Painted(QObject):
+    """Which of the widgets are painted."""
+
+    def __init__(self, widgets: list[QWidget]) -> None:
+        super().__init__()
+        self.names: list[str] = []
+        for widget in widgets:
+            widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Paint and isinstance(watched, QWidget):
+            self.names.append(watched.accessibleName() or watched.objectName())
+        return False
+
+
+def test_a_streamed_token_touches_only_what_shows_it(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask_and_wait(chickadee, ask, qtbot, "one")
+    window = chickadee.window
+    window.composer.text.clearFocus()  # its cursor blinks
+    chickadee.chats.drafts.send("slow")
+    qtbot.waitUntil(lambda: "word2" in last_text(chickadee), timeout=SECONDS)
+    qtbot.wait(50)
+    answers = view_at(chickadee, -1).findChildren(QWidget)
+    others = [*window.transcript.views[:-1], window.sidebar, window.header, window.composer, window.notice]
+    inside = [part for area in others for part in (area, *area.findChildren(QWidget))]
+    painted, drawn = Painted(inside), Painted(answers)
+    qtbot.waitUntil(lambda: len(last_text(chickadee)) > 200 and bool(drawn.names), timeout=SECONDS)
+    chickadee.chats.chat.stop()
+    assert painted.names == []

@@ -10,12 +10,11 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
-from app import slices
-from app.chats.chat import Chat, ChatMessage
 from app.markdown.prose_view import ProseView
+from app.services import frames as slices
+from app.store.chat import Chat, ChatMessage
 from app.transcript import scrolling_column
-from app.transcript.answer_view import AnswerView
-from app.transcript.thought_view import ThoughtView
+from app.transcript.answer_view import AnswerView, ThoughtView
 from app.transcript.transcript import Transcript
 from app.wiring import Chickadee
 from tests.app.conftest import SECONDS, Opener
@@ -33,7 +32,7 @@ def long_chat(chickadee: Chickadee, count: int, texts: dict[int, str] | None = N
         parent = messages[-1].id if messages else None
         messages.append(ChatMessage(chat.id, parent, role, text, stop_reason="end"))  # type: ignore[arg-type]
     chat = Chat("long", chat.id, leaf_id=messages[-1].id)
-    chickadee.library.save(chat, messages)
+    chickadee.store.save(chat, messages)
     return chat
 
 
@@ -41,7 +40,7 @@ def test_a_long_chat_has_widgets_only_where_one_looks(open_window: Opener, qtbot
     chat = long_chat(chickadee, 600)
     chickadee.window.close()
     window = open_window()
-    window.open_chat(chat.id)
+    window.chats.chat.open(chat.id)
     transcript = window.window.transcript
     bar = transcript.verticalScrollBar()
     assert bar.value() == bar.maximum()
@@ -70,7 +69,7 @@ def test_nothing_jumps_while_one_scrolls_up(open_window: Opener, qtbot: QtBot, c
     chat = long_chat(chickadee, 300)
     chickadee.window.close()
     window = open_window()
-    window.open_chat(chat.id)
+    window.chats.chat.open(chat.id)
     transcript = window.window.transcript
     bar = transcript.verticalScrollBar()
     top = QPoint(0, 0)
@@ -124,7 +123,7 @@ def test_nothing_jumps_whenever_slices_come(
     monkeypatch.setattr(slices, "BUDGET_SECONDS", -1.0)  # this test alone runs the steps
     monkeypatch.setattr(scrolling_column, "PATIENCE_SECONDS", 0.0)
     window = open_window()
-    window.open_chat(chat.id)
+    window.chats.chat.open(chat.id)
     transcript, chance, held = window.window.transcript, Random(seed), 0
     bar = transcript.verticalScrollBar()
     bar.setValue(bar.maximum() // 2)
@@ -152,10 +151,10 @@ def test_an_opened_thought_stays_open_out_of_sight_and_in_another_chat(
     chickadee: Chickadee, ask: Ask, qtbot: QtBot
 ) -> None:
     ask_and_wait(chickadee, ask, qtbot, "elsewhere")
-    other = chickadee.shelf.current.chat.id
+    other = chickadee.open_chats.current.chat.id
     chat = long_chat(chickadee, 200, {3: "<think>first</think>\n\nThe answer."})
-    chickadee.shelf.reload()
-    chickadee.open_chat(chat.id)
+    chickadee.open_chats.reload()
+    chickadee.chats.chat.open(chat.id)
     transcript = chickadee.window.transcript
     transcript.to_start()
 
@@ -171,13 +170,13 @@ def test_an_opened_thought_stays_open_out_of_sight_and_in_another_chat(
     qtbot.waitUntil(lambda: transcript.view_of(id) is None, timeout=SECONDS)
     transcript.to_start()
     assert thought().open
-    chickadee.open_chat(other)
-    chickadee.open_chat(chat.id)
+    chickadee.chats.chat.open(other)
+    chickadee.chats.chat.open(chat.id)
     transcript.to_start()
     assert thought().open
     thought().line.click()
-    chickadee.open_chat(other)
-    chickadee.open_chat(chat.id)
+    chickadee.chats.chat.open(other)
+    chickadee.chats.chat.open(chat.id)
     transcript.to_start()
     assert not thought().open
 
@@ -186,10 +185,10 @@ def test_views_with_something_of_the_users_stay(open_window: Opener, qtbot: QtBo
     chat = long_chat(chickadee, 300)
     chickadee.window.close()
     window = open_window()
-    window.open_chat(chat.id)
+    window.chats.chat.open(chat.id)
     transcript = window.window.transcript
     question = next(view for view in transcript.views if view.message.role == "user")
-    window.acts.edit(question.message.id)
+    window.chats.messages.edit(question.message.id)
     qtbot.keyClicks(editor_of(question), "typed ")
     transcript.to_start()
     qtbot.wait(50)
@@ -199,7 +198,7 @@ def test_views_with_something_of_the_users_stay(open_window: Opener, qtbot: QtBo
 
 def test_a_long_message_that_is_let_go_is_deleted_to_its_end(chickadee: Chickadee, qtbot: QtBot, ask: Ask) -> None:
     ask(chickadee, "many")
-    qtbot.waitUntil(lambda: chickadee.shelf.current.messages[-1].stop_reason == "end")
+    qtbot.waitUntil(lambda: chickadee.open_chats.current.messages[-1].stop_reason == "end")
     view = chickadee.window.transcript.views[-1]
     parts = view.findChildren(ProseView)
     assert parts

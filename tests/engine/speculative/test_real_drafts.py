@@ -57,9 +57,7 @@ def free_passes(engine, monkeypatch):
 
 @pytest.mark.parametrize(
     ("mode", "pending", "questions"),
-    forms(
-        MODES, "auto cached", "auto pending", "published cached", "published tree pending", "published random cached"
-    ),
+    forms(MODES, "auto pending", "published tree pending", "published random cached"),
 )
 def test_greedy_answers_are_the_plain_ones(engine, free_passes, monkeypatch, mode, pending, questions):
     if pending:

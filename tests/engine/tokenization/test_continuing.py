@@ -14,7 +14,7 @@ from tests.engine.asking import QUESTION, ask, assert_same_but_for_near_ties
 LONG = Message("user", "Explain in a few sentences why the sky is blue.")
 
 
-@pytest.mark.parametrize("first", [1, 8])
+@pytest.mark.parametrize("first", [pytest.param(1, marks=pytest.mark.slow), 8])
 def test_a_continued_answer_is_the_uninterrupted_one(engine: Engine, first: int) -> None:
     whole, uninterrupted = ask(engine, LONG, max_tokens=24)
     engine.forget()

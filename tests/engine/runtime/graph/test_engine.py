@@ -1,4 +1,4 @@
-"""The engine's own tests, with our own graph in place of llama.cpp."""
+"""The engine's tests in which the runtime has a part, with our own graph in place of llama.cpp."""
 
 from __future__ import annotations
 
@@ -10,13 +10,9 @@ from engine.engine import Engine
 from engine.protocol import Load
 from models.default import default_model
 from tests.engine.runtime.test_llama import (
-    small,
-    test_a_chat_that_is_too_long_offers_to_forget_turns,
-    test_a_full_context_ends_the_answer,
     test_a_second_turn_reuses_the_first_ones_tokens,
     test_a_seed_gives_the_same_text,
     test_editing_an_earlier_message_reuses_up_to_the_edit,
-    test_greedy_is_deterministic,
     test_growing_saving_and_restoring_change_no_answer,
     test_prepare_makes_the_next_prompt_short,
     test_stop_inside_a_pass_keeps_the_session_whole,
@@ -24,13 +20,9 @@ from tests.engine.runtime.test_llama import (
 )
 
 __all__ = [
-    "small",
-    "test_a_chat_that_is_too_long_offers_to_forget_turns",
-    "test_a_full_context_ends_the_answer",
     "test_a_second_turn_reuses_the_first_ones_tokens",
     "test_a_seed_gives_the_same_text",
     "test_editing_an_earlier_message_reuses_up_to_the_edit",
-    "test_greedy_is_deterministic",
     "test_growing_saving_and_restoring_change_no_answer",
     "test_prepare_makes_the_next_prompt_short",
     "test_stop_inside_a_pass_keeps_the_session_whole",

@@ -85,6 +85,7 @@ def test_what_it_costs_and_takes_is_told(engine):
         assert group.bytes == heads * entry * group.capacity
 
 
+@pytest.mark.slow
 def test_reading_ahead(engine):
     prepared = list(engine.prepare(Prepare(1, LONG)))[-1]
     assert isinstance(prepared, Prepared)
@@ -113,6 +114,7 @@ def test_what_is_saved_comes_back_bit_for_bit(has_read, cache, tmp_path):
     assert (tmp_path / "again").read_bytes() == (tmp_path / "kv").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_saved_cache_of_another_mode_is_refused(has_read, cache, tmp_path):
     chat = has_read._loaded()
     chat.target.save(tmp_path / "kv", chat.session.tokens)
@@ -123,6 +125,7 @@ def test_a_saved_cache_of_another_mode_is_refused(has_read, cache, tmp_path):
         assert target.size == 0
 
 
+@pytest.mark.slow
 def test_its_passes_are_timed(has_read, monkeypatch):
     monkeypatch.setattr("engine.costs.calibration.BUDGET", 0.5)
     monkeypatch.setattr("engine.costs.calibration.PATIENCE", 1)
@@ -135,6 +138,7 @@ def test_its_passes_are_timed(has_read, monkeypatch):
     assert ask(has_read, *LONG, max_tokens=4)[1].statistics.reused_tokens > 0
 
 
+@pytest.mark.slow
 def test_an_edit_far_back_reads_the_chat_anew_and_one_at_its_end_does_not(has_read):
     text, first = ask(has_read, *LONG, max_tokens=16)
     follow_up = (*LONG, Message("assistant", text), QUESTION)

@@ -35,7 +35,7 @@ def test_weights(dry):
     assert dry.weights.file > default_model().stat().st_size  # the shared head is held twice
 
 
-@pytest.mark.parametrize(("n_ctx", "kv_type"), [(512, "f16"), (1024, "f16"), (700, "q8_0"), (2048, "q8_0")])
+@pytest.mark.parametrize(("n_ctx", "kv_type"), [(512, "f16"), (700, "q8_0")])
 def test_contexts(dry, model, n_ctx, kv_type):
     options = ContextOptions(n_ctx, 2, n_batch=MOST_WITHOUT, max_logits=MOST_WITHOUT, kv_type=kv_type)
     with log.lines() as lines:

@@ -1,0 +1,214 @@
+"""Bytes of a text file to text: which encoding it is in, or that it is no text; and what a web page says."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from html.parser import HTMLParser
+from itertools import islice
+
+from charset_normalizer import from_bytes
+
+from app.attachments.attachment import Refused
+
+BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+SAMPLE = 65_536  # bytes or characters that are enough to tell
+CONTROLS = frozenset(map(chr, (*range(9), 11, *range(14, 27), *range(28, 32), 127)))
+
+
+def decode(raw: bytes) -> str:
+    """The text, lines ending in newlines only. Raises Refused for what is no text."""
+    text = _decoded(raw)
+    sample = text[:SAMPLE]
+    if sum(map(CONTROLS.__contains__, sample)) * 50 > len(sample):
+        raise Refused("binary")
+    return clean(text)
+
+
+def clean(text: str) -> str:
+    """Text that can be stored, shown and sent: no control characters, no lone surrogates."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n").replace("\ufeff", "")
+    text = text.encode("utf-8", "replace").decode()
+    return text.translate(dict.fromkeys(map(ord, CONTROLS)))
+
+
+def _decoded(raw: bytes) -> str:
+    for mark, name in BOMS:
+        if raw.startswith(mark):
+            return raw.decode(name, "replace")
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        pass
+    else:
+        if "\0" not in text[:SAMPLE]:
+            return text
+    if (wide := _wide(raw)) is not None:
+        return wide
+    if b"\0" in raw[:SAMPLE]:
+        raise Refused("binary")
+    return raw.decode(encoding_of(raw), "replace")
+
+
+def _wide(raw: bytes) -> str | None:
+    """UTF-16 without a mark: of Western text every other byte is zero."""
+    sample = raw[:SAMPLE]
+    for name, high in (("utf-16-le", sample[1::2]), ("utf-16-be", sample[::2])):
+        low = sample[::2] if name == "utf-16-le" else sample[1::2]
+        if len(sample) > 3 and high.count(0) > 0.4 * len(high) and low.count(0) < 0.05 * len(low):
+            return raw.decode(name, "replace")
+    return None
+
+
+# Most letters of these scripts are bytes above 127; of Latin ones, a few.
+# --- encodings from before Unicode, told from the bytes: of a few words it may be wrong -------------------------------
+
+OTHER_SCRIPTS = ["gb18030", "shift_jis", "euc_jp", "big5", "euc_kr", "cp1251", "koi8_u", "cp866", "cp1253"]
+EASTERN = ("shift_jis", "euc_jp", "big5", "euc_kr")
+LATIN = ["cp1252", "cp1250"]
+HIGH = re.compile(rb"[\x80-\xff]+")
+LONG_RUN = 2  # bytes above 127 in a row, on average: of Latin letters it is little more than one
+ENOUGH = 20_000  # bytes
+MOST_LINES = 500
+TURKISH, ICELANDIC, CENTRAL = "ğışĞİŞ", "áéíóúæðþ", "ąłśżźšžĄŁŚŻŹŠŽ"
+FEW = 40  # letters, of which a language cannot be told
+
+
+def encoding_of(raw: bytes) -> str:
+    """A codec's name for a text with bytes above 127 that is not UTF-8. Raises Refused for what is no text."""
+    sample = _sample(raw)
+    runs = [len(run) for run in HIGH.findall(sample)]
+    if sum(runs) >= LONG_RUN * len(runs):
+        guess = _guess(sample, OTHER_SCRIPTS) or _guess(sample, LATIN) or _refuse()
+        # A few common Chinese characters look like Korean syllables, but Korean has spaces.
+        return "gb18030" if guess in EASTERN and b" " not in sample and _is_chinese(sample) else guess
+    return _latin(sample)
+
+
+def _sample(raw: bytes) -> bytes:
+    """The first lines that say something: those of plain ASCII are the same in all encodings."""
+    lines = []
+    size = 0
+    for line in islice(filter(HIGH.search, raw.splitlines()), MOST_LINES):
+        lines.append(line)
+        size += len(line)
+        if size > ENOUGH:
+            break
+    return b"\n".join(lines)
+
+
+def _guess(sample: bytes, names: list[str]) -> str:
+    """The likeliest; "" if the bytes make sense in none."""
+    best = from_bytes(sample, cp_isolation=names, preemptive_behaviour=False).best()
+    return best.encoding if best is not None else ""
+
+
+def _latin(sample: bytes) -> str:
+    """Western Europe's, unless the letters are Poland's and its neighbours', or Turkey's."""
+    western = sample.decode("cp1254", "replace")
+    if _count(western, TURKISH) > _count(western, ICELANDIC) / 4:
+        name = "cp1254"
+    elif _count(sample.decode("cp1250", "replace"), CENTRAL) or sum(map(len, HIGH.findall(sample))) > FEW:
+        name = _guess(sample, LATIN) or "cp1252"
+    else:
+        name = "cp1252"
+    letters = [char for char in sample.decode(name, "replace") if char > "\x7f"]
+    if sum(map(str.isalpha, letters)) * 3 < len(letters) and len(letters) * 5 > len(sample):
+        _refuse()
+    return name
+
+
+def _count(text: str, letters: str) -> int:
+    return sum(map(text.count, letters))
+
+
+def _is_chinese(sample: bytes) -> bool:
+    """GB18030, where most of it is punctuation and the common characters."""
+    try:
+        text = sample.decode("gb18030")
+    except UnicodeDecodeError:
+        return False
+    foreign = [char for char in text if char > "\x7f"]
+    leads = [code[0] for char in foreign if len(code := char.encode("gb2312", "ignore")) == 2]
+    common = sum(0xA1 <= lead <= 0xA3 or 0xB0 <= lead <= 0xD7 for lead in leads)
+    return common >= 0.95 * len(foreign)
+
+
+def _refuse() -> str:
+    raise Refused("binary")
+
+
+# --- what a reader would see of a web page; scripts, styles and everything embedded are dropped -----------------------
+
+DROPPED = frozenset(
+    ("script", "style", "template", "noscript", "svg", "math", "iframe", "object", "canvas", "audio", "video", "select")
+)
+BLOCK_NAMES = """address article aside blockquote body br dd details div dl dt fieldset figcaption figure footer form
+h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section summary table title tr ul"""
+BLOCKS = frozenset(BLOCK_NAMES.split())
+HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
+
+
+def text_of_page(source: str) -> str:
+    """The page's text: headings and list items marked, cells of a table's row between bars."""
+    parser = _Page()
+    parser.feed(source)
+    parser.close()
+    text = "".join(parser.pieces)
+    text = re.sub(r"[ \t]+\n", "\n", text)
+    return re.sub(r"\n{3,}", "\n\n", text).strip()
+
+
+class _Page(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.pieces: list[str] = []
+        self._dropped: list[str] = []  # the open elements that are not read
+        self._verbatim = 0
+
+    def handle_starttag(self, tag: str, _attrs: list[tuple[str, str | None]]) -> None:
+        if tag in DROPPED:
+            self._dropped.append(tag)
+        if self._dropped:
+            return
+        if tag in BLOCKS:
+            self.pieces.append("\n")
+        if tag in HEADINGS:
+            self.pieces.append("\n" + HEADINGS[tag])
+        elif tag == "li":
+            self.pieces.append("- ")
+        elif tag in ("td", "th"):
+            self.pieces.append("| ")
+        elif tag == "p":
+            self.pieces.append("\n")
+        self._verbatim += tag == "pre"
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self._dropped:  # whatever was left open in it ends too
+            del self._dropped[self._dropped.index(tag) :]
+            return
+        if self._dropped:
+            return
+        if tag == "pre":
+            self._verbatim = max(0, self._verbatim - 1)
+        if tag in BLOCKS:
+            self.pieces.append("\n")
+        elif tag in ("td", "th"):
+            self.pieces.append(" ")
+
+    def handle_data(self, data: str) -> None:
+        if self._dropped:
+            return
+        if self._verbatim:
+            self.pieces.append(data)
+            return
+        text = re.sub(r"\s+", " ", data)
+        if text != " " or (self.pieces and not self.pieces[-1].endswith(("\n", " "))):
+            at_start = not self.pieces or self.pieces[-1].endswith(("\n", " "))
+            self.pieces.append(text.lstrip() if at_start else text)

@@ -1,0 +1,179 @@
+"""The chat that is open: another one, a new one, its page and title, what it waits for, and that it is read ahead."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, QTimer
+from PySide6.QtGui import QGuiApplication
+
+from app.markdown.blocks import last_code
+from app.markdown.guard import ask_about_link
+from app.state.conversation import Conversation
+from app.state.engine_queue import EngineQueue
+from app.state.engine_state import EngineState
+from app.state.open_chats import OpenChats
+from app.store.chat import ChatMessage
+from app.window import Window
+from app.words import Saying, mark, tr
+from common.failures import Failure
+
+TOLD_MS = 4000
+
+
+class ChatController(QObject):
+    """Made before the other controllers of chats: a page that is shown first has its width when it is filled.
+
+    `pause_ms`: who leafs through the chats does not want each of them read."""
+
+    def __init__(self, window: Window, open_chats: OpenChats, engine: EngineQueue, pause_ms: int) -> None:
+        super().__init__(window)
+        self._window, self._open_chats, self._engine = window, open_chats, engine
+        self._was_ready = False
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(pause_ms)
+        self._pause.timeout.connect(lambda: engine.opened(open_chats.current))
+        self._bind()
+        self._listen()
+        window.composer.stopped.connect(self.stop)
+        window.transcript.column.link.connect(lambda address: ask_about_link(window.notice, address))
+
+    def close(self) -> None:
+        self._pause.stop()
+
+    # --- what the user does -----------------------------------------------------------------------------------------
+
+    def new(self) -> None:
+        """An empty chat, unless the open one is."""
+        if len(self._open_chats.current.tree):
+            self._open_chats.new()
+        self._ready_to_write()
+
+    def open(self, chat_id: str) -> None:
+        try:
+            self._open_chats.open(chat_id)
+        except Failure as failure:
+            self._window.notice.tell_failure(failure)
+            return
+        self._ready_to_write()
+
+    def open_at(self, chat_id: str, message_id: str) -> None:
+        """Open the chat and show this message in it, on whichever branch it stands; with "" just the chat."""
+        self.open(chat_id)
+        if message_id and self._open_chats.current.chat.id == chat_id:
+            self._window.transcript.show_message(message_id)
+
+    def step(self, by: int) -> None:
+        """Open the chat below (1) or above (-1) in the order of the list; from a new chat the first or last one."""
+        ids = self._window.sidebar.ids() or [chat.id for chat in self._open_chats.chats()]
+        if not ids:
+            return
+        current = self._open_chats.current.chat.id
+        here = ids.index(current) if current in ids else min(-by, 0)
+        self.open(ids[(here + by) % len(ids)])
+
+    def stop(self) -> None:
+        """No more of the answer."""
+        self._engine.stop(self._open_chats.current)
+
+    def escape(self) -> None:
+        """Close what lies over the page; else stop the answer; else take the notice away and go back to writing."""
+        if self._window.close_overlay():
+            return
+        if self._open_chats.current.busy:
+            self.stop()
+            return
+        self._window.notice.dismiss()
+        self._window.composer.setFocus()
+
+    def copy_answer(self) -> None:
+        answers = self._answers()
+        answer = answers[-1] if answers else None
+        self._copy(answer, mark("There is no answer to copy yet."), mark("Answer copied."))
+
+    def copy_code(self) -> None:
+        codes = [code for code in map(last_code, self._answers()) if code is not None]
+        code = codes[-1] if codes else None
+        self._copy(code, mark("There is no code in this chat yet."), mark("Code copied."))
+
+    # --- reading ahead ----------------------------------------------------------------------------------------------
+
+    def read_ahead_soon(self) -> None:
+        """What is certain to be read with the next message is something else now."""
+        self._pause.start()
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _bind(self) -> None:
+        bind = self._window.commands.bind
+        bind("new_chat", self.new)
+        bind("next_chat", lambda: self.step(1))
+        bind("previous_chat", lambda: self.step(-1))
+        bind("copy_answer", self.copy_answer)
+        bind("copy_code", self.copy_code)
+
+    def _listen(self) -> None:
+        chats, state = self._open_chats, self._engine.state
+        chats.current_changed.connect(self._show)
+        chats.message_added.connect(self._show_added)
+        for event in (chats.branch_changed, chats.entry_changed):
+            event.connect(self._show_page)
+        for event in (chats.branch_changed, chats.entry_changed, chats.options_changed, chats.context_changed):
+            event.connect(self._changed)
+        chats.answer_ended.connect(self._ended)
+        chats.phase_changed.connect(self._show_waiting_of)
+        chats.not_saved.connect(self._tell_not_saved)
+        state.phase_changed.connect(self._engine_changed)
+        state.progress_changed.connect(lambda _state: self._show_waiting())
+
+    def _show(self, conversation: Conversation) -> None:
+        """Another chat is open."""
+        self._window.show_page(not conversation.messages)  # first: what is laid out then has its width
+        self._window.transcript.show_conversation(conversation)
+        self._window.status.show_chat(conversation.chat.id)
+        self._show_page(conversation)
+        self._show_waiting()
+        self.read_ahead_soon()
+
+    def _show_page(self, conversation: Conversation) -> None:
+        if conversation is self._open_chats.current:
+            self._window.show_page(not conversation.messages)
+            self._window.header.show_title(conversation.chat.title if conversation.messages else "")
+
+    def _show_added(self, conversation: Conversation, _message: ChatMessage) -> None:
+        self._show_page(conversation)
+
+    def _show_waiting_of(self, conversation: Conversation) -> None:
+        if conversation is self._open_chats.current:
+            self._show_waiting()
+
+    def _show_waiting(self) -> None:
+        self._window.composer.show_waiting(self._engine.state, self._open_chats.current)
+
+    def _changed(self, conversation: Conversation) -> None:
+        if not conversation.busy:
+            self.read_ahead_soon()
+
+    def _ended(self, conversation: Conversation, _answer: ChatMessage) -> None:
+        self._changed(conversation)
+
+    def _engine_changed(self, state: EngineState) -> None:
+        was_ready, self._was_ready = self._was_ready, state.phase == "ready"
+        self._show_waiting()
+        if self._was_ready and not was_ready:
+            self.read_ahead_soon()
+
+    def _tell_not_saved(self, _conversation: Conversation, words: Saying) -> None:
+        self._window.notice.tell(words, kind="problem")
+
+    def _ready_to_write(self) -> None:
+        self._window.close_overlay()
+        self._window.composer.setFocus()
+
+    def _answers(self) -> list[str]:
+        messages = self._open_chats.current.messages
+        return [message.content for message in messages if message.role == "assistant" and message.content]
+
+    def _copy(self, text: str | None, nothing: str, done: str) -> None:
+        if text is not None:
+            QGuiApplication.clipboard().setText(text)
+        self._window.notice.tell(lambda: tr(nothing if text is None else done), milliseconds=TOLD_MS)

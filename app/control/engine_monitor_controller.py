@@ -1,0 +1,70 @@
+"""Opens and closes the panel that shows the engine at work, and has the engine tell of it only while it is open."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject
+
+from app.panel.engine_panel import EnginePanel
+from app.panel.observed import Observed, seconds_saved
+from app.services.timers import Throttle
+from app.state.conversation import Conversation
+from app.state.engine_queue import EngineQueue
+from app.state.open_chats import OpenChats
+from app.state.prompt import parts_of
+from app.window import Window
+from engine.protocol import Counted
+
+# Drawing takes time from the engine where it computes on all cores; a plot takes some 4 ms, all the rest 1.
+NUMBERS_EVERY_MS = 1000
+CURVES_EVERY_MS = 5000
+
+
+class EngineMonitorController(QObject):
+    def __init__(self, window: Window, engine: EngineQueue, open_chats: OpenChats) -> None:
+        super().__init__(window)
+        self._engine, self._open_chats = engine, open_chats
+        self._dropped: dict[tuple[str, int], int] = {}  # tokens, by a chat's id and the turns that are left out
+        self.observed = Observed()
+        self.panel = EnginePanel(self.observed, window.commands)
+        self.panel.hide()
+        window.add_panel(self.panel)
+        window.commands.bind("engine", self.toggle)
+        for show, every_ms in ((self.panel.show_numbers, NUMBERS_EVERY_MS), (self.panel.show_curves, CURVES_EVERY_MS)):
+            self.observed.changed.connect(Throttle(show, every_ms, self).request)
+        engine.pulsed.connect(self.observed.take)
+        engine.state.phase_changed.connect(lambda state: self.observed.use_model(state.model))
+        open_chats.current_changed.connect(self._show)
+        open_chats.answer_ended.connect(lambda conversation, _answer: self._show(conversation))
+        open_chats.branch_changed.connect(self._show)
+        open_chats.context_changed.connect(self._show)
+
+    def toggle(self) -> None:
+        opening = self.panel.isHidden()
+        self.panel.setVisible(opening)
+        self._engine.watch(opening)
+        if opening:
+            self.show_current()
+            self.panel.show_curves()
+
+    def show_current(self) -> None:
+        """Another chat is open, or it has one more answer."""
+        if self.panel.isHidden():
+            return
+        conversation = self._open_chats.current
+        saved = seconds_saved(message.statistics for message in conversation.messages)
+        key = conversation.chat.id, conversation.chat.forget_turns
+        self.panel.show_chat(self._dropped.get(key, 0), saved)
+        if not conversation.chat.forget_turns:
+            return
+
+        def counted(event: Counted) -> None:
+            self._dropped = {key: event.texts[0]}
+            if key == (self._open_chats.current.chat.id, self._open_chats.current.chat.forget_turns):
+                self.panel.show_chat(event.texts[0], saved)
+
+        parts = parts_of("", conversation.prompt(), conversation.chat.forget_turns)
+        self._engine.count((parts.forgotten,), conversation, counted)
+
+    def _show(self, conversation: Conversation) -> None:
+        if conversation is self._open_chats.current:
+            self.show_current()

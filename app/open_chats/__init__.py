@@ -1,1 +1,0 @@
-"""The chats that are open, and what is written of them: between the library and what the user sees. Knows no Qt."""

@@ -1,0 +1,110 @@
+"""The engine's process: requests go in as lines, events come out as a signal. Knows no models or chats."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import msgspec
+from PySide6.QtCore import QObject, Signal
+
+from app.services.frames import slices
+from app.services.json_line_process import JsonLineProcess
+from app.services.process_end import EngineEnd, ProcessEnd
+from common.planning import engine_command
+from engine import protocol
+from models.reach import reach
+
+log = logging.getLogger(__name__)
+stderr_log = logging.getLogger("engine.stderr")
+GRACE_MS = 1500
+SLICE_SECONDS = 0.003
+NOT_UNDERSTOOD = (
+    "The engine sent a message that this window does not understand; their versions may differ. The log has the "
+    "details."
+)
+ENDS = {protocol.type_name(end) for end in protocol.ENDS}
+
+
+class Line(msgspec.Struct):
+    """What every message has."""
+
+    type: str
+
+
+class EngineClient(QObject):
+    """`received` carries an `engine.protocol.Event`, `ended` an `EngineEnd`."""
+
+    received = Signal(object)
+    ended = Signal(object)
+
+    def __init__(self, command: Sequence[str] | None = None, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._command = list(command or engine_command("serve"))
+        self._process = JsonLineProcess(self, self._heard, self._end, errors=stderr_log)
+        self._unread: deque[bytes] = deque()
+
+    @property
+    def running(self) -> bool:
+        return self._process.running
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def start(self, files: Iterable[str | Path | None] = ()) -> None:
+        """`files` are those that it will be asked to load."""
+        self._unread.clear()
+        self._process.start([*self._command, *reach(files).arguments])
+
+    def send(self, request: protocol.Request) -> None:
+        """Without an engine it is dropped."""
+        self._process.write(protocol.encode(request))
+
+    def kill(self) -> None:
+        """End an engine that does not react; `ended` follows."""
+        self._process.kill()
+
+    def close(self) -> None:
+        """End the engine: close its stdin, which it takes as a request to end, then terminate, then kill."""
+        self._unread.clear()
+        if not self._process.close(GRACE_MS, terminate=True):
+            log.warning("the engine did not end by itself")
+
+    def _heard(self, lines: list[bytes]) -> None:
+        self._unread += lines
+        if self._tell_next():
+            slices().add(self, self._tell_next)
+
+    def _tell_next(self) -> bool:
+        """Of what was read, as much as a slice has time for: hundreds of tokens may come at once. Is there more?"""
+        until = time.perf_counter() + SLICE_SECONDS
+        while self._unread and time.perf_counter() < until:
+            self._tell(self._unread.popleft())
+        return bool(self._unread)
+
+    def _tell(self, line: bytes) -> None:
+        try:
+            event = protocol.decode_event(line)
+        except protocol.ProtocolError as error:
+            log.warning("a line from the engine was ignored: %s: %r", error, line[:200])
+            if error.id and _ends_a_request(line):
+                self.received.emit(protocol.Failed(error.id, "protocol", NOT_UNDERSTOOD, str(error)))
+        else:
+            self.received.emit(event)
+
+    def _end(self, end: ProcessEnd) -> None:
+        while self._tell_next():
+            continue
+        told = EngineEnd(**asdict(end))
+        log.warning("engine: %s", told)
+        self.ended.emit(told)
+
+
+def _ends_a_request(line: bytes) -> bool:
+    """Does whoever asked wait for this line, whatever else is in it?"""
+    return msgspec.json.decode(line, type=Line).type in ENDS  # sound JSON, or it would have no id

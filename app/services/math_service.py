@@ -1,0 +1,175 @@
+"""Has formulas drawn by the worker process and remembers the drawings. Never waits: `ready` says there are more."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections import OrderedDict, deque
+
+import msgspec
+import psutil
+from PySide6.QtCore import QCoreApplication, QObject, Signal
+
+from app.services.json_line_process import JsonLineProcess
+from app.services.math_worker import LONGEST_TEX, Drawing, Task
+from app.services.process_end import ProcessEnd
+from app.services.timers import Debounce
+
+log = logging.getLogger(__name__)
+REMEMBERED_BYTES = 8 << 20
+PATIENCE_MS = 2_000  # of processor time; an ordinary formula takes 2 to 40 ms
+BUSY = 10  # times as much may pass by the clock: what other programs take is not the formula's fault
+START_MS = 15_000  # the first one waits for Python and the fonts: 0.3 s, on a busy or slow machine more
+IDLE_MS = 60_000
+BATCH_MS = 50
+FAILURES = 3  # of the process to start; then formulas stay as they are written
+GRACE_MS = 50
+
+
+def worker_command() -> list[str]:
+    """Program and arguments that start the worker: from the checkout, or the packaged app itself."""
+    if getattr(sys, "frozen", False):
+        return [sys.executable, "--draw-formulas"]
+    return [sys.executable, "-m", "app.services.math_worker"]
+
+
+class MathService(QObject):
+    """`drawing` gives what is known; what is not is drawn, and `ready` comes once for each batch of drawings."""
+
+    ready = Signal()
+
+    def __init__(self, command: list[str] | None = None, parent: QObject | None = None, patience_ms: int = 0) -> None:
+        super().__init__(parent)
+        self._command = command or worker_command()
+        self._patience = patience_ms or PATIENCE_MS
+        self._known: OrderedDict[Task, Drawing] = OrderedDict()
+        self._bytes = 0
+        self._waiting: deque[Task] = deque()
+        self._process = JsonLineProcess(self, self._heard, self._ended)
+        self._warm = False
+        self._failures = 0
+        self._computed = 0.0  # seconds of the process, when it began with the oldest task
+        self._looks = 0  # of the watch, since then
+        self._watch = Debounce(self._too_slow, self._patience, self)
+        self._idle = Debounce(self.close, IDLE_MS, self)
+        self._tell = Debounce(self.ready.emit, BATCH_MS, self, restarts=False)
+
+    @property
+    def busy(self) -> bool:
+        """Is anything still to be drawn?"""
+        return bool(self._waiting)
+
+    def drawing(self, task: Task) -> Drawing | None:
+        """The drawing (with an empty `svg` if there can be none), or None if it is not known yet and is being made."""
+        drawing = self._known.get(task)
+        if drawing is not None:
+            self._known.move_to_end(task)
+            return drawing
+        if len(task.tex) > LONGEST_TEX or self._failures >= FAILURES:
+            return Drawing(problem="not drawn")
+        if task not in self._waiting:
+            self._waiting.append(task)
+            self._start()
+            self._send(task)
+        return None
+
+    def close(self) -> None:
+        """End the process; the next formula starts it again."""
+        self._watch.cancel()
+        self._idle.cancel()
+        self._process.close(0 if self._waiting else GRACE_MS)
+
+    def _start(self) -> None:
+        self._idle.cancel()
+        if self._process.running:
+            return
+        self._warm = False
+        self._process.start(self._command)
+        for task in list(self._waiting)[:-1]:
+            self._send(task)
+
+    def _send(self, task: Task) -> None:
+        if self._process.running:
+            self._process.send(task)
+            if not self._watch.waiting:
+                self._begin(self._patience if self._warm else START_MS)
+
+    def _heard(self, lines: list[bytes]) -> None:
+        for line in lines:
+            try:
+                drawing = msgspec.json.decode(line, type=Drawing)
+            except msgspec.MsgspecError as error:
+                drawing = Drawing(problem=str(error))
+            if self._warm:
+                self._remember(drawing)
+            self._warm, self._failures = True, 0  # the first line only says that all is loaded
+        self._watch.cancel()
+        if self._waiting:
+            self._begin(self._patience)
+        else:
+            self._idle.request()
+
+    def _begin(self, patience: int) -> None:
+        """The process is at the oldest task from now on."""
+        self._computed, self._looks = self._processor_seconds(), 0
+        self._watch.request_in(patience)
+
+    def _processor_seconds(self) -> float:
+        """What the process has computed so far; 0 where that cannot be told."""
+        try:
+            times = psutil.Process(self._process.pid).cpu_times() if self._process.pid else None
+        except (psutil.Error, ValueError):  # it has ended, or has not begun
+            return 0.0
+        return times.user + times.system if times else 0.0
+
+    def _remember(self, drawing: Drawing) -> None:
+        """The oldest task that waits has this drawing."""
+        if not self._waiting:
+            return
+        if drawing.problem:
+            log.info("a formula stays as it is written: %s", drawing.problem.split(":")[0])
+        self._known[self._waiting.popleft()] = drawing
+        self._bytes += len(drawing.svg)
+        while self._bytes > REMEMBERED_BYTES and len(self._known) > 1:
+            self._bytes -= len(self._known.popitem(last=False)[1].svg)
+        self._tell.request()
+
+    def _too_slow(self) -> None:
+        """Whatever the process is at, it is the oldest task; without that one it starts anew."""
+        if not self._process.running or not self._waiting:
+            return
+        self._looks += 1
+        computed = self._processor_seconds() - self._computed
+        if self._warm and computed < 0.9 * self._patience / 1000 and self._looks < BUSY:
+            self._watch.request()
+        else:
+            self._give_up("too slow")
+
+    def _ended(self, end: ProcessEnd) -> None:
+        if end.not_started:
+            self._failures = FAILURES
+        self._give_up(f"the process {end}")
+
+    def _give_up(self, reason: str) -> None:
+        if not self._warm:
+            self._failures += 1
+        self._remember(Drawing(problem=reason))
+        waiting, self._waiting = list(self._waiting), deque()
+        self.close()
+        for task in waiting:
+            if self.drawing(task) is not None:
+                self._tell.request_in(0)
+
+
+_service: MathService | None = None
+
+
+def math_service() -> MathService:
+    """The one of this process; it ends with the application."""
+    global _service
+    if _service is None:
+        _service = MathService()
+        application = QCoreApplication.instance()
+        if application is not None:
+            application.aboutToQuit.connect(_service.close)
+    return _service

@@ -1,0 +1,194 @@
+"""Turns LaTeX into SVG in a process of its own, line by line: `python -m app.services.math_worker`. Knows no Qt.
+
+A formula can be written so that laying it out takes for ever or all memory; the window ends this process then, and
+the system refuses it more than MEMORY. Nothing but outlines, and letters that have none, leaves it, so an SVG can
+neither load nor run anything.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import sys
+from contextlib import suppress
+from html import escape
+from typing import Any, BinaryIO
+
+import msgspec
+
+from common.confinement import Rights, confine
+
+EM = 100  # units of the SVG to the font's size
+MEMORY = 1 << 30
+LONGEST_TEX = 4_000
+LONGEST_SVG = 400_000
+_TAGS = re.compile(r"<([^\s/>]+)")
+_ALLOWED = {"svg", "g", "path", "rect", "line", "polyline"}
+_VIEW = re.compile(r'viewBox="(\S+) (\S+) (\S+) (\S+)"')
+_UNKNOWN = re.compile(r">[^<]*\\[^<]*<")
+
+
+class Task(msgspec.Struct, frozen=True):
+    """One formula to draw."""
+
+    tex: str
+    display: bool
+
+
+class Drawing(msgspec.Struct, frozen=True):
+    """`svg` with all lengths in hundredths of the font's size, black where no colour was asked for; "" if it failed.
+
+    `ascent` and `descent` are above and below the line the text stands on, in font sizes, like `width`.
+    """
+
+    svg: str = ""
+    width: float = 0.0
+    ascent: float = 0.0
+    descent: float = 0.0
+    problem: str = ""
+
+
+def draw(task: Task) -> Drawing:
+    """The task's drawing, with the reason in `problem` if there can be none."""
+    try:
+        return _drawing(_svg(task))
+    except Exception as error:  # noqa: BLE001  # hostile input to libraries that raise anything
+        return Drawing(problem=f"{type(error).__name__}: {error}"[:200])
+
+
+def _svg(task: Task) -> str:
+    import latex2mathml.converter
+
+    ziamath: Any = importlib.import_module("ziamath")  # its types do not name what it exports
+    if len(task.tex) > LONGEST_TEX:
+        raise ValueError("too long")
+    # What it does not know it would print as it is; then rather the whole source than half of it.
+    if _UNKNOWN.search(latex2mathml.converter.convert(task.tex)):
+        raise ValueError("an unknown command")
+    ziamath.config.svg2, ziamath.config.precision = False, 2
+    if not has_letters(task.tex):
+        return _outlines(str(ziamath.Latex(task.tex, size=EM, inline=not task.display).svg()))
+    if "\\tag" in task.tex:
+        raise ValueError("a number beside letters")
+    mathml, letters = with_boxes(importlib.import_module("ziamath.tex").tex2mml(task.tex, inline=not task.display))
+    return with_letters(_outlines(str(ziamath.Math(mathml, size=EM).svg())), letters)
+
+
+def _outlines(svg: str) -> str:
+    """The drawing as it came, if there is nothing else in it."""
+    if len(svg) > LONGEST_SVG:
+        raise ValueError("too large")
+    if not set(_TAGS.findall(svg)) <= _ALLOWED:
+        raise ValueError("not only outlines")
+    return svg
+
+
+def _drawing(svg: str) -> Drawing:
+    view = _VIEW.search(svg)
+    if view is None:
+        raise ValueError("no size")
+    _, top, width, height = (float(number) / EM for number in view.groups())
+    if not (0 < width < 1_000 and 0 < height < 1_000):
+        raise ValueError("no sensible size")
+    return Drawing(svg, width, -top, top + height)
+
+
+# --- letters that the font for formulas does not have, Chinese ones above all: boxes in the layout --------------------
+# A box of the letters' width takes part in the layout, in a colour of its own; in the drawing it is found by that and
+# becomes the letters, which the window then draws with the system's fonts.
+
+WIDE = r"[\u2E80-\uD7FF\uF900-\U0001D3FF\U0001D800-\U0010FFFF]"
+ABOVE, BELOW = 0.88, 0.12  # of such a letter, in font sizes, over and under the line it stands on
+UNIT = 0.75  # em of the library to the font's size
+MOST = 256
+_RUN = re.compile(f"({WIDE}+)")
+_SPACE = "&#x000A0;"
+_PARTS = re.compile(f"({WIDE}+|{_SPACE})")
+_LEAF = re.compile(r"<(mi|mtext|mo|mn|ms)\b([^>]*)>([^<]*)</\1>")
+_BOX = re.compile(r'<rect x="([-\d.]+)" y="([-\d.]+)" width="[-\d.]+" height="([-\d.]+)" fill="#fe01([0-9a-f]{2})" ?/>')
+
+
+def has_letters(tex: str) -> bool:
+    return bool(_RUN.search(tex))
+
+
+def with_boxes(mathml: str) -> tuple[str, list[str]]:
+    """The MathML with a box for each run of such letters, and the runs. Raises ValueError where there are too many."""
+    letters: list[str] = []
+
+    def boxed(run: str) -> str:
+        letters.append(run)
+        if len(letters) > MOST:
+            raise ValueError("too many letters")
+        size = f'width="{len(run) * UNIT}em" height="{ABOVE * UNIT}em" depth="{BELOW * UNIT}em"'
+        return f'<mspace {size} mathbackground="#fe01{len(letters) - 1:02x}"/>'
+
+    def leaf(found: re.Match[str]) -> str:
+        name, attributes, text = found.groups()
+        if not _RUN.search(text):
+            return found[0]
+        return "<mrow>" + "".join(part(name, attributes, each) for each in _PARTS.split(text) if each) + "</mrow>"
+
+    def part(name: str, attributes: str, text: str) -> str:
+        if text == _SPACE:  # of its own: behind a box, the library would paint that black
+            return f'<mspace width="{UNIT / 4}em"/>'
+        return boxed(text) if _RUN.match(text) else f"<{name}{attributes}>{text}</{name}>"
+
+    return _LEAF.sub(leaf, mathml), letters
+
+
+def with_letters(svg: str, letters: list[str]) -> str:
+    """The drawing with the letters in place of their boxes. Raises ValueError if a box is missing."""
+
+    def text(found: re.Match[str]) -> str:
+        left, top, size = (float(number) for number in found.groups()[:3])
+        return (
+            f'<text x="{left:.2f}" y="{top + ABOVE * size:.2f}" font-size="{size:.2f}" font-family="sans-serif"'
+            f' fill="black">{escape(letters[int(found[4], 16)])}</text>'
+        )
+
+    drawn, count = _BOX.subn(text, svg)
+    if count != len(letters):
+        raise ValueError("letters were lost")
+    return drawn
+
+
+# --- the process ------------------------------------------------------------------------------------------------------
+
+
+def serve(tasks: BinaryIO, drawings: BinaryIO) -> None:
+    """An empty drawing once all is loaded, then one line of JSON for each that comes in, until there are no more."""
+    draw(Task("x", False))
+    drawings.write(msgspec.json.encode(Drawing()) + b"\n")
+    drawings.flush()
+    for line in tasks:
+        try:
+            drawing = draw(msgspec.json.decode(line, type=Task))
+        except msgspec.MsgspecError as error:
+            drawing = Drawing(problem=str(error))
+        drawings.write(msgspec.json.encode(drawing) + b"\n")
+        drawings.flush()
+
+
+def restrain() -> None:
+    """Behind the engine, which needs the processor more, and with a limit to the memory, where the system has that.
+    It reads its own program, writes no file, starts nothing and has no network."""
+    confine(Rights(processes=False, memory=MEMORY))
+    with suppress(AttributeError, OSError):
+        os.nice(5)
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
+def main() -> None:
+    restrain()
+    drawings = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints is no answer
+    serve(sys.stdin.buffer, drawings)
+
+
+if __name__ == "__main__":
+    main()

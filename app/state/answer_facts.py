@@ -1,0 +1,123 @@
+"""What is known of an answer beside its text, stored with it and told below it: numbers of its making, and its sources.
+
+Knows no Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import msgspec
+
+from app.attachments.attachment import Attachment, runs
+from app.store.chat import ChatMessage
+from app.words import tr, tr_n
+from engine.protocol import Statistics
+
+# --- the numbers ------------------------------------------------------------------------------------------------------
+
+
+def packed(statistics: Statistics) -> str:
+    return msgspec.json.encode(statistics).decode()
+
+
+def unpacked(text: str) -> Statistics | None:
+    """None where there are none, or they come from a file that says something else."""
+    try:
+        return msgspec.json.decode(text, type=Statistics) if text else None
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        return None
+
+
+def continued(before: Statistics | None, after: Statistics) -> Statistics:
+    """Of the whole answer, when `after` is what was added to what `before` tells of."""
+    if before is None:
+        return after
+    return replace(
+        after,
+        decode_tokens=before.decode_tokens + after.decode_tokens,
+        decode_seconds=before.decode_seconds + after.decode_seconds,
+        steps=before.steps + after.steps,
+    )
+
+
+def facts_of(message: ChatMessage) -> list[str]:
+    """Lines for the tool tip and the menu of the message."""
+    lines = [f"{datetime.fromtimestamp(message.created_at):%Y-%m-%d %H:%M}"]
+    if message.model:
+        lines.append(message.model)
+    numbers = unpacked(message.statistics)
+    if numbers is None:
+        return lines
+    tokens = tr_n("{n} token", "{n} tokens", numbers.decode_tokens)
+    if numbers.decode_seconds > 0 and numbers.decode_tokens > 1:
+        speed = numbers.decode_tokens / numbers.decode_seconds
+        seconds = f"{numbers.decode_seconds:.1f}"
+        lines.append(
+            tr("{tokens} in {seconds} s, {speed} tok/s", tokens=tokens, seconds=seconds, speed=f"{speed:,.0f}")
+        )
+    else:
+        lines.append(tokens)
+    read = tr_n("{n} token", "{n} tokens", numbers.prompt_tokens - numbers.reused_tokens)
+    lines.append(
+        tr("{tokens} of the prompt read, {known} from the cache", tokens=read, known=f"{numbers.reused_tokens:,}")
+    )
+    return lines
+
+
+# --- the sources ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """`parts` count from 1, there are `total`; `pages` are those that the parts lie on, empty for a file without."""
+
+    name: str
+    parts: tuple[int, ...]
+    total: int
+    pages: tuple[int, ...] = ()
+
+
+def sources_of(attachments: Iterable[Attachment]) -> str:
+    """JSON of what is sent in parts, empty where everything is sent as a whole."""
+    sources = [_source(attachment) for attachment in attachments if attachment.sent is not None]
+    return msgspec.json.encode(sources).decode() if sources else ""
+
+
+def sources_line(packed: str) -> str:
+    """The footer: `From report.pdf: parts 3, 7, 12 of 40 (pages 4–5)`, a line for each file."""
+    if not packed:
+        return ""
+    try:
+        sources = msgspec.json.decode(packed, type=list[Source])
+    except msgspec.DecodeError:  # from a damaged file
+        return ""
+    return "\n".join(map(_line, sources))
+
+
+def _line(source: Source) -> str:
+    if not source.parts:
+        return tr("Nothing from {name} was sent.", name=source.name)
+    line = tr_n(
+        "From {name}: part {parts} of {total}",
+        "From {name}: parts {parts} of {total}",
+        len(source.parts),
+        name=source.name,
+        parts=_listed(source.parts),
+        total=f"{source.total:,}",
+    )
+    if not source.pages:
+        return line
+    return line + tr_n(" (page {pages})", " (pages {pages})", len(source.pages), pages=_listed(source.pages))
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs(numbers))
+
+
+def _source(attachment: Attachment) -> Source:
+    spans = [attachment.pages_of(index) for index in attachment.sent or ()]
+    pages = {page for span in spans if span for page in range(span[0], span[1] + 1)}
+    parts = tuple(index + 1 for index in attachment.sent or ())
+    return Source(attachment.name, parts, len(attachment.parts), tuple(sorted(pages)))

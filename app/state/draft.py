@@ -1,0 +1,144 @@
+"""What stands in a chat's composer and is not sent yet: kept for each chat, over restarts too. Knows no Qt."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass, field
+from typing import Literal
+
+import msgspec
+
+from app.attachments.attachment import Attachment
+from app.store.chat_store import UNSENT, ChatStore
+from app.store.database import transaction
+from app.store.writer import Done
+from common.failures import Failure
+from engine.protocol import ModelInfo
+
+Fit = Literal["all", "unknown", "too_much", "best", "beginning"]
+LEAST_ROOM = 400  # tokens: a part and its heading
+NEW = ""  # the id of the chat that is not stored yet
+PUT_TEXT = """INSERT INTO unsent (chat_id, text, attachments) VALUES (?, ?, '[]')
+    ON CONFLICT (chat_id) DO UPDATE SET text = excluded.text"""
+PUT_FILES = """INSERT INTO unsent_files (chat_id, attachments) VALUES (?, ?)
+    ON CONFLICT (chat_id) DO UPDATE SET attachments = excluded.attachments"""
+NO_TEXT, NO_FILES = (f"DELETE FROM {table} WHERE chat_id = ?" for table in UNSENT)
+
+
+@dataclass
+class DraftFile:
+    """A file that was attached: being read while there is no `attachment`, not counted yet while `tokens` is None."""
+
+    name: str
+    attachment: Attachment | None = None
+    tokens: int | None = None
+
+
+@dataclass
+class MessageDraft:
+    """`fit`: whether the files go into the context; `too_much` waits for the user, `best` and `beginning` is what he
+    chose. `room`: so many tokens of files fit. `model`: whose tokens were counted."""
+
+    text: str = ""
+    items: list[DraftFile] = field(default_factory=list)
+    fit: Fit = "unknown"
+    room: int = 0
+    model: ModelInfo | None = None
+
+    @property
+    def attachments(self) -> tuple[Attachment, ...]:
+        return tuple(item.attachment for item in self.items if item.attachment)
+
+    @property
+    def no_room(self) -> bool:
+        """Is there too little left in this chat for a single part?"""
+        return self.fit == "too_much" and self.room < LEAST_ROOM
+
+    @property
+    def begun(self) -> bool:
+        return bool(self.text.strip() or self.items)
+
+    @property
+    def reading(self) -> bool:
+        """Is a file still being read?"""
+        return any(item.attachment is None for item in self.items)
+
+    @property
+    def tokens(self) -> int | None:
+        """Of all files; None while one is not counted."""
+        counts = [item.tokens for item in self.items]
+        return None if None in counts else sum(count for count in counts if count is not None)
+
+    def certain(self) -> tuple[Attachment, ...]:
+        """What will be sent whatever is asked: the files as they are, if it is known that they fit."""
+        return self.attachments if self.fit == "all" and not self.reading else ()
+
+    def count_for(self, model: ModelInfo | None) -> list[DraftFile]:
+        """The files that are to be counted: all of them for another model."""
+        if model is not self.model:
+            self.model = model
+            for item in self.items:
+                item.tokens = None
+        return [item for item in self.items if item.attachment and item.tokens is None]
+
+    def sent(self, text: str) -> None:
+        """The text has gone, and the files with it; what was begun meanwhile stays."""
+        self.text = "" if self.text == text else self.text
+        self.items, self.fit = [], "unknown"
+
+
+class DraftStore:
+    """The store's tables of what is not sent. Raises Failure as the store does."""
+
+    def __init__(self, store: ChatStore) -> None:
+        self._store = store
+        self._without_files: set[str] = set()  # chats that certainly have none in the table
+
+    def load(self, chat_id: str) -> MessageDraft:
+        text, packed = self._store.using(
+            lambda db: (
+                db.execute("SELECT text FROM unsent WHERE chat_id = ?", (chat_id,)).fetchone(),
+                db.execute("SELECT attachments FROM unsent_files WHERE chat_id = ?", (chat_id,)).fetchone(),
+            )
+        )
+        if packed is None:
+            self._without_files.add(chat_id)
+        try:
+            attachments = msgspec.json.decode(packed[0], type=tuple[Attachment, ...]) if packed else ()
+        except msgspec.DecodeError:  # of another version: the text is worth more than nothing
+            attachments = ()
+        return MessageDraft(
+            text[0] if text else "", [DraftFile(attachment.name, attachment) for attachment in attachments]
+        )
+
+    def save(self, chat_id: str, draft: MessageDraft, done: Done, files: bool = True) -> None:
+        """Replace what is stored and tell `done` how that ended; without `files` these stay as they are, for they may
+        be long."""
+        text, attachments = draft.text, draft.attachments
+        files = files and bool(attachments or chat_id not in self._without_files)
+
+        def write(db: sqlite3.Connection) -> None:
+            with transaction(db):
+                if text:
+                    db.execute(PUT_TEXT, (chat_id, text))
+                else:
+                    db.execute(NO_TEXT, (chat_id,))
+                if files and attachments:
+                    db.execute(PUT_FILES, (chat_id, msgspec.json.encode(attachments).decode()))
+                elif files:
+                    db.execute(NO_FILES, (chat_id,))
+
+        def written(failure: Failure | None) -> None:
+            if failure is None and files and not attachments:
+                self._without_files.add(chat_id)
+            done(failure)
+
+        if attachments:
+            self._without_files.discard(chat_id)
+        self._store.writer.write(write, written, long=files)
+
+    def tidy(self) -> None:
+        """Forget what belongs to chats that are gone for good."""
+        for table in UNSENT:
+            forget = f"DELETE FROM {table} WHERE chat_id != ? AND chat_id NOT IN (SELECT id FROM chats)"
+            self._store.using(lambda db, forget=forget: db.execute(forget, (NEW,)))  # type: ignore[misc]

@@ -1,0 +1,265 @@
+"""All chats in one SQLite file. Knows neither windows nor the engine; every write is one small transaction."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields, replace
+from functools import update_wrapper
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import msgspec
+
+from app.attachments.attachment import Attachment
+from app.store.chat import Chat, ChatMessage, Folder
+from app.store.database import Place, failures, open_database, transaction
+from app.store.migrations import migrate
+from app.store.writer import Done, Writer
+from common.paths import path_of, path_text
+
+KEEP_DELETED_SECONDS = 30 * 86_400
+CHAT_FIELDS = ", ".join(field.name for field in fields(Chat))
+MESSAGE_FIELDS = ", ".join(field.name for field in fields(ChatMessage) if field.name != "attachments")
+FOLDER_FIELDS = ", ".join(field.name for field in fields(Folder))
+ATTACHMENT_FIELDS = "name, kind, size, text, parts, pages, sent"
+DOOMED = 0  # when a chat was "deleted" that app.store.upkeep takes out of the file
+DOOM_OLD = f"UPDATE chats SET deleted_at = {DOOMED} WHERE deleted_at > {DOOMED} AND deleted_at < ?"
+UNSENT = ("unsent", "unsent_files")
+FORGET_UNSENT = f"""DELETE FROM {{table}} WHERE chat_id <> ''
+    AND chat_id NOT IN (SELECT id FROM chats WHERE deleted_at IS NULL OR deleted_at <> {DOOMED})"""
+LONG = 20_000  # characters: to store them, and to take their words into the index, takes a quarter of a frame
+P = ParamSpec("P")
+R = TypeVar("R")
+StoreMethod = Callable[Concatenate["ChatStore", P], R]
+
+
+def _guarded(method: StoreMethod[P, R]) -> StoreMethod[P, R]:
+    """SQLite's errors (disk full, file gone, file damaged) become a Failure the user can read."""
+
+    def guarded(self: ChatStore, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        self.writer.settle()
+        if method.__name__ != "close":
+            self.place.check()
+        with failures(self.path):
+            return method(self, *args, **kwargs)
+
+    return update_wrapper(guarded, method)
+
+
+class ChatStore:
+    """The chats at `path`; the folder must exist. All methods raise Failure when the file cannot be used.
+
+    `writer`: what may take long is written in the order in which it was asked for; all methods wait for that."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with failures(path):
+            self._db = open_database(path)
+            try:
+                migrate(self._db)
+                # A chat "deleted" before 1970 is half of an import that was killed.
+                self._db.execute("DELETE FROM chats WHERE deleted_at < 0")
+                self._db.execute(DOOM_OLD, (time.time() - KEEP_DELETED_SECONDS,))
+                self._forget_unsent()
+            except BaseException:
+                self._db.close()
+                raise
+        self.place = Place(path)
+        self.writer = Writer(self.place, path, self._db)
+
+    @_guarded
+    def close(self) -> None:
+        self.writer.close()
+        self._db.close()
+
+    @_guarded
+    def save(self, chat: Chat, messages: Sequence[ChatMessage] = ()) -> None:
+        """Insert or replace the chat's entry and these of its messages, all or nothing."""
+        with transaction(self._db):
+            write_chat(self._db, chat, messages)
+
+    def save_in_turn(self, chat: Chat, messages: Sequence[ChatMessage], done: Done) -> None:
+        """Like `save`, but tells `done` how it ended: at once, or later if these messages are long or others were."""
+
+        def write(db: sqlite3.Connection) -> None:
+            with transaction(db):
+                write_chat(db, chat, messages)
+
+        self.writer.write(write, done, long=sum(map(_length, messages)) >= LONG)
+
+    @_guarded
+    def save_chats(self, chats: Iterable[Chat]) -> None:
+        """Insert or replace the entries, all or nothing."""
+        with transaction(self._db):
+            self._db.executemany(_upsert("chats", CHAT_FIELDS), [_values(chat) for chat in chats])
+
+    @_guarded
+    def chats(self) -> list[Chat]:
+        """All chats that are not deleted, the latest first."""
+        rows = self._db.execute(
+            f"SELECT {CHAT_FIELDS} FROM chats WHERE deleted_at IS NULL ORDER BY updated_at DESC, rowid DESC"
+        )
+        return [Chat(*row) for row in rows]
+
+    @_guarded
+    def chat_row(self, chat_id: str) -> tuple[Chat, float | None]:
+        """A chat that is there, deleted or not, and when it was deleted."""
+        row = self._db.execute(f"SELECT deleted_at, {CHAT_FIELDS} FROM chats WHERE id = ?", (chat_id,)).fetchone()
+        return Chat(*row[1:]), row[0]
+
+    @_guarded
+    def messages(self, chat: Chat) -> list[ChatMessage]:
+        """All of them, on every branch and deleted ones too, in the order they were written."""
+        rows = self._db.execute(f"SELECT {MESSAGE_FIELDS} FROM messages WHERE chat_id = ? ORDER BY number", (chat.id,))
+        by_id = {message.id: message for message in (ChatMessage(*row) for row in rows)}
+        for message_id, attachments in read_attachments(self._db, chat.id).items():
+            by_id[message_id] = replace(by_id[message_id], attachments=attachments)
+        return list(by_id.values())
+
+    @_guarded
+    def delete(self, *chat_ids: str) -> None:
+        """Hide the chats; they can be restored for 30 days."""
+        self._mark_deleted(time.time(), chat_ids)
+
+    @_guarded
+    def restore(self, *chat_ids: str) -> None:
+        self._mark_deleted(None, chat_ids)
+
+    @_guarded
+    def deleted_chats(self) -> list[tuple[Chat, float]]:
+        """The chats that can be restored and when they were deleted, the latest first."""
+        rows = self._db.execute(
+            f"SELECT deleted_at, {CHAT_FIELDS} FROM chats WHERE deleted_at > 0 ORDER BY deleted_at DESC, rowid DESC"
+        )
+        return [(Chat(*row), moment) for moment, *row in rows]
+
+    @_guarded
+    def delete_for_good(self, *chat_ids: str) -> None:
+        """They never come back: the next upkeep takes all of them out of the file. Only deleted ones go."""
+        with transaction(self._db):
+            self._db.executemany(
+                f"UPDATE chats SET deleted_at = {DOOMED} WHERE id = ? AND deleted_at IS NOT NULL",
+                [(chat_id,) for chat_id in chat_ids],
+            )
+            self._forget_unsent()
+
+    @_guarded
+    def delete_all(self) -> None:
+        """No chat, and nothing that was typed for one, comes back; folders and personas stay.
+
+        The next upkeep takes all of it out of the file: that may take seconds, and this returns at once."""
+        with transaction(self._db):
+            self._db.execute(f"UPDATE chats SET deleted_at = {DOOMED}")
+            for table in UNSENT:
+                self._db.execute(f"DELETE FROM {table}")
+
+    @_guarded
+    def folders(self) -> list[Folder]:
+        """All folders, by name."""
+        rows = self._db.execute(f"SELECT {FOLDER_FIELDS} FROM folders")
+        folders = [Folder(name, id_, created, bool(folded)) for name, id_, created, folded in rows]
+        return sorted(folders, key=lambda folder: (folder.name.casefold(), folder.created_at))
+
+    @_guarded
+    def save_folder(self, folder: Folder) -> None:
+        write_folder(self._db, folder)
+
+    @_guarded
+    def delete_folder(self, folder_id: str) -> None:
+        """The folder goes, its chats stay."""
+        self._db.execute("DELETE FROM folders WHERE id = ?", (folder_id,))
+
+    @_guarded
+    def using(self, work: Callable[[sqlite3.Connection], R]) -> R:
+        """For tables that another module knows: what `work` returns, its errors as this class's."""
+        return work(self._db)
+
+    @_guarded
+    def remember_model(self, path: Path) -> None:
+        self._db.execute("INSERT OR REPLACE INTO recent_models VALUES (?, ?)", (path_text(path), time.time()))
+
+    @_guarded
+    def recent_models(self, limit: int = 8) -> list[Path]:
+        """Model files the user opened, the latest first."""
+        rows = self._db.execute("SELECT path FROM recent_models ORDER BY opened_at DESC LIMIT ?", (limit,))
+        return [path_of(path) for (path,) in rows]
+
+    def _forget_unsent(self) -> None:
+        for table in UNSENT:
+            self._db.execute(FORGET_UNSENT.format(table=table))
+
+    def _mark_deleted(self, moment: float | None, chat_ids: Iterable[str]) -> None:
+        with transaction(self._db):
+            self._db.executemany(
+                f"UPDATE chats SET deleted_at = ? WHERE id = ? AND deleted_at IS NOT {DOOMED}",
+                [(moment, chat_id) for chat_id in chat_ids],
+            )
+
+
+def write_chat(db: sqlite3.Connection, chat: Chat, messages: Iterable[ChatMessage]) -> None:
+    """Insert or replace them, within a transaction."""
+    db.execute(_upsert("chats", CHAT_FIELDS), _values(chat))
+    for message in messages:
+        db.execute(_upsert("messages", MESSAGE_FIELDS), _values(message))
+        if message.attachments:
+            write_attachments(db, message.id, message.attachments)
+
+
+def write_folder(db: sqlite3.Connection, folder: Folder) -> None:
+    db.execute(_upsert("folders", FOLDER_FIELDS), _values(folder))
+
+
+def _length(message: ChatMessage) -> int:
+    return len(message.content) + sum(len(file.text) for file in message.attachments)
+
+
+def _values(value: Chat | ChatMessage | Folder) -> list[Any]:
+    return [getattr(value, field.name) for field in fields(value) if field.name != "attachments"]
+
+
+def _upsert(table: str, names: str) -> str:
+    marks = ", ".join("?" for _ in names.split(", "))
+    updates = ", ".join(f"{name} = excluded.{name}" for name in names.split(", ") if name != "id")
+    return f"INSERT INTO {table} ({names}) VALUES ({marks}) ON CONFLICT (id) DO UPDATE SET {updates}"
+
+
+def write_attachments(db: sqlite3.Connection, message_id: str, attachments: Sequence[Attachment]) -> None:
+    """What the message had before is replaced; the same again costs nothing but a look."""
+    if _attachments(db, "= ?", message_id).get(message_id) == tuple(attachments):
+        return
+    db.execute("DELETE FROM attachments WHERE message_id = ?", (message_id,))
+    for position, a in enumerate(attachments):
+        packed = [msgspec.json.encode(value).decode() for value in (a.parts, a.pages, a.sent)]
+        db.execute(
+            f"INSERT INTO attachments (message_id, position, {ATTACHMENT_FIELDS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (message_id, position, a.name, a.kind, a.size, a.text, *packed),
+        )
+
+
+def read_attachments(db: sqlite3.Connection, chat_id: str) -> dict[str, tuple[Attachment, ...]]:
+    """All attachments of a chat by the message's id."""
+    return _attachments(db, "IN (SELECT id FROM messages WHERE chat_id = ?)", chat_id)
+
+
+def _attachments(db: sqlite3.Connection, which: str, id: str) -> dict[str, tuple[Attachment, ...]]:
+    rows = db.execute(
+        f"""SELECT message_id, {ATTACHMENT_FIELDS} FROM attachments WHERE message_id {which}
+        ORDER BY message_id, position""",
+        (id,),
+    )
+    found: dict[str, list[Attachment]] = defaultdict(list)
+    for message_id, *row in rows:
+        found[message_id].append(_attachment(row))
+    return {message_id: tuple(attachments) for message_id, attachments in found.items()}
+
+
+def _attachment(row: Sequence[Any]) -> Attachment:
+    """Of the columns `ATTACHMENT_FIELDS`."""
+    name, kind, size, text, parts, pages, sent = row
+    raw = {"name": name, "kind": kind, "size": size, "text": text}
+    for key, packed in (("parts", parts), ("pages", pages), ("sent", sent)):
+        raw[key] = msgspec.json.decode(packed)
+    return msgspec.convert(raw, Attachment)

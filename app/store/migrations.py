@@ -1,0 +1,216 @@
+"""The store's schema as an append-only list of steps; `PRAGMA user_version` counts the steps a file has taken."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+
+from app.store.search import spaced
+from common.failures import Failure
+
+
+def create_chats_and_messages(db: sqlite3.Connection) -> None:
+    """Messages point at the one they answer, so that a second answer or an edit can stand beside the first.
+
+    `chats.leaf_id` is the last message of the branch that is shown. A message without `stop_reason` was not finished.
+    """
+    db.execute(
+        """CREATE TABLE chats (
+            id TEXT PRIMARY KEY, title TEXT NOT NULL, created_at REAL NOT NULL, updated_at REAL NOT NULL,
+            deleted_at REAL, leaf_id TEXT) STRICT"""
+    )
+    db.execute(
+        """CREATE TABLE messages (
+            number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,
+            chat_id TEXT NOT NULL REFERENCES chats(id) ON DELETE CASCADE, parent_id TEXT,
+            role TEXT NOT NULL, content TEXT NOT NULL, created_at REAL NOT NULL,
+            stop_reason TEXT, problem TEXT NOT NULL DEFAULT '', detail TEXT NOT NULL DEFAULT '',
+            model TEXT NOT NULL DEFAULT '', statistics TEXT NOT NULL DEFAULT '') STRICT"""
+    )
+    db.execute("CREATE INDEX messages_of_chat ON messages(chat_id)")
+    db.execute("CREATE INDEX chats_by_time ON chats(deleted_at, updated_at)")
+
+
+def create_recent_models(db: sqlite3.Connection) -> None:
+    """Which model files were opened, for the model menu and the next start."""
+    db.execute("CREATE TABLE recent_models (path TEXT PRIMARY KEY, opened_at REAL NOT NULL) STRICT")
+
+
+def remember_forgotten_turns(db: sqlite3.Connection) -> None:
+    """How many of a chat's oldest turns the user chose to leave out when the context was full."""
+    db.execute("ALTER TABLE chats ADD COLUMN forget_turns INTEGER NOT NULL DEFAULT 0")
+
+
+def create_attachments(db: sqlite3.Connection) -> None:
+    """Files that go along with a message, as the text that was read of them; `parts`, `pages`, `sent` are JSON."""
+    db.execute(
+        """CREATE TABLE attachments (
+            message_id TEXT NOT NULL REFERENCES messages(id) ON DELETE CASCADE, position INTEGER NOT NULL,
+            name TEXT NOT NULL, kind TEXT NOT NULL, size INTEGER NOT NULL, text TEXT NOT NULL,
+            parts TEXT NOT NULL, pages TEXT NOT NULL, sent TEXT NOT NULL,
+            PRIMARY KEY (message_id, position)) STRICT"""
+    )
+    db.execute("ALTER TABLE messages ADD COLUMN sources TEXT NOT NULL DEFAULT ''")
+
+
+def create_chat_options_and_personas(db: sqlite3.Connection) -> None:
+    """What a chat has other than the settings, and such options saved under a name; both as JSON."""
+    db.execute("ALTER TABLE chats ADD COLUMN options TEXT NOT NULL DEFAULT ''")
+    db.execute("CREATE TABLE personas (name TEXT PRIMARY KEY, options TEXT NOT NULL) STRICT")
+
+
+def create_unsent(db: sqlite3.Connection) -> None:
+    """What stands in the composer of each chat; the chat that is not stored yet has the id ''."""
+    db.execute("CREATE TABLE unsent (chat_id TEXT PRIMARY KEY, text TEXT NOT NULL, attachments TEXT NOT NULL) STRICT")
+
+
+def keep_deleted_messages(db: sqlite3.Connection) -> None:
+    """Deleted messages are marked and kept for a while; a chat remembers the branches that were looked at last."""
+    db.execute("ALTER TABLE messages ADD COLUMN deleted_at REAL")
+    db.execute("ALTER TABLE chats ADD COLUMN chosen TEXT NOT NULL DEFAULT ''")
+
+
+def create_folders_and_pins(db: sqlite3.Connection) -> None:
+    """A chat lies in at most one folder; pinned chats stand above all others, the latest pinned first."""
+    db.execute(
+        """CREATE TABLE folders (
+            id TEXT PRIMARY KEY, name TEXT NOT NULL, created_at REAL NOT NULL,
+            folded INTEGER NOT NULL DEFAULT 0) STRICT"""
+    )
+    db.execute("ALTER TABLE chats ADD COLUMN pinned_at REAL")
+    db.execute("ALTER TABLE chats ADD COLUMN folder_id TEXT REFERENCES folders(id) ON DELETE SET NULL")
+    db.execute("CREATE INDEX chats_of_folder ON chats(folder_id)")
+
+
+def know_spaced(db: sqlite3.Connection) -> None:
+    """The triggers of the message index call this function: without it a connection cannot write messages."""
+    db.create_function("spaced", 1, spaced, deterministic=True)
+
+
+def create_message_index(db: sqlite3.Connection) -> None:
+    """The words of all messages. It holds no text of its own, so triggers name what is to be taken out of it."""
+    know_spaced(db)
+    db.execute(
+        """CREATE VIRTUAL TABLE message_index USING fts5(
+            words, content = '', columnsize = 0, prefix = '1 2 3', tokenize = 'unicode61 remove_diacritics 2')"""
+    )
+    take_in = "INSERT INTO message_index (rowid, words) VALUES (new.number, spaced(new.content));"
+    take_out = (
+        "INSERT INTO message_index (message_index, rowid, words) VALUES ('delete', old.number, spaced(old.content));"
+    )
+    db.execute(f"CREATE TRIGGER message_added AFTER INSERT ON messages BEGIN {take_in} END")
+    db.execute(f"CREATE TRIGGER message_gone AFTER DELETE ON messages BEGIN {take_out} END")
+    db.execute(
+        f"""CREATE TRIGGER message_changed AFTER UPDATE OF content, number ON messages
+        WHEN old.content IS NOT new.content OR old.number IS NOT new.number BEGIN {take_out} {take_in} END"""
+    )
+    index_messages(db)
+
+
+def index_messages(db: sqlite3.Connection) -> None:
+    """Fill the index of words anew."""
+    db.execute("INSERT INTO message_index (message_index) VALUES ('delete-all')")
+    db.execute("INSERT INTO message_index (rowid, words) SELECT number, spaced(content) FROM messages")
+
+
+def measure_thoughts(db: sqlite3.Connection) -> None:
+    """How long the model thought before it answered."""
+    db.execute("ALTER TABLE messages ADD COLUMN thought_seconds REAL")
+
+
+def index_deleted_messages(db: sqlite3.Connection) -> None:
+    """Every start looks for what was deleted long ago; it must not read all messages for that."""
+    db.execute("CREATE INDEX deleted_messages ON messages(deleted_at) WHERE deleted_at IS NOT NULL")
+
+
+def create_attachment_index(db: sqlite3.Connection) -> None:
+    """The words of files, in pieces, which app.store.upkeep takes in when there is time; nothing is `indexed` yet.
+
+    `unmerged` counts what was deleted since it last merged the indexes, where words of it would stay."""
+    know_spaced(db)
+    db.execute(
+        """CREATE TABLE attachment_pieces (
+            number INTEGER PRIMARY KEY, message_id TEXT NOT NULL, position INTEGER NOT NULL,
+            start INTEGER NOT NULL, length INTEGER NOT NULL, indexed INTEGER NOT NULL DEFAULT 0) STRICT"""
+    )
+    db.execute("CREATE INDEX pieces_of_attachment ON attachment_pieces(message_id, position)")
+    db.execute("CREATE INDEX pieces_to_index ON attachment_pieces(indexed) WHERE indexed = 0")
+    db.execute(
+        """CREATE VIRTUAL TABLE attachment_index USING fts5(
+            words, content = '', columnsize = 0, prefix = '1 2 3', tokenize = 'unicode61 remove_diacritics 2')"""
+    )
+    db.execute("CREATE TABLE unmerged (number INTEGER PRIMARY KEY, deletions INTEGER NOT NULL) STRICT")
+    one_more = "INSERT INTO unmerged VALUES (1, 1) ON CONFLICT (number) DO UPDATE SET deletions = deletions + 1;"
+    db.execute(f"CREATE TRIGGER words_stay AFTER DELETE ON messages BEGIN {one_more} END")
+    db.execute(
+        f"""CREATE TRIGGER attachment_gone BEFORE DELETE ON attachments BEGIN
+            INSERT INTO attachment_index (attachment_index, rowid, words)
+                SELECT 'delete', number, spaced(old.name || char(10) || substr(old.text, start + 1, length))
+                FROM attachment_pieces
+                WHERE message_id = old.message_id AND position = old.position AND indexed = 1;
+            DELETE FROM attachment_pieces WHERE message_id = old.message_id AND position = old.position;
+            {one_more} END"""
+    )
+
+
+def index_anew(db: sqlite3.Connection) -> None:
+    """Fill the index of messages anew, and have that of files filled when there is time."""
+    index_messages(db)
+    db.execute("INSERT INTO attachment_index (attachment_index) VALUES ('delete-all')")
+    db.execute("DELETE FROM attachment_pieces")
+
+
+def keep_edits(db: sqlite3.Connection) -> None:
+    """What stands in the editor of a message that was sent; NULL where none is open."""
+    db.execute("ALTER TABLE messages ADD COLUMN edit TEXT")
+    db.execute("CREATE INDEX edited_messages ON messages(chat_id) WHERE edit IS NOT NULL")
+
+
+def keep_unsent_files_apart(db: sqlite3.Connection) -> None:
+    """What is typed is stored often, and files may be a thousand times as long. `unsent.attachments` stays empty."""
+    db.execute(
+        """CREATE TABLE unsent_files (
+            number INTEGER PRIMARY KEY, chat_id TEXT NOT NULL UNIQUE, attachments TEXT NOT NULL) STRICT"""
+    )
+    db.execute(
+        "INSERT INTO unsent_files (chat_id, attachments)"
+        " SELECT chat_id, attachments FROM unsent WHERE attachments NOT IN ('', '[]')"
+    )
+    db.execute("UPDATE unsent SET attachments = '[]'")
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
+    create_chats_and_messages,
+    create_recent_models,
+    remember_forgotten_turns,
+    create_attachments,
+    create_chat_options_and_personas,
+    create_unsent,
+    keep_deleted_messages,
+    create_folders_and_pins,
+    create_message_index,
+    measure_thoughts,
+    index_deleted_messages,
+    create_attachment_index,
+    keep_edits,
+    keep_unsent_files_apart,
+)
+
+
+def migrate(db: sqlite3.Connection) -> None:
+    """Take the steps the file has not taken yet, each in its own transaction; raises Failure for a newer file."""
+    know_spaced(db)
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    if version > len(MIGRATIONS):
+        raise Failure(
+            "store_newer", "Your chats were saved by a newer version of Chickadee. Update Chickadee to open them."
+        )
+    for number, step in enumerate(MIGRATIONS[version:], start=version + 1):
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            step(db)
+            db.execute(f"PRAGMA user_version = {number}")
+        except BaseException:
+            db.execute("ROLLBACK")
+            raise
+        db.execute("COMMIT")

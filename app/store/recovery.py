@@ -1,0 +1,364 @@
+"""Opens the store; a damaged file is set aside and what can be read of it goes into a new one. Knows no windows.
+
+At the start only what costs nothing is looked at: can the file be opened and its chats be listed, is it as long as it
+says, was anything found damaged since the last start (a file beside the store says so), is the log beside it, which a
+killed program leaves, of another store (a backup was copied here). Only where something speaks
+for it, all of it is read; if it is damaged, it is rebuilt beside the old one, so that being killed meanwhile loses
+nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import mmap
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from app.store.chat import UNTITLED, title_of
+from app.store.chat_store import ChatStore
+from app.store.database import beside, damage_mark, failures, open_for_reading, transaction
+from app.store.migrations import index_anew
+from app.store.pages import MAGIC, Pages, Row, Value
+from app.words import tr, tr_n
+from common.failures import Failure
+
+log = logging.getLogger(__name__)
+BYSTANDERS = ("SQLITE_BUSY", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR")  # they say nothing of the file
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What came back of a damaged store, and where the damaged file lies. `str()` is what the user reads."""
+
+    damaged: Path
+    chats: int = 0
+    messages: int = 0
+
+    def __str__(self) -> str:
+        kept = tr("The damaged file was kept as {path}.", path=self.damaged)
+        if not self.chats:
+            return tr("The file with your chats was damaged, and none of its chats could be read.") + " " + kept
+        back = tr(
+            "The file with your chats was damaged. Recovered: {chats} with {messages}.",
+            chats=tr_n("{n} chat", "{n} chats", self.chats),
+            messages=tr_n("{n} message", "{n} messages", self.messages),
+        )
+        return f"{back} {kept}"
+
+
+def open_store(path: Path) -> tuple[ChatStore, Recovery | None]:
+    """The store at `path`, created if there is none, and what was recovered if it was damaged.
+
+    Raises Failure when it can be neither opened nor set aside: locked, not writable, of a newer version.
+    """
+    with failures(path):
+        _finish(path)
+        if path.is_dir():
+            damaged = _set_aside(path, path.rename)
+            _create(path)
+            return ChatStore(path), Recovery(damaged)
+        if not path.exists():
+            _create(path)
+        if recovery := _without_foreign_log(path):
+            return ChatStore(path), recovery
+        store = _opened(path) if _is_sound(path) else None
+        if store is not None:
+            return store, None
+        recovery = _recover(path)
+    return ChatStore(path), recovery
+
+
+def check(path: Path) -> bool:
+    """Read all of the file, which may take seconds: is it sound? May be called from any thread."""
+    try:
+        with contextlib.closing(open_for_reading(path)) as db:
+            return bool(db.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",))
+    except sqlite3.DatabaseError as error:
+        log.warning("the store could not be checked: %s", error)
+        return (getattr(error, "sqlite_errorname", "") or "").startswith(BYSTANDERS)
+
+
+def _opened(path: Path) -> ChatStore | None:
+    """None if it is damaged."""
+    store: ChatStore | None = None
+    try:
+        store = ChatStore(path)
+        store.chats()
+        store.folders()
+        if damage_mark(path).exists():  # the file itself is sound: it was the index of its words
+            store.using(index_anew)
+            damage_mark(path).unlink()
+        return store
+    except Failure as failure:
+        if store is not None:
+            store.close()
+        if failure.code != "store_damaged":
+            raise
+        log.warning("%s (%s)", failure, failure.detail)
+        return None
+
+
+def _is_sound(path: Path) -> bool:
+    """False if the file is certainly damaged; all of it is read only where something speaks for that."""
+    with path.open("rb") as file:
+        head = file.read(100)
+    if head[: len(MAGIC)] != MAGIC:
+        return False
+    page_size = int.from_bytes(head[16:18])
+    whole = int.from_bytes(head[28:32]) * (65536 if page_size == 1 else page_size)
+    return (path.stat().st_size >= whole and not damage_mark(path).exists()) or check(path)
+
+
+# --- a log of another store ---------------------------------------------------------------------------------------
+
+
+def _without_foreign_log(path: Path) -> Recovery | None:
+    """Set a log aside that would put another store's pages over this one's: SQLite takes any that is whole."""
+    wal = beside(path, "-wal")
+    if not wal.exists() or not wal.stat().st_size or not _is_foreign(path):
+        return None
+    name = beside(_set_aside(path, lambda name: wal.rename(beside(name, "-wal"))), "-wal")
+    beside(path, "-shm").unlink(missing_ok=True)
+    store = ChatStore(path)
+    try:
+        return Recovery(name, *store.using(whole_counts))
+    finally:
+        store.close()
+
+
+def _is_foreign(path: Path) -> bool:
+    """Does nothing of the store, which can be read without the log, remain with it? Looks, and writes nothing."""
+    alone = _read_only(path, "immutable=1", CHAT_IDS)
+    if not alone:
+        return False
+    together = _read_only(path, "mode=ro", CHAT_IDS)
+    if together is None:
+        return _read_only(path, "immutable=1", "PRAGMA integrity_check(1)") == {"ok"}
+    return alone.isdisjoint(together)
+
+
+CHAT_IDS = "SELECT id FROM chats"
+
+
+def _read_only(path: Path, how: str, question: str) -> set[str] | None:
+    """The answer's first column; None if the file is damaged."""
+    try:
+        with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True)) as db:
+            return {row[0] for row in db.execute(question)}
+    except sqlite3.Error as error:
+        if (getattr(error, "sqlite_errorname", "") or "").startswith(BYSTANDERS):
+            raise
+        log.info("%s, %s: %s", path.name, how, error)
+        return None
+
+
+# --- rebuilding -----------------------------------------------------------------------------------------------------
+
+
+def _recover(path: Path) -> Recovery:
+    part = beside(path, ".part")
+    _remove(part)
+    store = ChatStore(part)
+    try:
+        with contextlib.closing(_content(path)) as content:
+            pages = Pages(content, _read(beside(path, "-wal")))
+            chats, messages = store.using(lambda db: salvage(pages, db))
+    finally:
+        store.close()
+    part.replace(beside(path, ".rebuilt"))
+    recovery = Recovery(_set_aside(path, lambda name: _move(path, name)), chats, messages)
+    _finish(path)
+    return recovery
+
+
+def _content(path: Path) -> mmap.mmap:
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_size:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return mmap.mmap(-1, 1)  # an empty file cannot be mapped; one zero says as little
+
+
+def _read(path: Path) -> bytes:
+    return path.read_bytes() if path.exists() else b""
+
+
+def _move(path: Path, name: Path) -> None:
+    log_file = beside(path, "-wal")
+    if log_file.exists():  # what is not in the file yet; copied, so that the two are never apart
+        shutil.copy2(log_file, beside(name, "-wal"))
+    path.rename(name)
+
+
+def _set_aside(path: Path, move: Callable[[Path], object]) -> Path:
+    """Give it a dated name that nothing has yet."""
+    stamp = datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
+    name = path.with_name(f"{path.stem}-damaged-{stamp}{path.suffix}")
+    number = 2
+    while name.exists():
+        name = path.with_name(f"{path.stem}-damaged-{stamp}-{number}{path.suffix}")
+        number += 1
+    move(name)
+    log.warning("the damaged store is %s now", name)
+    return name
+
+
+def _finish(path: Path) -> None:
+    """Put a rebuilt store where the damaged one was, also if the program was killed on the way."""
+    rebuilt = beside(path, ".rebuilt")
+    if rebuilt.exists() and not path.exists():
+        for end in ("-wal", "-shm"):
+            beside(path, end).unlink(missing_ok=True)
+        rebuilt.replace(path)
+        damage_mark(path).unlink(missing_ok=True)
+
+
+def _create(path: Path) -> None:
+    """All at once: an empty file is one that something has emptied."""
+    part = beside(path, ".part")
+    _remove(part)
+    ChatStore(part).close()
+    part.replace(path)
+
+
+def _remove(path: Path) -> None:
+    for end in ("", "-wal", "-shm"):
+        beside(path, end).unlink(missing_ok=True)
+
+
+# --- what can be read of a damaged file, put into a new one; what hangs in the air is mended --------------------------
+
+KINDS: dict[str, tuple[type, ...]] = {"TEXT": (str,), "REAL": (float, int), "INTEGER": (int,), "BLOB": (bytes,)}
+SPEAKERS = ("user", "assistant")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    name: str
+    kind: str
+    required: bool
+    is_rowid: bool
+
+    def takes(self, value: Value) -> bool:
+        if value is None:
+            return self.is_rowid or not self.required
+        return not self.is_rowid and isinstance(value, KINDS.get(self.kind, ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of the newest schema. Rows written by older versions are shorter: columns were only ever added."""
+
+    name: str
+    columns: tuple[Column, ...]
+
+    def takes(self, rows: Sequence[Row]) -> bool:
+        """Can all these be rows of this table?"""
+        least = 1 + max(at for at, column in enumerate(self.columns) if column.required or at == 0)
+        return all(
+            least <= len(values) <= len(self.columns)
+            and all(column.takes(value) for column, value in zip(self.columns, values, strict=False))
+            for _, values in rows
+        )
+
+    def insert(self, db: sqlite3.Connection, rowid: int, values: Sequence[Value]) -> bool:
+        """False if there is such a row already, or the row is not what it seems."""
+        names = ", ".join(column.name for column in self.columns[: len(values)])
+        whole = [rowid if column.is_rowid else value for column, value in zip(self.columns, values, strict=False)]
+        marks = ", ".join("?" * len(whole))
+        try:
+            return db.execute(f"INSERT OR IGNORE INTO {self.name} ({names}) VALUES ({marks})", whole).rowcount > 0
+        except sqlite3.Error as error:
+            log.warning("a row of %s was left out: %s", self.name, error)
+            return False
+
+
+def salvage(pages: Pages, db: sqlite3.Connection) -> tuple[int, int]:
+    """Fill the empty store `db`; returns how many chats, without deleted ones, and how many messages in them."""
+    tables = _tables(db)
+    db.execute("PRAGMA foreign_keys = OFF")
+    with transaction(db):
+        for rows in pages.tables():
+            table = _table_of(rows, tables)
+            if table is not None:
+                for rowid, values in rows:
+                    table.insert(db, rowid, values)
+        _mend(db)
+    db.execute("PRAGMA foreign_keys = ON")
+    return whole_counts(db)
+
+
+def whole_counts(db: sqlite3.Connection) -> tuple[int, int]:
+    """How many chats there are, without deleted ones, and how many messages in them."""
+    (chats,) = db.execute("SELECT count(*) FROM chats WHERE deleted_at IS NULL").fetchone()
+    (messages,) = db.execute(
+        "SELECT count(*) FROM messages JOIN chats ON chats.id = chat_id WHERE chats.deleted_at IS NULL"
+    ).fetchone()
+    return chats, messages
+
+
+def _tables(db: sqlite3.Connection) -> list[Table]:
+    names = db.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        " AND name NOT LIKE 'message_index%' AND name NOT LIKE 'attachment_index%'"
+        " AND name NOT IN ('attachment_pieces', 'unmerged')"
+    )
+    return [Table(name, _columns(db, name)) for (name,) in names.fetchall()]
+
+
+def _columns(db: sqlite3.Connection, table: str) -> tuple[Column, ...]:
+    return tuple(
+        Column(name, kind, required=bool(not_null) and default is None, is_rowid=bool(key) and kind == "INTEGER")
+        for _, name, kind, not_null, default, key in db.execute(f"PRAGMA table_info({table})")
+    )
+
+
+def _table_of(rows: Sequence[Row], tables: Sequence[Table]) -> Table | None:
+    """The table these rows of one page belong to: the one they fit into with the fewest columns missing."""
+    fitting = [table for table in tables if table.takes(rows)]
+    return min(fitting, key=lambda table: len(table.columns) - len(rows[0][1]), default=None)
+
+
+def _mend(db: sqlite3.Connection) -> None:
+    """Chats for messages that have none, parents for those that lost theirs, and nothing that points nowhere."""
+    db.execute(f"DELETE FROM messages WHERE role NOT IN {SPEAKERS}")
+    _give_chats(db)
+    db.execute("CREATE INDEX temporary_order ON messages(chat_id, number)")
+    db.execute(
+        """UPDATE messages AS orphan SET parent_id = (
+            SELECT id FROM messages WHERE chat_id = orphan.chat_id AND number < orphan.number
+            ORDER BY number DESC LIMIT 1)
+        WHERE parent_id IS NOT NULL AND parent_id NOT IN (SELECT id FROM messages)"""
+    )
+    db.execute(
+        """UPDATE chats SET leaf_id = (
+            SELECT id FROM messages WHERE chat_id = chats.id AND deleted_at IS NULL ORDER BY number DESC LIMIT 1)
+        WHERE leaf_id IS NULL OR leaf_id NOT IN (SELECT id FROM messages)"""
+    )
+    db.execute("DROP INDEX temporary_order")
+    db.execute("UPDATE chats SET folder_id = NULL WHERE folder_id NOT IN (SELECT id FROM folders)")
+    for table, key, parent, parent_key in db.execute(FOREIGN).fetchall():
+        if table != "chats":
+            db.execute(f"DELETE FROM {table} WHERE {key} NOT IN (SELECT {parent_key} FROM {parent})")
+
+
+FOREIGN = """SELECT m.name, f."from", f."table", f."to" FROM sqlite_master AS m, pragma_foreign_key_list(m.name) AS f
+    WHERE m.type = 'table'"""
+
+
+def _give_chats(db: sqlite3.Connection) -> None:
+    lost = db.execute(
+        """SELECT chat_id, min(created_at), max(created_at),
+            (SELECT content FROM messages AS m WHERE m.chat_id = messages.chat_id AND role = 'user' ORDER BY number)
+        FROM messages WHERE chat_id NOT IN (SELECT id FROM chats) GROUP BY chat_id"""
+    )
+    for chat_id, begun, ended, question in lost.fetchall():
+        db.execute(
+            "INSERT INTO chats (id, title, created_at, updated_at) VALUES (?, ?, ?, ?)",
+            (chat_id, title_of(question or UNTITLED), begun, ended),
+        )

@@ -1,0 +1,122 @@
+"""What the store does in idle time: takes what is deleted for good out of the file, and files' texts into its index.
+
+All in steps of some milliseconds on a connection of its own, so that whoever writes meanwhile hardly waits; ended in
+between, it goes on next time. Knows no windows; not for the window's thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from itertools import chain
+from pathlib import Path
+
+from app.store.chat_store import DOOMED, KEEP_DELETED_SECONDS
+from app.store.database import failures, open_database, transaction
+from app.store.migrations import know_spaced
+
+PIECE = 20_000  # characters of a file that are one entry of the index: some milliseconds
+MOST_INDEXED = 1_000_000  # characters of one file: a thick novel
+REMOVED = 20  # messages in one step
+MERGED_PAGES = 64  # of the index in one step
+SMALL = 1 << 20  # bytes of a store that SQLite copies in some milliseconds
+GAP_SECONDS = 0.002  # for whoever waits to write
+INDEXES = ("message_index", "attachment_index")
+
+
+def keep_up(path: Path, wanted: Callable[[], bool] = lambda: True) -> None:
+    """Do all that is to be done in the store at `path`, as long as it is `wanted`. Raises Failure."""
+    with failures(path), contextlib.closing(open_database(path)) as db:
+        know_spaced(db)
+        for _ in chain(_remove(db), _forget_words(db), _index_files(db)):
+            if not wanted():
+                return
+            time.sleep(GAP_SECONDS)
+        if _is_hollow(db):
+            db.execute("VACUUM")
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        db.execute("PRAGMA wal_checkpoint(PASSIVE)")  # waits for no one; the window's own connection leaves it to this
+
+
+def _is_hollow(db: sqlite3.Connection) -> bool:
+    """Is there little in a large file? Only then it is written anew, in a few milliseconds: all writers wait for it."""
+    pages, free, size = (
+        db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
+    )
+    return bool((pages - free) * size <= SMALL and free * size > SMALL)
+
+
+def _remove(db: sqlite3.Connection) -> Iterator[None]:
+    """Chats that were deleted for good or long ago, and messages that were deleted long ago."""
+    for find, table in ((DOOMED_PIECES, "pieces"), (DOOMED_MESSAGES, "messages"), (OLD_MESSAGES, "messages")):
+        while True:
+            with transaction(db):
+                numbers = db.execute(find, {"old": time.time() - KEEP_DELETED_SECONDS}).fetchall()
+                if table == "pieces":
+                    db.executemany(TAKE_OUT, numbers)
+                    db.executemany("DELETE FROM attachment_pieces WHERE number = ?", numbers)
+                else:
+                    db.executemany("DELETE FROM messages WHERE number = ?", numbers)
+            if not numbers:
+                break
+            yield
+    db.execute(f"DELETE FROM chats WHERE deleted_at = {DOOMED}")
+
+
+def _index_files(db: sqlite3.Connection) -> Iterator[None]:
+    """The next piece of a file with each step."""
+    while (file := db.execute(UNCUT).fetchone()) is not None:
+        _cut(db, *file)
+        yield
+    while (piece := db.execute(UNREAD).fetchone()) is not None:
+        with transaction(db):
+            db.execute(TAKE_IN, piece)
+            db.execute("UPDATE attachment_pieces SET indexed = 1 WHERE number = ?", piece)
+        yield
+
+
+def _cut(db: sqlite3.Connection, message_id: str, position: int, length: int) -> None:
+    starts = range(0, min(length, MOST_INDEXED), PIECE) or (0,)
+    with transaction(db):
+        db.executemany(
+            "INSERT INTO attachment_pieces (message_id, position, start, length) VALUES (?, ?, ?, ?)",
+            [(message_id, position, start, PIECE) for start in starts],
+        )
+
+
+def _forget_words(db: sqlite3.Connection) -> Iterator[None]:
+    """What is deleted leaves its words in older parts of an index until these are merged with newer ones."""
+    (wanted,) = db.execute("SELECT coalesce(max(deletions), 0) FROM unmerged").fetchone()
+    if not wanted:
+        return
+    for index in INDEXES:
+        pages = -MERGED_PAGES  # the first time: all parts, however few they are
+        changes = -2
+        while db.total_changes - changes >= 2:  # https://sqlite.org/fts5.html#the_merge_command
+            changes = db.total_changes
+            with transaction(db):
+                db.execute(f"INSERT INTO {index} ({index}, rank) VALUES ('merge', ?)", (pages,))
+            pages = MERGED_PAGES
+            yield
+    (busy, *_) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    if not busy:  # else the words may still be read in the write-ahead log
+        db.execute("DELETE FROM unmerged WHERE deletions = ?", (wanted,))  # not if more was deleted
+
+
+DOOMED_MESSAGES = f"""SELECT messages.number FROM chats JOIN messages ON messages.chat_id = chats.id
+    WHERE chats.deleted_at = {DOOMED} LIMIT {REMOVED}"""
+DOOMED_PIECES = f"""SELECT p.number FROM chats JOIN messages ON messages.chat_id = chats.id
+    JOIN attachment_pieces AS p ON p.message_id = messages.id WHERE chats.deleted_at = {DOOMED} LIMIT 1"""
+OLD_MESSAGES = f"SELECT number FROM messages WHERE deleted_at > 0 AND deleted_at < :old LIMIT {REMOVED}"
+TAKE_OUT = """INSERT INTO attachment_index (attachment_index, rowid, words)
+    SELECT 'delete', p.number, spaced(a.name || char(10) || substr(a.text, p.start + 1, p.length))
+    FROM attachment_pieces AS p JOIN attachments AS a ON a.message_id = p.message_id AND a.position = p.position
+    WHERE p.number = ? AND p.indexed = 1"""
+UNCUT = """SELECT message_id, position, length(text) FROM attachments AS a WHERE NOT EXISTS
+    (SELECT 1 FROM attachment_pieces AS p WHERE p.message_id = a.message_id AND p.position = a.position) LIMIT 1"""
+UNREAD = "SELECT number FROM attachment_pieces WHERE indexed = 0 LIMIT 1"
+TAKE_IN = """INSERT INTO attachment_index (rowid, words)
+    SELECT p.number, spaced(a.name || char(10) || substr(a.text, p.start + 1, p.length)) FROM attachment_pieces AS p
+    JOIN attachments AS a ON a.message_id = p.message_id AND a.position = p.position WHERE p.number = ?"""

@@ -1,0 +1,87 @@
+"""What Enter and Esc do where a message is typed, with an input method and without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QInputMethodEvent
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.composer.prompt_editor import PromptEditor
+from app.transcript.message_editor import MessageEditor
+from app.wiring import Chickadee
+from tests.app.test_window import done, last_text
+
+Ask = Callable[[Chickadee, str], None]
+ENTER, ESC = Qt.Key.Key_Return, Qt.Key.Key_Escape
+
+
+def compose(editor: PromptEditor, letters: str, committed: str = "") -> None:
+    """What an input method tells: the letters that are no text yet, and what has become text."""
+    event = QInputMethodEvent(letters, [])
+    event.setCommitString(committed)
+    QApplication.sendEvent(editor, event)
+
+
+@pytest.fixture(params=["composer", "message"])
+def editor(request: pytest.FixtureRequest, chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> PromptEditor:
+    """Each place where a message is typed, in the real window."""
+    ask(chickadee, "one")
+    qtbot.waitUntil(lambda: done(chickadee))
+    if request.param == "composer":
+        return chickadee.window.composer.text
+    view = chickadee.window.transcript.views[0]
+    chickadee.chats.messages.edit(view.message.id)
+    assert isinstance(view.editor, MessageEditor)
+    view.editor.text.clear()
+    return view.editor.text
+
+
+@pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter])
+def test_enter_sends_and_shift_enter_breaks_the_line(
+    editor: PromptEditor, chickadee: Chickadee, qtbot: QtBot, key: Qt.Key
+) -> None:
+    qtbot.keyClicks(editor, "a")
+    qtbot.keyClick(editor, key, Qt.KeyboardModifier.ShiftModifier)
+    qtbot.keyClicks(editor, "b")
+    qtbot.keyClick(editor, key)
+    qtbot.waitUntil(lambda: last_text(chickadee) == "echo: a\nb")
+
+
+def test_nothing_is_sent_while_an_input_method_composes(
+    editor: PromptEditor, chickadee: Chickadee, qtbot: QtBot
+) -> None:
+    before = len(chickadee.open_chats.current.tree)
+    compose(editor, "ni")
+    qtbot.keyClick(editor, ENTER)
+    assert len(chickadee.open_chats.current.tree) == before
+    compose(editor, "", "你")
+    assert editor.toPlainText().strip() == "你"
+    qtbot.keyClick(editor, ENTER)
+    qtbot.waitUntil(lambda: last_text(chickadee).startswith("echo: 你"))
+
+
+def test_a_composition_that_ended_without_a_word_does_not_keep_enter(
+    editor: PromptEditor, chickadee: Chickadee, qtbot: QtBot
+) -> None:
+    """Another text was put there meanwhile, and the input method tells nothing of it."""
+    compose(editor, "ni")
+    editor.setPlainText("other words")
+    qtbot.keyClick(editor, ENTER)
+    qtbot.waitUntil(lambda: last_text(chickadee) == "echo: other words")
+
+
+def test_esc_in_a_composition_does_not_stop_the_answer(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask(chickadee, "slow")
+    qtbot.waitUntil(lambda: "word5" in last_text(chickadee))
+    text = chickadee.window.composer.text
+    compose(text, "ni")
+    qtbot.keyClick(text, ESC)
+    assert chickadee.open_chats.current.phase == "answering"
+    compose(text, "")
+    qtbot.keyClick(text, ESC)
+    qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
+    assert chickadee.open_chats.current.messages[-1].stop_reason == "cancelled"

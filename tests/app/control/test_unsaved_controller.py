@@ -1,0 +1,135 @@
+"""A disk that is really full: nothing typed is lost while the window is open, and what is lost at its end is named."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QTimer
+from pytestqt.qtbot import QtBot
+
+from app.folders import Folders, open_folders
+from app.intervals import Intervals
+from app.wiring import Chickadee
+from tests.app.conftest import SECONDS, Opener
+from tests.app.small_disk import fill_up, small_disk
+from tests.app.test_window import Ask, done, stored
+
+FULL = "The disk is full, so this chat cannot be saved. Free some space."
+SECOND = "second" + "x" * 7000  # more than the pages that are there have room for
+ROOT = Path(__file__).parents[3]
+# The program as it is, but for a user who types, fills the disk and closes the window before the first paint.
+USER = """
+import logging, sys
+from pathlib import Path
+import app.wiring
+from app.__main__ import main
+from tests.app.small_disk import fill_up
+
+class Used(app.wiring.Chickadee):
+    def start(self):
+        self.window.composer.text.setPlainText("my words")
+        fill_up(Path(sys.argv[1]))
+        logging.warning("x" * 5_000)
+        self.window.close()
+
+app.wiring.Chickadee = Used
+sys.exit(main(["--data-dir", sys.argv[1]]))
+"""
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Iterator[Folders]:
+    with small_disk(tmp_path / "data", 2 << 20) as disk:
+        yield open_folders(disk)
+
+
+@pytest.fixture
+def intervals() -> Intervals:
+    """The program's own: what is written meanwhile may free a page of the full disk."""
+    return Intervals(patience=SECONDS)
+
+
+def say(chickadee: Chickadee, text: str) -> None:
+    """All at once: typing so much takes long."""
+    chickadee.window.composer.text.setPlainText(text)
+    chickadee.window.composer.submit()
+
+
+def test_the_program_ends_clean_and_says_what_is_lost(folders: Folders) -> None:
+    command = [sys.executable, "-c", USER, str(folders.data)]
+    environment = os.environ | {"QT_QPA_PLATFORM": "offscreen"}
+    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
+    assert ended.stderr == f"Your draft could not be saved. {FULL}\n"
+    assert (ended.returncode, ended.stdout) == (0, "")
+
+
+def test_what_could_not_be_stored_is_when_there_is_room(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask(chickadee, "first")
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    conversation = chickadee.open_chats.current
+    filler = fill_up(chickadee.folders.data)
+    say(chickadee, SECOND)
+    qtbot.waitUntil(lambda: done(chickadee) and len(conversation.messages) == 4, timeout=SECONDS)
+    chickadee.chats.messages._note_edit(conversation.messages[0].id, "first, edited " * 500)
+    chickadee.chats.messages._keep_edits()
+    chickadee.window.composer.text.setPlainText("third " * 1000)
+    assert chickadee.chats.drafts.unstored() is None
+    chickadee.chats.drafts._drafts.keep(conversation, files=False)
+    chickadee.chats.unsaved.try_again()
+    assert len(chickadee.chats.unsaved.sentences()) == 3
+    assert all(sentence.endswith(FULL) for sentence in chickadee.chats.unsaved.sentences())
+    filler.unlink()
+    chickadee.chats.unsaved.try_again()
+    assert chickadee.window.notice.text.text() == "Everything is saved now."
+    chickadee.window.close()
+    assert chickadee.lost == []
+    assert [content for _, content, _ in stored(chickadee.folders)][:3:2] == ["first", SECOND]
+
+
+def test_the_next_start_has_what_the_last_try_stored(open_window: Opener, ask: Ask, qtbot: QtBot) -> None:
+    chickadee = open_window()
+    ask(chickadee, "first")
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    filler = fill_up(chickadee.folders.data)
+    say(chickadee, SECOND)
+    qtbot.waitUntil(lambda: done(chickadee) and len(chickadee.open_chats.current.messages) == 4, timeout=SECONDS)
+    filler.unlink()
+    chickadee.window.close()
+    assert chickadee.lost == []
+    assert len(stored(chickadee.folders)) == 4
+
+
+def test_who_closes_the_window_hears_what_is_lost(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    fill_up(chickadee.folders.data)
+    ask(chickadee, "slow question")
+    qtbot.waitUntil(lambda: chickadee.open_chats.current.phase == "answering", timeout=SECONDS)
+    chickadee.window.close()
+    assert chickadee.lost == [f"The latest messages in “slow question” could not be saved. {FULL}"]
+
+
+def test_who_types_without_a_pause_is_stored_too(
+    chickadee: Chickadee, ask: Ask, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time until the next write is counted from the first letter, not from the last."""
+    ask(chickadee, "first")
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    started = list[QTimer]()
+
+    def start(timer: QTimer) -> None:
+        started.append(timer)
+        QTimer.start(timer)
+
+    for timer in (chickadee.chats.drafts._drafts._pause, chickadee.chats.messages._pause):
+        timer.stop()
+        timer.setInterval(1 << 30)  # it does not end while this test runs
+        monkeypatch.setattr(timer, "start", partial(start, timer))
+    for text in ("a", "ab", "abc"):
+        chickadee.window.composer.text.setPlainText(text)
+        chickadee.chats.messages._note_edit(chickadee.open_chats.current.messages[0].id, text)
+    assert started == [chickadee.chats.drafts._drafts._pause, chickadee.chats.messages._pause]

@@ -1,0 +1,31 @@
+"""Work beside the window: its end is heard in the window's thread, and a bug is told as one."""
+
+from __future__ import annotations
+
+from pytestqt.qtbot import QtBot
+
+from app.services.background import Background
+from app.wiring import Chickadee
+from common.failures import Failure
+
+
+def test_work_in_the_background_ends_in_the_window(qtbot: QtBot, chickadee: Chickadee) -> None:
+    background = Background(chickadee.window)
+    heard: list[object] = []
+
+    def fail() -> object:
+        raise Failure("x", "No.")
+
+    def bug() -> object:
+        raise ValueError("?")
+
+    background.run(lambda: "three", heard.append, heard.append)
+    qtbot.waitUntil(lambda: heard == ["three"])
+    background.run(fail, heard.append, lambda failure: heard.append(str(failure)))
+    qtbot.waitUntil(lambda: heard[1:] == ["No."])
+    background.run(bug, heard.append, lambda failure: heard.append(failure.code))
+    qtbot.waitUntil(lambda: heard[2:] == ["internal"])
+    background.close()
+    background.tell(lambda: heard.append("too late"))
+    qtbot.wait(10)
+    assert heard[3:] == []

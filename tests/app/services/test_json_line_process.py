@@ -1,0 +1,149 @@
+"""Child processes that speak lines of JSON: what they write is heard, and how they end."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PySide6.QtCore import QObject
+from pytestqt.qtbot import QtBot
+
+from app.services.json_line_process import Errors, JsonLineProcess, LineBuffer
+from app.services.process_end import EngineEnd, ProcessEnd
+from tests.common.trying import linux
+
+
+class Child:
+    """A process of Python code, and what was heard of it."""
+
+    def __init__(self, parent: QObject, errors: Errors = "drop") -> None:
+        self.lines: list[bytes] = []
+        self.ends: list[ProcessEnd] = []
+        self.process = JsonLineProcess(parent, self.lines.extend, self.ends.append, errors)
+
+    def start(self, code: str) -> None:
+        self.process.start([sys.executable, "-c", code])
+
+    def end(self, qtbot: QtBot) -> ProcessEnd:
+        qtbot.waitUntil(lambda: bool(self.ends))
+        assert len(self.ends) == 1
+        return self.ends.pop()
+
+
+ECHO = "import sys\nfor line in sys.stdin: print(line.strip() * 2, flush=True)"
+
+
+@pytest.fixture
+def parent(qapp: object) -> QObject:
+    return QObject()
+
+
+def test_what_is_written_is_answered_and_closing_ends_it(qtbot: QtBot, parent: QObject) -> None:
+    child = Child(parent)
+    child.start(ECHO)
+    child.process.write(b"a\n")
+    child.process.write(b"b\n")
+    qtbot.waitUntil(lambda: child.lines == [b"aa", b"bb"])
+    assert child.process.running
+    assert child.process.close(grace_ms=30_000)
+    child.process.write(b"c\n")
+    qtbot.wait(20)
+    assert (child.lines, child.ends) == ([b"aa", b"bb"], [])
+
+
+def test_the_last_lines_come_before_the_end(qtbot: QtBot, parent: QObject, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    child = Child(parent, logging.getLogger("test.said"))
+    code = "import sys; print(*range(30), sep='\\n', file=sys.stderr); print('x' * 200_000); sys.exit(3)"
+    child.start(code)
+    end = child.end(qtbot)
+    assert end == ProcessEnd(exit_code=3, output="\n".join(map(str, range(10, 30))))
+    assert str(end) == "ended with code 3"
+    assert child.lines == [b"x" * 200_000]
+    assert [record.getMessage() for record in caplog.records if record.name == "test.said"] == list(map(str, range(30)))
+
+
+@linux
+def test_one_that_does_not_react_is_killed(qtbot: QtBot, parent: QObject) -> None:
+    child = Child(parent)
+    child.start("import time; print('begun', flush=True); time.sleep(600)")
+    qtbot.waitUntil(lambda: bool(child.lines))
+    child.process.kill()
+    end = child.end(qtbot)
+    assert end == ProcessEnd(signal_number=signal.SIGKILL, killed=True)
+    assert str(end) == "ended by SIGKILL from us"
+
+
+@linux
+def test_closing_asks_then_terminates_then_kills(qtbot: QtBot, parent: QObject, tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    deaf = f"import signal, time; from pathlib import Path; told = Path({str(told)!r})"
+    deaf += "\nsignal.signal(signal.SIGTERM, lambda *_: told.touch())\nprint('begun', flush=True)"
+    child = Child(parent)
+    child.start(deaf + "\nwhile True: time.sleep(0.01)")
+    qtbot.waitUntil(lambda: bool(child.lines))
+    assert not child.process.close(grace_ms=500, terminate=True)
+    assert told.exists()
+    assert child.ends == []
+
+
+def test_what_cannot_be_started_ends(qtbot: QtBot, parent: QObject) -> None:
+    child = Child(parent)
+    child.process.start(["/no/such/program"])
+    end = child.end(qtbot)
+    assert end.not_started
+    assert str(end).startswith("could not be started: ")
+    child.start("print(1)")  # and may be tried again
+    assert child.end(qtbot) == ProcessEnd(exit_code=0)
+    assert child.lines == [b"1"]
+
+
+def test_the_end_of_one_that_was_replaced_is_not_its_successors(qtbot: QtBot, parent: QObject) -> None:
+    """Whoever hears the last words of a dying one may close it and start another at once."""
+    heard: list[bytes] = []
+    ends: list[ProcessEnd] = []
+
+    def hear(lines: list[bytes]) -> None:
+        heard.extend(lines)
+        if lines == [b"last words"]:
+            process.close()
+            process.start([sys.executable, "-c", "import sys; print('new', flush=True); sys.stdin.read(); sys.exit(4)"])
+
+    process = JsonLineProcess(parent, hear, ends.append)
+    process.start([sys.executable, "-c", "import os; os.write(1, b'last words\\n'); os._exit(5)"])
+    qtbot.waitUntil(lambda: heard == [b"last words", b"new"])
+    assert process.running
+    assert ends == []
+    process.close()
+
+
+@given(st.lists(st.binary(min_size=1).filter(lambda line: b"\n" not in line and line.strip())), st.integers(1, 7))
+def test_lines_survive_any_cut(lines: list[bytes], size: int) -> None:
+    stream = b"".join(line + b"\n" for line in lines)
+    buffer = LineBuffer()
+    pieces = [stream[at : at + size] for at in range(0, len(stream), size)]
+    assert [line for piece in pieces for line in buffer.feed(piece)] == lines
+
+
+@pytest.mark.parametrize(
+    ("end", "sentence"),
+    [
+        (EngineEnd(signal_number=9), "The engine was stopped by the system, most likely because memory ran out."),
+        (EngineEnd(signal_number=11), "The engine crashed."),
+        (EngineEnd(signal_number=63), "The engine was stopped by signal 63."),
+        (EngineEnd(exit_code=3), "The engine ended unexpectedly (code 3)."),
+        (EngineEnd(exit_code=0), "The engine ended unexpectedly."),
+        (
+            EngineEnd(signal_number=9, killed=True),
+            "The engine did not respond to Stop, so it was closed; your next message restarts it.",
+        ),
+        (EngineEnd(not_started="no such file"), "The engine could not be started: no such file."),
+    ],
+)
+def test_an_end_is_a_sentence(end: EngineEnd, sentence: str) -> None:
+    assert str(end) == sentence

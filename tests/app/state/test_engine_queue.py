@@ -1,0 +1,155 @@
+"""The window when the engine refuses, talks nonsense, dies, or does not come up: the text stays, a step is offered."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from app.composer.status_line import lines_of
+from app.folders import Folders
+from app.services.engine_client import EngineClient
+from app.services.process_end import EngineEnd
+from app.wiring import Chickadee
+from engine.protocol import Text, encode
+from tests.app.conftest import SECONDS, Opener
+from tests.app.test_window import Ask, done, last_text, stored
+from tests.common.trying import needs_landlock
+from tests.engine.altered import write_altered
+
+
+def test_a_refusal_is_told_in_place(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask(chickadee, "refuse")
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    view = chickadee.window.transcript.views[-1]
+    assert view.said("problem") == "This chat has 9,000 tokens, 4,096 fit."
+    assert view.said("details") == ""
+    qtbot.mouseClick(view.row.buttons["details"], Qt.MouseButton.LeftButton)
+    assert view.said("details") == "prompt=9000"
+
+
+def test_what_the_engine_wants_to_say_is_shown(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask(chickadee, "notice")
+    notice = chickadee.window.notice
+    qtbot.waitUntil(notice.isVisible, timeout=SECONDS)
+    assert notice.text.text() == "Something the user may want to know."
+    assert notice.button.isHidden()
+
+
+def test_nonsense_from_the_engine_is_ignored(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask(chickadee, "nonsense")
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    assert last_text(chickadee) == "before after"
+
+
+def test_the_engines_death_keeps_the_text_and_the_next_message_starts_it_again(
+    chickadee: Chickadee, ask: Ask, qtbot: QtBot, folders: Folders
+) -> None:
+    ask(chickadee, "die")
+    notice = chickadee.window.notice
+    qtbot.waitUntil(lambda: done(chickadee) and notice.isVisible(), timeout=SECONDS)
+    assert notice.text.text() == "The engine was stopped by the system, most likely because memory ran out."
+    assert notice.button.text() == "Restart engine"
+    assert stored(folders)[-1] == ("assistant", "The partial answer", "engine")
+    assert last_text(chickadee) == "The partial answer"
+    ask(chickadee, "again")
+    qtbot.waitUntil(lambda: len(chickadee.open_chats.current.messages) == 4 and done(chickadee), timeout=SECONDS)
+    assert last_text(chickadee) == "echo: again"
+    assert notice.isHidden()
+
+
+def test_the_button_starts_the_engine_again(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask(chickadee, "die")
+    qtbot.waitUntil(chickadee.window.notice.isVisible, timeout=SECONDS)
+    qtbot.mouseClick(chickadee.window.notice.button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready", timeout=SECONDS)
+
+
+def test_an_engine_that_is_not_there_is_told(open_window: Opener, qtbot: QtBot) -> None:
+    chickadee = open_window(command=["/no/such/engine"], model=Path("/m.gguf"))
+    qtbot.waitUntil(chickadee.window.notice.isVisible, timeout=SECONDS)
+    assert chickadee.window.notice.text.text().startswith("The engine could not be started")
+
+
+def test_a_message_sent_while_the_model_loads_is_stored_and_answered(
+    open_window: Opener, ask: Ask, qtbot: QtBot, tmp_path: Path, folders: Folders
+) -> None:
+    chickadee = open_window(model=tmp_path / "slowload.gguf")
+    ask(chickadee, "early")
+    assert stored(folders) == [("user", "early", "end")]
+    assert "then answering your message" in chickadee.window.composer.progress.text()
+    (tmp_path / "go").touch()
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    assert last_text(chickadee) == "echo: early"
+
+
+def test_a_model_that_does_not_load_is_told_and_the_message_waits(
+    open_window: Opener, ask: Ask, qtbot: QtBot, tmp_path: Path
+) -> None:
+    chickadee = open_window(model=tmp_path / "missing.gguf")
+    ask(chickadee, "hello")
+    notice = chickadee.window.notice
+    qtbot.waitUntil(notice.isVisible, timeout=SECONDS)
+    assert (notice.text.text(), notice.button.text()) == ("There is no such model file.", "Choose another model")
+    chickadee.models.status.use_model(str(tmp_path / "other.gguf"))
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    assert last_text(chickadee) == "echo: hello"
+    assert notice.isHidden()
+
+
+def test_an_engine_that_crashes_on_loading_is_not_started_for_ever(
+    open_window: Opener, ask: Ask, qtbot: QtBot, tmp_path: Path
+) -> None:
+    chickadee = open_window(model=tmp_path / "crash.gguf")
+    qtbot.waitUntil(chickadee.window.notice.isVisible, timeout=SECONDS)
+    assert chickadee.window.notice.text.text() == "The engine crashed."
+    assert chickadee.engine.state.phase == "off"
+
+
+def test_a_model_for_another_library_is_loaded_by_a_new_engine(
+    chickadee: Chickadee, ask: Ask, qtbot: QtBot, tmp_path: Path
+) -> None:
+    """The process that holds the wrong one ends; whoever looks on sees a load."""
+    first, phases = chickadee.client.pid, set()
+    state = chickadee.engine.state
+    for event in (state.phase_changed, state.problem_changed):
+        event.connect(lambda state: phases.add((state.phase, state.problem)))
+    chickadee.models.status.use_model(str(tmp_path / "other.gguf"))
+    chickadee.chats.drafts.send("hello")
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    assert last_text(chickadee) == "echo: hello"
+    assert chickadee.client.pid != first
+    assert phases <= {("loading", None), ("starting", None), ("ready", None)}
+    assert "Runs on ik_llama.cpp with 2 threads" in lines_of(chickadee.engine.state)
+
+
+def test_a_burst_of_events_is_told_whole_and_in_order_before_the_end(qtbot: QtBot) -> None:
+    lines = "".join(encode(Text(1, str(number))).decode() for number in range(3000))
+    client = EngineClient([sys.executable, "-c", f"import sys; sys.stdout.write({lines!r})"])
+    told: list[object] = []
+    client.received.connect(told.append)
+    client.ended.connect(told.append)
+    client.start()
+    qtbot.waitUntil(lambda: bool(told) and isinstance(told[-1], EngineEnd), timeout=SECONDS)
+    assert told[:-1] == [Text(1, str(number)) for number in range(3000)]
+
+
+@needs_landlock
+def test_a_model_from_elsewhere_is_loaded_by_an_engine_that_may_read_it(
+    open_window: Opener, qtbot: QtBot, tmp_path: Path
+) -> None:
+    """The real engine begins with the rights for its first model; another one outside of the model folders is new."""
+    elsewhere = tmp_path / "Downloads" / "model.gguf"
+    elsewhere.parent.mkdir()
+    write_altered(elsewhere)
+    chickadee = open_window(command=None)
+    qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready")
+    first = chickadee.client.pid
+    assert chickadee.engine.state.limits == ("files", "network")
+    chickadee.engine.use_model(elsewhere)
+    qtbot.waitUntil(lambda: chickadee.engine.state.phase == "ready")
+    assert chickadee.engine.state.model
+    assert Path(chickadee.engine.state.model.path) == elsewhere
+    assert chickadee.client.pid != first

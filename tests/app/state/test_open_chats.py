@@ -1,0 +1,75 @@
+"""The list of chats: pins, folders, deleting many, and that all of it is there again at the next start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.state.open_chats import OpenChats
+from app.store.chat import Chat
+from app.store.chat_store import ChatStore
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[ChatStore]:
+    store = ChatStore(tmp_path / "library.sqlite3")
+    for number in range(4):
+        store.save(Chat(f"chat {number}", id=str(number), updated_at=float(number)))
+    yield store
+    store.close()
+
+
+def test_pins_outlive_the_program_and_an_answer_in_the_chat(store: ChatStore) -> None:
+    open_chats = OpenChats(store)
+    open_chats.open("1").send("a question")
+    open_chats.pin(["1", "2", "no such chat"])
+    open_chats.current.send("another")
+    assert {chat.id for chat in OpenChats(store).chats() if chat.pinned_at} == {"1", "2"}
+    open_chats.pin(["1"], False)
+    assert {chat.id for chat in OpenChats(store).chats() if chat.pinned_at} == {"2"}
+
+
+def test_a_folder_holds_chats_until_it_is_deleted(store: ChatStore) -> None:
+    open_chats = OpenChats(store)
+    work, home = open_chats.add_folder("  Work  "), open_chats.add_folder("home")
+    open_chats.open("1")
+    open_chats.move(["1", "2"], work.id)
+    open_chats.rename_folder(home.id, "A home")
+    open_chats.rename_folder(home.id, " ")
+    open_chats.fold(work.id, True)
+    again = OpenChats(store)
+    assert [(folder.name, folder.folded) for folder in again.folders()] == [("A home", False), ("Work", True)]
+    assert {chat.id for chat in again.chats() if chat.folder_id == work.id} == {"1", "2"}
+    folder, inside = again.delete_folder(work.id)
+    assert sorted(inside) == ["1", "2"]
+    assert len(again.chats()) == 4
+    assert not [chat for chat in OpenChats(store).chats() if chat.folder_id]
+    again.restore_folder(folder, inside)
+    assert {chat.id for chat in OpenChats(store).chats() if chat.folder_id == work.id} == {"1", "2"}
+    again.move(["1"], None)
+    again.move(["2"], "no such folder")
+    assert {chat.id for chat in OpenChats(store).chats() if chat.folder_id == work.id} == {"2"}
+
+
+def test_many_are_deleted_and_come_back(store: ChatStore) -> None:
+    open_chats = OpenChats(store)
+    open_chats.open("1")
+    gone = open_chats.delete(["1", "3", "no such chat"])
+    assert [chat.id for chat in open_chats.chats()] == ["2", "0"]
+    assert open_chats.current.chat.id != "1"
+    assert [(chat.id, moment > 0) for chat, moment in store.deleted_chats()] == [("3", True), ("1", True)]
+    open_chats.restore(gone)
+    assert [chat.id for chat in open_chats.chats()] == ["3", "2", "1", "0"]
+    assert store.deleted_chats() == []
+
+
+def test_what_another_wrote_is_read_again(store: ChatStore) -> None:
+    open_chats = OpenChats(store)
+    current = open_chats.open("1")
+    store.save(Chat("renamed", id="1", updated_at=9.0))
+    open_chats.reload(["1"])
+    assert open_chats.chats()[0].title == "renamed"
+    assert open_chats.current is not current
+    assert open_chats.current.chat.title == "renamed"

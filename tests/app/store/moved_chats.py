@@ -1,0 +1,43 @@
+"""Chats that are exported and imported in tests, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from app.attachments.attachment import Attachment
+from app.store.chat import Chat, ChatMessage, Folder
+from app.store.chat_store import ChatStore
+from app.store.exchange import Progress, export_json, import_chats
+from app.store.merging import Imported
+
+
+def fill(store: ChatStore, chats: int = 3) -> None:
+    store.save_folder(Folder("Work", id="folder"))
+    for number in range(chats):
+        chat = Chat(
+            f"chat {number}", f"c{number}", 1.0, 10.0 + number, f"b{number}", 2, pinned_at=5.0 if number == 1 else None,
+            folder_id="folder" if number == 0 else None,
+        )  # fmt: skip
+        file = Attachment("notes.txt", "text", 5, "notes", ((0, 5),), (), (0,))
+        question = ChatMessage(chat.id, None, "user", "q 🐦 答案\n", f"q{number}", 2.0, "end", attachments=(file,))
+        first = ChatMessage(chat.id, question.id, "assistant", "first", f"a{number}", 3.0, "end", model="m")
+        second = replace(first, id=f"b{number}", content="second", statistics="{}", thought_seconds=1.5)
+        store.save(chat, [question, first, second])
+
+
+def everything(store: ChatStore) -> dict[str, tuple[Chat, list[ChatMessage]]]:
+    return {chat.id: (chat, store.messages(chat)) for chat in store.chats()}
+
+
+def exported(store: ChatStore, path: Path, ids: list[str] | None = None) -> Path:
+    export_json(store.path, ids, path, Progress())
+    return path
+
+
+def load(path: Path, store: ChatStore) -> Imported:
+    return import_chats(path, store.path, Progress())
+
+
+def counts(imported: Imported) -> tuple[int, int, int]:
+    return imported.added, imported.changed, imported.same

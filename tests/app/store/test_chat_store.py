@@ -1,0 +1,227 @@
+"""The store's file: what goes in comes out, old files are brought up to date, failures become sentences."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.attachments.attachment import Attachment
+from app.state.draft import DraftStore
+from app.store.chat import Chat, ChatMessage
+from app.store.chat_store import ChatStore
+from app.store.database import failure_of
+from app.store.migrations import MIGRATIONS, migrate
+from app.store.upkeep import keep_up
+from common.failures import Failure
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "library.sqlite3"
+
+
+def dialogue(chat: Chat) -> tuple[Chat, list[ChatMessage]]:
+    question = ChatMessage(chat.id, None, "user", "q\n'; DROP TABLE chats; --", stop_reason="end")
+    answer = ChatMessage(chat.id, question.id, "assistant", "ä 🐦", stop_reason="cancelled", detail="d", model="m")
+    return replace(chat, leaf_id=answer.id), [question, answer]
+
+
+def test_what_goes_in_comes_out_after_a_restart(path: Path) -> None:
+    chat, messages = dialogue(Chat("title"))
+    store = ChatStore(path)
+    store.save(chat, messages)
+    store.close()
+    store = ChatStore(path)
+    assert store.chats() == [chat]
+    assert store.messages(chat) == messages
+    store.close()
+
+
+def test_attachments_stay_with_their_message(path: Path) -> None:
+    files = (
+        Attachment("a.pdf", "pdf", 5, "first second", ((0, 6), (5, 12)), (0, 6), sent=(1,)),
+        Attachment("ü '\"; DROP.txt", "text", 0, "🐦"),
+    )
+    chat = Chat("files", options='{"persona": "Plain"}')
+    question = ChatMessage(chat.id, None, "user", "q", stop_reason="end", attachments=files)
+    answer = ChatMessage(chat.id, question.id, "assistant", "a", stop_reason="end", sources="[]")
+    chat = replace(chat, leaf_id=answer.id)
+    store = ChatStore(path)
+    store.save(chat, [question, answer])
+    store.save(chat, [question])  # again, as an unfinished write is
+    store.close()
+    store = ChatStore(path)
+    assert store.chats() == [chat]
+    assert store.messages(chat) == [question, answer]
+    store.using(lambda db: db.execute("DELETE FROM chats"))
+    assert store.using(lambda db: db.execute("SELECT count(*) FROM attachments").fetchone()) == (0,)
+    store.close()
+
+
+def test_every_branch_is_read(path: Path) -> None:
+    chat, (question, answer) = dialogue(Chat("title"))
+    other = replace(answer, id="other", content="second answer")
+    store = ChatStore(path)
+    store.save(replace(chat, leaf_id="other"), [question, answer, other])
+    assert store.messages(store.chats()[0]) == [question, answer, other]
+    store.close()
+
+
+def test_deleted_messages_are_kept_for_a_month(path: Path) -> None:
+    now = time.time()
+    chat, (question, answer) = dialogue(Chat("title"))
+    older, newer = (replace(answer, id=str(days), deleted_at=now - days * 86_400) for days in (31, 29))
+    store = ChatStore(path)
+    store.save(chat, [question, answer, older, newer])
+    keep_up(path)
+    assert store.messages(chat) == [question, answer, newer]
+    store.close()
+
+
+def test_a_ring_of_parents_ends(path: Path) -> None:
+    chat = Chat("ring", leaf_id="a")
+    store = ChatStore(path)
+    store.save(chat, [ChatMessage(chat.id, "b", "user", "", "a"), ChatMessage(chat.id, "a", "user", "", "b")])
+    assert len(store.messages(chat)) == 2
+    store.close()
+
+
+def test_deleted_chats_are_hidden_restored_and_in_the_end_gone(path: Path) -> None:
+    store = ChatStore(path)
+    chat, messages = dialogue(Chat("title"))
+    store.save(chat, messages)
+    store.delete(chat.id)
+    assert store.chats() == []
+    store.restore(chat.id)
+    assert store.chats() == [chat]
+    store.delete(chat.id)
+    store.close()
+    db = sqlite3.connect(path)
+    db.execute("UPDATE chats SET deleted_at = ?", (time.time() - 31 * 86_400,))
+    db.commit()
+    store = ChatStore(path)
+    store.restore(chat.id)
+    assert (store.chats(), store.deleted_chats()) == ([], [])
+    keep_up(path)
+    assert db.execute("SELECT count(*) FROM messages").fetchone() == (0,)
+    store.close()
+    db.close()
+
+
+def test_half_a_write_is_none(path: Path) -> None:
+    store = ChatStore(path)
+    chat, (question, _) = dialogue(Chat("title"))
+    stranger = ChatMessage("no such chat", None, "user", "x")
+    with pytest.raises(Failure):
+        store.save(chat, [question, stranger])
+    assert store.chats() == []
+    store.close()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
+def test_the_file_is_private(path: Path) -> None:
+    store = ChatStore(path)
+    store.save(Chat("t"))
+    for file in path.parent.glob("library*"):
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
+    store.close()
+
+
+@pytest.mark.parametrize(("content", "code"), [(b"not a database, " * 100, "store_damaged")])
+def test_a_damaged_file_is_told(path: Path, content: bytes, code: str) -> None:
+    path.write_bytes(content)
+    with pytest.raises(Failure) as caught:
+        ChatStore(path)
+    assert caught.value.code == code
+    assert path.read_bytes() == content
+
+
+def test_no_room_for_the_index_of_the_log_is_a_full_disk_too(path: Path) -> None:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorname = "SQLITE_IOERR_SHMSIZE"
+    assert failure_of(path, error).code == "disk_full"
+
+
+def test_a_full_disk_is_told_and_the_next_write_succeeds(path: Path) -> None:
+    store = ChatStore(path)
+    chat = Chat("t")
+    store.save(chat)
+    (pages,) = store._db.execute("PRAGMA page_count").fetchone()
+    store._db.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(Failure) as caught:
+        store.save(chat, [ChatMessage(chat.id, None, "user", "x" * 100_000)])
+    assert caught.value.code == "disk_full"
+    store._db.execute("PRAGMA max_page_count = 100000")
+    store.save(chat, [ChatMessage(chat.id, None, "user", "x" * 100_000)])
+    store.close()
+
+
+@pytest.mark.parametrize("steps", range(len(MIGRATIONS) + 1))
+def test_every_older_schema_is_brought_up_to_date(path: Path, steps: int) -> None:
+    db = sqlite3.connect(path, isolation_level=None)
+    for step in MIGRATIONS[:steps]:
+        step(db)
+    db.execute(f"PRAGMA user_version = {steps}")
+    if steps:
+        db.execute("INSERT INTO chats (id, title, created_at, updated_at) VALUES ('old', 'Old chat', 1, 2)")
+    migrate(db)
+    assert db.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
+    schema = db.execute("SELECT name, sql FROM sqlite_master ORDER BY name").fetchall()
+    db.close()
+    store = ChatStore(path)
+    assert [chat.title for chat in store.chats()] == (["Old chat"] if steps else [])
+    assert store.recent_models() == []
+    store.close()
+    blank = sqlite3.connect(":memory:", isolation_level=None)
+    migrate(blank)
+    assert blank.execute("SELECT name, sql FROM sqlite_master ORDER BY name").fetchall() == schema
+    blank.close()
+
+
+def test_files_that_were_not_sent_come_along(path: Path) -> None:
+    db = sqlite3.connect(path, isolation_level=None)
+    for step in MIGRATIONS[:6]:
+        step(db)
+    db.execute("PRAGMA user_version = 6")
+    file = '[{"name": "a.txt", "kind": "text", "size": 5, "text": "words"}]'
+    db.execute("INSERT INTO unsent VALUES ('', 'a question', ?)", (file,))
+    db.close()
+    store = ChatStore(path)
+    draft = DraftStore(store).load("")
+    assert (draft.text, [each.text for each in draft.attachments]) == ("a question", ["words"])
+    store.close()
+
+
+def test_a_newer_file_is_left_alone(path: Path) -> None:
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA user_version = 999")
+    db.close()
+    with pytest.raises(Failure, match="newer version of Chickadee"):
+        ChatStore(path)
+
+
+def test_recent_models_come_latest_first(path: Path) -> None:
+    store = ChatStore(path)
+    for name in ("a", "b", "a"):
+        store.remember_model(Path(name))
+    assert store.recent_models() == [Path("a"), Path("b")]
+    store.close()
+
+
+def test_what_was_not_sent_goes_with_its_chat(path: Path) -> None:
+    store = ChatStore(path)
+    store.save(Chat("t", id="c"))
+    for chat_id in ("", "c", "gone long ago"):
+        store._db.execute("INSERT INTO unsent VALUES (?, 'half a secret', '')", (chat_id,))
+        store._db.execute("INSERT INTO unsent_files (chat_id, attachments) VALUES (?, '[]')", (chat_id,))
+    store.delete("c")
+    store.delete_for_good("c")
+    for table in ("unsent", "unsent_files"):
+        assert store._db.execute(f"SELECT chat_id FROM {table}").fetchall() == [("",)]
+    store.close()

@@ -1,0 +1,164 @@
+"""Markdown is the shown branch; names of files; what lies beside it; a place that cannot be written."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.folders import be_private, users_umask
+from app.store.chat import Chat, ChatMessage
+from app.store.chat_store import ChatStore
+from app.store.exchange import Progress, Stopped, export_json, export_markdown
+from app.store.formats import file_name
+from common.failures import Failure
+from tests.app.small_disk import small_disk
+from tests.app.store.moved_chats import fill
+
+
+def test_markdown_is_the_shown_branch(store: ChatStore, tmp_path: Path) -> None:
+    fill(store)
+    path = tmp_path / "one.md"
+    assert export_markdown(store.path, ["c0"], path, Progress()) == 1
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "# chat 0"
+    assert [line for line in lines if line.startswith("## ")][1].startswith("## m · 1970-01-01")
+    assert "second" in lines
+    assert "first" not in lines
+    assert "*Attached: notes.txt*" in lines
+    assert export_markdown(store.path, None, tmp_path / "many.md", Progress()) == 3
+    assert export_markdown(store.path, None, tmp_path / "many.md", Progress()) == 3
+    assert {file.name for file in (tmp_path / "many 2").iterdir()} == {"chat 0.md", "chat 1.md", "chat 2.md"}
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [("a/b\\c: d?", "a b c d"), ("..", "chat"), ("CON", "_CON"), ("nul.txt", "_nul.txt"), ("x" * 99, "x" * 80),
+     ("a\nb", "a b")],
+)  # fmt: skip
+def test_names_of_files(title: str, name: str) -> None:
+    assert file_name(title) == name
+
+
+def test_a_place_that_cannot_be_written_is_told(store: ChatStore, tmp_path: Path) -> None:
+    fill(store)
+    for write in (export_json, export_markdown):
+        with pytest.raises(Failure, match="could not be written"):
+            write(store.path, None, tmp_path / "no such folder" / "x.json", Progress())
+
+
+def exports(store: ChatStore, folder: Path) -> Iterator[tuple[str, Path]]:
+    """Every kind of export into the folder, with what it wrote."""
+    export_json(store.path, None, folder / "chats.json", Progress())
+    yield "json", folder / "chats.json"
+    export_markdown(store.path, ["c0"], folder / "chats.md", Progress())
+    yield "one", folder / "chats.md"
+    export_markdown(store.path, None, folder / "chats.md", Progress())
+    yield "many", folder / "chats"
+
+
+def test_nothing_of_the_users_that_lies_beside_it_is_touched(store: ChatStore, tmp_path: Path) -> None:
+    fill(store)
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / "chats.part").mkdir()
+    names = ("chats.part/mine.txt", "chats.json.part", "chats.md.part", "chats.tmp", ".chats.json.part")
+    for name in names:
+        (folder / name).write_text(f"my {name}")
+    for _, made in exports(store, folder):
+        assert made.exists()
+        assert {name: (folder / name).read_text() for name in names} == {name: f"my {name}" for name in names}
+    assert len(list(folder.iterdir())) == 5 + 3
+
+
+def test_a_name_that_is_long_is_no_obstacle(store: ChatStore, tmp_path: Path) -> None:
+    fill(store)
+    export_json(store.path, None, tmp_path / f"{'x' * 250}.json", Progress())
+
+
+def test_an_export_that_is_stopped_leaves_nothing(store: ChatStore, tmp_path: Path) -> None:
+    fill(store)
+    folder = tmp_path / "out"
+    folder.mkdir()
+    for write in (export_json, export_markdown):
+        progress = Progress()
+        progress.stop()
+        with pytest.raises(Stopped):
+            write(store.path, None, folder / "chats.json", progress)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_full_disk_is_told_and_the_old_export_stays(store: ChatStore, tmp_path: Path) -> None:
+    fill(store)
+    chat = Chat("long", "long")
+    store.save(chat, [ChatMessage(chat.id, None, "user", "word " * 60_000)])
+    with small_disk(tmp_path / "disk", 1 << 18) as disk:
+        (disk / "chats.json").write_text("the old one")
+        for write in (export_json, export_markdown):
+            with pytest.raises(Failure, match=r"chats(\.json)? could not be written: No space left") as caught:
+                write(store.path, None, disk / "chats.json", Progress())
+            assert ".chickadee" not in str(caught.value)
+        assert [path.name for path in disk.iterdir()] == ["chats.json"]
+        assert (disk / "chats.json").read_text() == "the old one"
+
+
+def test_a_folder_in_its_place_is_told(store: ChatStore, tmp_path: Path) -> None:
+    fill(store)
+    (tmp_path / "x.json").mkdir()
+    (tmp_path / "x.json" / "mine").touch()
+    with pytest.raises(Failure, match=r"x\.json could not be written: Is a directory"):
+        export_json(store.path, None, tmp_path / "x.json", Progress())
+    assert [path.name for path in (tmp_path / "x.json").iterdir()] == ["mine"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
+def test_an_export_is_as_private_as_the_users_other_files(
+    store: ChatStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(store)
+    before = os.umask(0o027)
+    users_umask.cache_clear()
+    try:
+        be_private()
+        modes = {kind: made.stat().st_mode & 0o777 for kind, made in exports(store, tmp_path)}
+        assert modes == {"json": 0o640, "one": 0o640, "many": 0o750}
+        assert {path.stat().st_mode & 0o777 for path in (tmp_path / "chats").iterdir()} == {0o640}
+        (tmp_path / "chats.json").chmod(0o604)
+        export_json(store.path, None, tmp_path / "chats.json", Progress())
+        assert (tmp_path / "chats.json").stat().st_mode & 0o777 == 0o604
+        (tmp_path / "own").touch()
+        assert (tmp_path / "own").stat().st_mode & 0o777 == 0o600
+    finally:
+        os.umask(before)
+        users_umask.cache_clear()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links are POSIX's")
+def test_a_link_stays_one(store: ChatStore, tmp_path: Path) -> None:
+    fill(store)
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link.json").symlink_to(tmp_path / "real" / "chats.json")
+    for _ in range(2):
+        export_json(store.path, None, tmp_path / "link.json", Progress())
+        assert (tmp_path / "link.json").is_symlink()
+        assert json.loads((tmp_path / "real" / "chats.json").read_bytes())["chats"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="FIFOs are POSIX's")
+def test_what_is_no_file_is_not_replaced(store: ChatStore, tmp_path: Path) -> None:
+    fill(store)
+    os.mkfifo(tmp_path / "pipe.json")
+    with pytest.raises(Failure, match=r"pipe\.json could not be written"):
+        export_json(store.path, None, tmp_path / "pipe.json", Progress())
+    assert (tmp_path / "pipe.json").is_fifo()
+
+
+@pytest.mark.parametrize("name", ["v1.2", "v1.2.md", "v1.2.MD"])
+def test_a_dot_in_the_name_of_a_folder_is_no_ending(store: ChatStore, tmp_path: Path, name: str) -> None:
+    fill(store)
+    for _ in range(2):
+        export_markdown(store.path, None, tmp_path / name, Progress())
+    assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {"v1.2", "v1.2 2"}

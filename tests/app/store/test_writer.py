@@ -1,0 +1,183 @@
+"""Long writes have a thread, everything is written in the order in which it was asked for, and whoever reads waits."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from app.attachments.attachment import Attachment
+from app.state.conversation import Conversation
+from app.state.draft import DraftFile, DraftStore, MessageDraft
+from app.store.chat import Chat, ChatMessage, Folder
+from app.store.chat_store import LONG, ChatStore
+from app.store.upkeep import keep_up
+from common.failures import Failure
+
+Call = Callable[[], object]
+
+
+class Window:
+    """Stands for the window's thread: what is to be told there waits until `hear`."""
+
+    def __init__(self) -> None:
+        self._calls: list[Call] = []
+        self._some = threading.Semaphore(0)
+
+    def tell(self, call: Call) -> None:
+        self._calls.append(call)
+        self._some.release()
+
+    def hear(self) -> None:
+        assert self._some.acquire(timeout=60)
+        self._calls.pop(0)()
+
+
+@pytest.fixture
+def window() -> Window:
+    return Window()
+
+
+@pytest.fixture
+def store(tmp_path: Path, window: Window) -> Iterator[ChatStore]:
+    store = ChatStore(tmp_path / "library.sqlite3")
+    store.writer.use_thread(window.tell)
+    yield store
+    store.close()
+
+
+def note(name: str, text: str) -> Attachment:
+    return Attachment(name, "text", len(text), text)
+
+
+def message(chat: Chat, id: str, text: str = "") -> ChatMessage:
+    return ChatMessage(chat.id, None, "user", text, id=id)
+
+
+def test_a_short_write_is_done_when_it_returns(store: ChatStore) -> None:
+    chat, ended = Chat("t"), list[Failure | None]()
+    store.save_in_turn(chat, [message(chat, "a")], ended.append)
+    assert ended == [None]
+
+
+def test_what_comes_behind_a_long_write_is_written_behind_it(store: ChatStore, window: Window) -> None:
+    order, go = list[str](), threading.Event()
+
+    def slowly(_db: sqlite3.Connection) -> None:
+        assert go.wait(60)
+        order.append("long")
+
+    store.writer.write(slowly, lambda _: order.append("told"), long=True)
+    store.writer.write(lambda _db: order.append("short"), lambda _: order.append("told too"))
+    assert order == []
+    go.set()
+    store.writer.settle()
+    assert order == ["long", "short"]
+    window.hear()
+    window.hear()
+    assert order == ["long", "short", "told", "told too"]
+
+
+def test_who_reads_finds_what_was_to_be_written(store: ChatStore) -> None:
+    chat = Chat("t")
+    store.save_in_turn(chat, [message(chat, "a", "x" * LONG)], lambda _: None)
+    assert [each.id for each in store.messages(chat)] == ["a"]
+
+
+def test_what_is_under_way_at_the_end_is_done(tmp_path: Path, window: Window) -> None:
+    store = ChatStore(tmp_path / "library.sqlite3")
+    store.writer.use_thread(window.tell)
+    chat, ended = Chat("t"), list[Failure | None]()
+    for id in ("a", "b"):
+        store.save_in_turn(chat, [message(chat, id, "x" * LONG)], ended.append)
+    store.close()
+    assert ended == [None, None]
+    again = ChatStore(tmp_path / "library.sqlite3")
+    assert [each.id for each in again.messages(chat)] == ["a", "b"]
+    again.close()
+
+
+def test_a_write_that_fails_says_so_and_the_next_one_goes_on(store: ChatStore, window: Window) -> None:
+    ended = list[Failure | None]()
+
+    def full(_db: sqlite3.Connection) -> None:
+        raise sqlite3.OperationalError("no room")
+
+    def broken(_db: sqlite3.Connection) -> None:
+        raise ZeroDivisionError
+
+    for work in (full, broken, lambda _db: None):
+        store.writer.write(work, ended.append, long=True)
+        window.hear()
+    assert [failure and failure.code for failure in ended] == ["store", "internal", None]
+
+
+def test_an_answer_that_begins_meanwhile_is_stored_too(store: ChatStore, window: Window) -> None:
+    conversation = Conversation(store)
+    conversation.send("what is in it?", (note("a.txt", "word " * LONG),))
+    conversation.begin("model")
+    conversation.use_options("{}")
+    assert conversation.stored
+    window.hear()
+    store.writer.settle()
+    (chat,) = store.chats()
+    assert [each.role for each in store.messages(chat)] == ["user", "assistant"]
+    assert chat.options == "{}"
+    conversation.fail("", reason="cancelled")
+
+
+def test_files_of_the_composer_are_stored_apart_from_its_text(store: ChatStore, window: Window) -> None:
+    draft_store, ended = DraftStore(store), list[Failure | None]()
+    file = note("a.txt", "word " * LONG)
+    draft = MessageDraft("a question", [DraftFile(file.name, file)])
+    assert draft_store.load("c").items == []
+    draft_store.save("c", draft, ended.append)
+    assert ended == []
+    window.hear()
+    draft.text = "a longer question"
+    draft_store.save("c", draft, ended.append, files=False)
+    assert ended == [None, None]
+    again = DraftStore(store).load("c")
+    assert (again.text, again.attachments) == ("a longer question", (file,))
+    draft.sent(draft.text)
+    draft_store.save("c", draft, ended.append)
+    window.hear()
+    assert not DraftStore(store).load("c").begun
+
+
+def test_upkeep_moves_the_log_into_the_file(store: ChatStore) -> None:
+    chat = Chat("t")
+    store.save(chat, [message(chat, "a", "some words")])
+    before = store.path.stat().st_size
+    keep_up(store.path)
+    assert store.path.stat().st_size >= before
+    assert b"some words" in store.path.read_bytes()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere a file that is open can be neither moved nor deleted")
+def test_a_store_that_is_moved_away_is_told_and_nothing_is_lost(store: ChatStore, tmp_path: Path) -> None:
+    """SQLite itself goes on writing to a file that nobody finds again."""
+    chat, ended = Chat("t"), list[Failure | None]()
+    store.path.rename(tmp_path / "away")
+    store.save_in_turn(chat, [message(chat, "a")], ended.append)
+    with pytest.raises(Failure, match="was moved or deleted"):
+        store.save(chat)
+    assert [failure and failure.code for failure in ended] == ["store_gone"]
+    assert not store.path.exists()
+    (tmp_path / "away").rename(store.path)
+    store.save_in_turn(chat, [message(chat, "a")], ended.append)
+    assert ended[1:] == [None]
+    assert [each.id for each in store.messages(chat)] == ["a"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere a folder with an open file in it cannot be deleted")
+def test_a_store_whose_folder_is_gone_can_still_be_closed(store: ChatStore) -> None:
+    shutil.rmtree(store.path.parent)
+    with pytest.raises(Failure, match="was moved or deleted"):
+        store.save_folder(Folder("Work"))
+    store.close()
