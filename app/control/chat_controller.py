@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QGuiApplication
 
-from app.markdown.last_code import last_code
-from app.markdown.web_links import ask_about_link
+from app.markdown.blocks import last_code
+from app.markdown.guard import ask_about_link
 from app.services.timers import Debounce
 from app.state.conversation import Conversation
 from app.state.engine_queue import EngineQueue
@@ -33,7 +33,7 @@ class ChatController(QObject):
         self._bind()
         self._listen()
         window.composer.stopped.connect(self.stop)
-        window.transcript.link.connect(lambda address: ask_about_link(window.notice, address))
+        window.transcript.column.link.connect(lambda address: ask_about_link(window.notice, address))
 
     def close(self) -> None:
         self._pause.cancel()

@@ -1,16 +1,22 @@
 """Turns markdown into a formatted QTextDocument. The text is hostile: no HTML, no image, nothing is ever fetched.
 
 Formulas and images are taken out before Qt reads the markdown, one character standing for each, and put in afterwards.
+The boxes of task lists are drawn by us: Qt's touch the text, lie over numbers, and are crossed instead of ticked.
 """
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Qt, QUrl
+import re
+
+from PySide6.QtCore import QObject, QPointF, QRectF, Qt, QUrl
 from PySide6.QtGui import (
     QBrush,
     QColor,
     QFont,
     QFontMetricsF,
+    QPainter,
+    QPen,
+    QPolygonF,
     QTextBlock,
     QTextBlockFormat,
     QTextCharFormat,
@@ -25,15 +31,20 @@ from PySide6.QtGui import (
     QTextTableCell,
 )  # fmt: skip
 
+from app.look import theme as look
 from app.look.theme import SIZES, Theme, body_font, code_font
 from app.markdown.guard import IMAGE, plain_direction, without_images
 from app.markdown.math_object import CHARACTER, DISPLAY, OBJECT, MathObject, show_formula
 from app.markdown.math_text import Formula, put_back, take_formulas
-from app.markdown.tasks import is_task, take_tasks
 from app.words import tr
 
 FEATURES = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML
 RULE = QTextFormat.Property.BlockTrailingHorizontalRulerWidth
+TASK = QTextFormat.Property.UserProperty.value + 20  # of a block's format: is the task done?
+TASKS = "tasks"  # of a document: has it any?
+_BOX = re.compile(r"\[[ xX]\][ \t]")
+_TICK = ((0.24, 0.52), (0.43, 0.71), (0.77, 0.31))  # in a box of the size 1
+_BULLETS = (QTextListFormat.Style.ListDisc, QTextListFormat.Style.ListCircle, QTextListFormat.Style.ListSquare)
 
 
 class MarkdownDocument(QTextDocument):
@@ -145,6 +156,67 @@ def format_formulas(document: QTextDocument) -> None:
         cursor.setPosition(block.position() + block.length() - 1)
         cursor = document.find(CHARACTER, cursor)
     edit.endEditBlock()
+
+
+def take_tasks(document: QTextDocument, markdown: str) -> None:
+    """What Qt has read as tasks gets a box of ours, in place of the bullet; behind a number it is a letter."""
+    document.setProperty(TASKS, False)
+    if not _BOX.search(markdown):
+        return
+    block = document.begin()
+    while block.isValid():
+        marker = block.blockFormat().marker()
+        if marker != QTextBlockFormat.MarkerType.NoMarker:
+            _take(block, marker == QTextBlockFormat.MarkerType.Checked)
+            document.setProperty(TASKS, True)
+        block = block.next()
+
+
+def is_task(block: QTextBlock) -> bool:
+    return block.blockFormat().hasProperty(TASK)
+
+
+def draw_tasks(document: QTextDocument, painter: QPainter) -> None:
+    """All boxes, in the document's coordinates."""
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    block = document.begin()
+    while block.isValid():
+        if is_task(block) and block.layout().lineCount():
+            _draw(painter, _place(block), block.blockFormat().boolProperty(TASK))
+        block = block.next()
+
+
+def _take(block: QTextBlock, done: bool) -> None:
+    format = QTextBlockFormat()
+    format.setMarker(QTextBlockFormat.MarkerType.NoMarker)
+    cursor = QTextCursor(block)
+    if block.blockFormat().objectIndex() >= 0:  # Qt marks paragraphs behind a list of tasks too
+        items = block.textList()
+        if items.format().style() in _BULLETS:
+            items.remove(block)  # it stays indented
+            format.setProperty(TASK, done)
+        else:
+            cursor.insertText("☑ " if done else "☐ ")
+    cursor.mergeBlockFormat(format)
+
+
+def _place(block: QTextBlock) -> QRectF:
+    """Before the text's first line, beside the middle of its capitals."""
+    line = block.layout().lineAt(0)
+    left = block.layout().position().x() + line.naturalTextRect().left()
+    middle = block.layout().position().y() + line.y() + line.ascent() - QFontMetricsF(body_font()).capHeight() / 2
+    return QRectF(round(left - SIZES.gap - SIZES.body), round(middle - SIZES.body / 2), SIZES.body, SIZES.body)
+
+
+def _draw(painter: QPainter, box: QRectF, done: bool) -> None:
+    colour = QColor(look.theme().accent if done else look.theme().soft)
+    painter.setPen(colour)
+    painter.setBrush(colour if done else Qt.BrushStyle.NoBrush)
+    painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), SIZES.gap_s, SIZES.gap_s)
+    if done:
+        painter.setPen(QPen(QColor(look.theme().on_accent), SIZES.body / 8))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawPolyline(QPolygonF([box.topLeft() + QPointF(x, y) * box.width() for x, y in _TICK]))
 
 
 def _in_list(block: QTextBlock) -> bool:
