@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication
 
 from app import words
 from app.catalogue import ENGLISH, best_of, read_catalogue
-from app.settings.setting import AUTO
+from engine.protocol.settings import AUTO
 from models.assets import asset
 
 log = logging.getLogger(__name__)

@@ -22,6 +22,7 @@ sys.path.insert(0, str(ROOT))
 from app.catalogue import PLURALS, Forms, read_contexts  # noqa: E402
 from common.messages import MESSAGES  # noqa: E402
 
+SETTINGS = "engine/protocol/settings.py"  # declared for both; the window shows what is marked there
 SHARED, SAID, SUGGESTIONS = "shared", "messages", "suggestions"  # contexts beside the rooms of app/
 NUMBERS = 1000  # of which a language's plural forms are counted
 SUGGESTED = "assets/catalogue.toml"  # what it says of each model is shown
@@ -59,9 +60,9 @@ def texts() -> Found:
         one, many = message if isinstance(message, tuple) else ("", message)
         if not re.fullmatch(r"\{[^}]*\}", many):
             _add(found, one, many, SAID, "common/messages.py", id)
-    for name, tree in _trees("app"):
+    for name, tree in (*_trees("app"), *(each for each in _trees("engine/protocol") if each[0] == SETTINGS)):
         for one, many in _said(tree):
-            _add(found, one, many, _room(name), name)
+            _add(found, one, many, "settings" if name == SETTINGS else _room(name), name)
     for model in tomllib.loads((ROOT / SUGGESTED).read_text(encoding="utf-8"))["model"]:
         _add(found, "", model["about"], SUGGESTIONS, SUGGESTED)
     return found

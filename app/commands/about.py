@@ -26,8 +26,9 @@ from models.titles import title_of
 NAME, VERSION, LICENCE = "Chickadee", "0.1.0", "MIT"
 # What the project asks for (a test compares this with pyproject.toml); what these ask for is found from them.
 ROOTS = (
-    "PySide6-Essentials", "llama-cpp-python", "ik-llama-cpp-python", "charset-normalizer", "gguf", "msgspec", "numpy",
-    "platformdirs", "psutil", "Pygments", "pypdf", "pyqtgraph", "python-docx", "requests", "tomlkit", "ziamath",
+    "PySide6-Essentials", "llama-cpp-python", "ik-llama-cpp-python", "charset-normalizer", "gguf", "markdown-it-py",
+    "mdit-py-plugins", "msgspec", "numpy", "platformdirs", "psutil", "Pygments", "pypdf", "pyqtgraph", "python-docx",
+    "requests", "tomlkit", "ziamath",
 )  # fmt: skip
 INSIDE = {  # what lies in a package besides the package: its name, and the licence it has
     "pyside6-essentials": ("Qt", "LGPL-3.0-only"),

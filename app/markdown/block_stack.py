@@ -8,18 +8,11 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QWidget
 from shiboken6 import delete, isValid
 
+from app.look.live import Live
 from app.look.theme import SIZES
-from app.markdown.blocks import (
-    JOINED,
-    Block,
-    BlockSplitter,
-    Kind,
-    plain_pieces,
-    runs,
-    split_slowly,
-    weight,
-)
+from app.markdown.blocks import Block, BlockSplitter, Kind, joined, may_join, plain_pieces, runs, split_slowly, weight
 from app.markdown.code_view import CodeView
+from app.markdown.grammar import prepare
 from app.markdown.prose_view import ProseView
 from app.markdown.table_view import TableView
 from app.services.frames import slices
@@ -49,11 +42,10 @@ MAKING: dict[Kind, int] = {"prose": 800, "code": 2_000, "table": 2_500}  # the `
 AT_ONCE = 4_000  # the `weight` that is laid out before anybody goes on: 5 ms
 
 
-class BlockStack(QWidget):
-    """`resized` says that the height for the present width has changed; `link` carries a clicked address."""
+class BlockStack(Live, QWidget):
+    """`resized` says that the height for the present width has changed."""
 
     resized = Signal()
-    link = Signal(str)
 
     def __init__(self, parent: QWidget | None = None, soft: bool = False) -> None:
         super().__init__(parent)
@@ -68,6 +60,9 @@ class BlockStack(QWidget):
         self._placer.timeout.connect(self._placed_anew)
         self._heights: dict[Part, tuple[int, int]] = {}  # for which width, how high
         self._places: dict[Part, tuple[int, int, int]] = {}  # top, width and height
+        self._blocks: dict[Part, Block] = {}  # what each of them shows
+        prepare()
+        self.apply_look()
 
     @property
     def filled(self) -> bool:
@@ -102,6 +97,7 @@ class BlockStack(QWidget):
             return
         self._throttle.cancel()
         self._splitter.close()
+        self._shown = 0  # an address that was named at the end may change any block
         self._draw()
         self._splitter = None
         for part in self.parts:
@@ -123,22 +119,16 @@ class BlockStack(QWidget):
         self._placer.stop()
         tables = (part for part in self.parts if isinstance(part, TableView))
         parts, self.parts = [*self.parts, *(piece for table in tables for piece in table.give_up())], []
-        self._heights.clear()
-        self._places.clear()
+        for known in (self._heights, self._places, self._blocks):
+            known.clear()
         return parts
 
     def restyle(self) -> None:
         self._heights.clear()
-        for part in self.parts:
-            part.restyle()
         self.resized.emit()
 
-    def retranslate(self) -> None:
-        for part in self.parts:
-            part.retranslate()
-
     def heightForWidth(self, width: int) -> int:
-        heights = [self._height(part, width) for part in self.parts]
+        heights = [self._height(part, width - self._inset(part, width)) for part in self.parts]
         return sum(heights) + sum(map(_gap_below, self.parts[:-1]))
 
     def resizeEvent(self, _event: object) -> None:
@@ -181,15 +171,13 @@ class BlockStack(QWidget):
 
     def _draw(self) -> None:
         assert self._splitter
-        finished, open_block = self._splitter.finished, self._splitter.open
-        for number in range(self._shown, len(finished)):
-            self._put(number, finished[number])
+        finished, tail = self._splitter.finished, self._splitter.tail
+        if not finished and not tail:
+            tail = [Block("")]  # an empty line for the caret: the answer is on its way
+        for number, block in enumerate([*finished[self._shown :], *tail], self._shown):
+            self._put(number, block)
         self._shown = len(finished)
-        if open_block is None and not finished:
-            open_block = Block("")  # an empty line for the caret: the answer is on its way
-        if open_block is not None:
-            self._put(self._shown, open_block)
-        self._clear(self._shown + (open_block is not None))
+        self._clear(self._shown + len(tail))
         self._move_caret()
         self._placed_anew()
 
@@ -199,12 +187,13 @@ class BlockStack(QWidget):
         if not group:
             return False
         first = self.parts.index(group[0])
-        joined = self._prose()
-        joined.set_markdown("\n\n".join(part.markdown for part in group))
-        self.parts[first : first + len(group)] = [joined]
-        joined.show()
-        for part in group:
-            self._discard(part)
+        block = joined([self._blocks[part] for part in group])
+        part = self._make(block)
+        self._fill_part(part, block)
+        self.parts[first : first + len(group)] = [part]
+        part.show()
+        for each in group:
+            self._discard(each)
         self._placed_anew()
         return True
 
@@ -212,7 +201,7 @@ class BlockStack(QWidget):
         group: list[ProseView] = []
         for part in [*self.parts, None]:
             prose = part if type(part) is ProseView else None
-            if prose and sum(weight(each.markdown) for each in [*group, prose]) <= JOINED:
+            if prose and may_join([self._blocks[each] for each in [*group, prose]]):
                 group.append(prose)
                 continue
             if len(group) > 1 and not any(member.textCursor().hasSelection() for member in group):
@@ -227,34 +216,26 @@ class BlockStack(QWidget):
             part = self._make(block)
             self.parts.append(part)
             part.show()
+        if self._blocks.get(part) != block:
+            self._fill_part(part, block, whole)
+
+    def _fill_part(self, part: Part, block: Block, whole: bool = False) -> None:
+        self._blocks[part] = block
         self._heights.pop(part, None)
         if isinstance(part, CodeView):
             part.set_code(block.text, block.language, whole)
         elif isinstance(part, TableView):
-            part.set_table(block.text)
+            part.set_table(block.text, block.links)
         elif block.kind == "plain":
             part.set_plain(block.text)
         else:
-            part.set_markdown(block.text)
+            part.set_markdown(block.markdown)
 
     def _make(self, block: Block) -> Part:
-        if block.kind == "code":
-            return self._code()
-        return self._table() if block.kind == "table" else self._prose(KINDS[block.kind])
-
-    def _table(self) -> TableView:
-        view = TableView(self)
-        view.link.connect(self.link)
-        view.resized.connect(lambda: self._grown(view))
-        return view
-
-    def _prose(self, kind: type[Part] = ProseView) -> ProseView:
-        view = PlainView(self) if kind is PlainView else ProseView(self, self._soft)
-        if kind is NotesView:
-            view = NotesView(self, soft=True)
-        view.link.connect(self.link)
-        view.grown.connect(lambda: self._grown(view))
-        return view
+        kind = KINDS[block.kind]
+        part = kind(self, self._soft or kind is NotesView) if issubclass(kind, ProseView) else kind(self)
+        part.resized.connect(lambda: self._grown(part))
+        return part
 
     def _grown(self, part: Part) -> None:
         """Many parts may grow in one turn of the event loop; they get their places once."""
@@ -265,19 +246,14 @@ class BlockStack(QWidget):
         self._place()
         self.resized.emit()
 
-    def _code(self) -> CodeView:
-        view = CodeView(self)
-        view.resized.connect(lambda: self._grown(view))
-        return view
-
     def _clear(self, first: int) -> None:
         for part in self.parts[first:]:
             self._discard(part)
         del self.parts[first:]
 
     def _discard(self, part: Part) -> None:
-        self._heights.pop(part, None)
-        self._places.pop(part, None)
+        for known in (self._heights, self._places, self._blocks):
+            known.pop(part, None)
         part.hide()
         part.deleteLater()
 
@@ -291,11 +267,16 @@ class BlockStack(QWidget):
             return  # laid out for a width that nobody has asked for, it would be laid out twice
         top, width = 0, self.width()
         for part in self.parts:
-            height = self._height(part, width)
-            if self._places.get(part) != (top, width, height):  # hundreds of parts may be where they belong
-                self._places[part] = (top, width, height)
-                part.setGeometry(0, top, width, height)
+            left = self._inset(part, width)
+            height = self._height(part, width - left)
+            if self._places.get(part) != (top, width - left, height):  # hundreds may be where they belong
+                self._places[part] = (top, width - left, height)
+                part.setGeometry(left, top, width - left, height)
             top += height + _gap_below(part)
+
+    def _inset(self, part: Part, width: int) -> int:
+        """How far in a part begins: below the text of the list item that it belongs to."""
+        return min(self._blocks[part].depth * SIZES.indent, width // 3)
 
 
 def _gap_below(part: Part) -> int:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QColor, QSyntaxHighlighter, QTextCharFormat, QTextDocument
 
 from app.look.theme import theme
-from app.markdown.lexers import is_ready, lexer_of
 from app.services.frames import slices
 
 SLICE_SECONDS = 0.001
@@ -19,6 +20,8 @@ LEXER_MS = 20
 MAX_CHARACTERS = 200_000
 COLUMNS = 200  # of a line that are coloured: each span is painted even where it is not seen, 3 µs a frame
 Span = tuple[int, int, str]
+_asked: set[str] = set()  # languages whose lexers are being loaded, in a thread: the first takes 130 ms
+_known: dict[str, bool] = {}
 
 
 class CodeColours(QSyntaxHighlighter):
@@ -59,7 +62,7 @@ class CodeColours(QSyntaxHighlighter):
                 self.setFormat(start, length, self._formats[name])
 
     def _begin(self) -> None:
-        if not is_ready(self._language):
+        if not _is_ready(self._language):
             self._timer.start(LEXER_MS)
         else:
             self._work = self._colour(self._wanted)
@@ -79,7 +82,7 @@ class CodeColours(QSyntaxHighlighter):
     def _colour(self, code: str) -> Iterator[None]:
         """One step of work for each `next`."""
         self._code = code
-        lexer = lexer_of(self._language)
+        lexer = _lexer_of(self._language)
         yield
         if lexer is None:
             return
@@ -122,3 +125,34 @@ def _colour_name(token: object) -> str:
         return "number"
     names = ("Name.Function", "Name.Class", "Name.Builtin", "Name.Decorator", "Name.Tag", "Name.Attribute")
     return "name_" if kind.startswith(names) else ""
+
+
+def _is_ready(language: str) -> bool:
+    """Is it known whether there is a lexer? The first call for a language starts to find out."""
+    if language not in _asked:
+        _asked.add(language)
+        threading.Thread(target=_load, args=(language,), name="lexers", daemon=True).start()
+    return language in _known
+
+
+def _lexer_of(language: str) -> Any:
+    """A lexer of one's own, None if Pygments has none; takes no time once it is ready."""
+    return _make(language) if _known.get(language) else None
+
+
+def _load(language: str) -> None:
+    found = False
+    try:
+        found = _make(language) is not None
+    finally:
+        _known[language] = found
+
+
+def _make(language: str) -> Any:
+    from pygments.lexers import get_lexer_by_name
+    from pygments.util import ClassNotFound
+
+    try:
+        return get_lexer_by_name(language)
+    except ClassNotFound:
+        return None

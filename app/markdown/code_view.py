@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QTimer, Signal
-from PySide6.QtGui import QFontMetricsF, QGuiApplication, QTextCursor
-from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QWidget
+from PySide6.QtCore import QMimeData, QPoint, Qt, QTimer, Signal
+from PySide6.QtGui import QFontMetricsF, QGuiApplication, QTextCursor, QTextOption, QWheelEvent
+from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QPushButton, QWidget
 
 from app.look.icons import icon
+from app.look.live import Live
 from app.look.theme import SIZES, code_font, theme
 from app.markdown.code_colours import CodeColours
-from app.markdown.code_text import CodeText
 from app.markdown.guard import plain_direction
+from app.markdown.selection import SelectedWithOthers
 from app.services.frames import slices
 from app.words import tr
 
@@ -26,7 +27,7 @@ LONG_LINE = 400  # characters; one of 20,000 would take 40 ms to lay out and 15 
 BROKEN = 80  # characters of it in a row: what lies beside the view is painted with it, what lies below is not
 
 
-class CodeView(QFrame):
+class CodeView(Live, QFrame):
     """`set_code` may be called again with a longer text: only what is new is appended. `settle`: it is whole now.
 
     `resized`: the height for the present width has changed."""
@@ -54,8 +55,7 @@ class CodeView(QFrame):
         self._fold = self._button(self._toggle_fold)
         self._fold.hide()
         self._longest = 0
-        self.restyle()
-        self.retranslate()
+        self.apply_look()
 
     def set_code(self, code: str, language: str, whole: bool = False) -> None:
         """`whole`: no more is coming, and nobody has watched it being written, so a long one is folded."""
@@ -90,9 +90,9 @@ class CodeView(QFrame):
 
     def restyle(self) -> None:
         self._copy_again()
-        self.text.restyle()
         self.colours.restyle()
         self._place()
+        self.resized.emit()
 
     def retranslate(self) -> None:
         self.text.setAccessibleName(tr("Code"))
@@ -193,6 +193,69 @@ class CodeView(QFrame):
     def _copy_again(self) -> None:
         self._copy.setText(tr("Copy"))
         self._copy.setIcon(icon("copy", theme().soft))
+
+
+class CodeText(Live, SelectedWithOthers, QPlainTextEdit):
+    """Lines stay whole until `set_wrapped`. `source` is copied where all is selected: what is shown may be folded."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.wrapped = False
+        self.source = ""
+        self.setReadOnly(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.setWordWrapMode(QTextOption.WrapMode.NoWrap)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setUndoRedoEnabled(False)
+        flags = Qt.TextInteractionFlag
+        self.setTextInteractionFlags(flags.TextSelectableByMouse | flags.TextSelectableByKeyboard)
+        self.document().setDocumentMargin(0)
+        self.viewport().setAutoFillBackground(False)
+        self.apply_look()
+
+    def restyle(self) -> None:
+        font = code_font()
+        self.setFont(font)
+        self.setStyleSheet(f"font-family: '{font.family()}'; font-size: {font.pixelSize()}px;")
+        self.setTabStopDistance(4 * QFontMetricsF(font).horizontalAdvance(" "))
+
+    def set_wrapped(self, wrapped: bool) -> None:
+        self.wrapped = wrapped
+        mode = QPlainTextEdit.LineWrapMode
+        self.setLineWrapMode(mode.WidgetWidth if wrapped else mode.NoWrap)
+        option = QTextOption.WrapMode
+        self.setWordWrapMode(option.WrapAtWordBoundaryOrAnywhere if wrapped else option.NoWrap)
+
+    def height_of_all(self, width: int, rows: int) -> int:
+        """Of all `rows` of the text in a view of this width, in pixels, whether all are put in already or not."""
+        document = self.document()
+        layout = document.documentLayout()
+        if not self.wrapped:
+            # Asked of the layout: it rounds a line's height up where font metrics do not.
+            return round(rows * layout.blockBoundingRect(document.begin()).height())
+        self.resize(width, self.height())
+        total = 0.0
+        block = document.begin()
+        while block.isValid():
+            total += layout.blockBoundingRect(block).height()
+            block = block.next()
+        return round(total)
+
+    def createMimeDataFromSelection(self) -> QMimeData:
+        cursor = self.textCursor()
+        if cursor.selectionEnd() - cursor.selectionStart() < self.document().characterCount() - 1:
+            return super().createMimeDataFromSelection()
+        data = QMimeData()
+        data.setText(self.source)
+        return data
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        delta: QPoint = event.angleDelta()
+        if abs(delta.x()) > abs(delta.y()) or event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            super().wheelEvent(event)
+        else:
+            event.ignore()
 
 
 def _rows(code: str) -> list[str]:

@@ -14,26 +14,25 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 
+from app.look.live import Live
 from app.look.theme import SIZES, theme
-from app.markdown.markdown import MarkdownDocument, format_formulas, render
+from app.markdown.document import TASKS, MarkdownDocument, draw_tasks, format_formulas, render
+from app.markdown.guard import shown
 from app.markdown.math_object import CHARACTER, SOFT, show_ready, with_sources
-from app.markdown.selection import SelectedWithOthers
-from app.markdown.tasks import TASKS, draw_tasks
-from app.markdown.web_links import shown
+from app.markdown.selection import SelectedWithOthers, scope_of
 from app.services.math_service import math_service
 from app.words import as_written, mark, tr
 
 
-class ProseView(SelectedWithOthers, QTextBrowser):
-    """`link` carries an address the user clicked, as the answer wrote it; `grown`: the height is another one now."""
+class ProseView(Live, SelectedWithOthers, QTextBrowser):
+    """`resized`: the height is another one now."""
 
-    link = Signal(str)
-    grown = Signal()
+    resized = Signal()
 
-    def __init__(self, parent: QWidget | None = None, soft: bool = False) -> None:
+    def __init__(self, parent: QWidget | None = None, soft: bool = False, name: str = "") -> None:
         super().__init__(parent)
         self.setObjectName("softProse" if soft else "prose")
-        self._name = mark("Answer")
+        self._name = name or mark("Answer")
         self.setDocument(MarkdownDocument(self))
         self.document().setProperty(SOFT, soft)
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -44,14 +43,14 @@ class ProseView(SelectedWithOthers, QTextBrowser):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)  # the message's menu has more
         self.setUndoRedoEnabled(False)
         self.viewport().setAutoFillBackground(False)
-        self.anchorClicked.connect(lambda url: self.link.emit(url.toString()))
+        self.anchorClicked.connect(self._follow)
         self.highlighted.connect(self._hover)
         self.markdown = ""
         self._plain = ""
         self._pending = self._tasks = False
         self._caret = False
         render(self.document(), "", theme())
-        self.retranslate()
+        self.apply_look()
 
     def set_markdown(self, markdown: str) -> None:
         if markdown != self.markdown:
@@ -72,11 +71,11 @@ class ProseView(SelectedWithOthers, QTextBrowser):
         cursor.mergeBlockFormat(format)
 
     def restyle(self) -> None:
-        """The theme has changed."""
         if self.markdown:
             self._render()
         elif self._plain:
             self.set_plain(self._plain)
+        self.resized.emit()
 
     def retranslate(self) -> None:
         self.setAccessibleName(tr(self._name))
@@ -138,7 +137,7 @@ class ProseView(SelectedWithOthers, QTextBrowser):
         if shown:
             format_formulas(self.document())
             self._describe()
-            self.grown.emit()
+            self.resized.emit()
 
     def loadResource(self, _kind: int, _name: QUrl | str) -> object:
         return None
@@ -160,6 +159,11 @@ class ProseView(SelectedWithOthers, QTextBrowser):
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(QColor(theme().accent))
             painter.drawEllipse(QRectF(at.right() + 5, at.center().y() - size / 2, size, size))
+
+    def _follow(self, url: QUrl) -> None:
+        scope = scope_of(self)
+        if scope is not None:
+            scope.link.emit(url.toString())
 
     def _hover(self, url: QUrl) -> None:
         self.setToolTip(as_written(shown(url.toString())))

@@ -20,9 +20,10 @@ else:
 
 class SelectionScope(QWidget):
     """The texts below this widget are selected from together. `dragged`: the pointer, with a selection, is there on
-    the screen, None: it was let go."""
+    the screen, None: it was let go. `link` carries an address that was clicked in one of them, as it is written."""
 
     dragged = Signal(object)
+    link = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -17,9 +17,9 @@ from PySide6.QtGui import QFontMetricsF, QTextCursor, QTextLength, QTextOption, 
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from app.look.theme import SIZES
+from app.markdown.grammar import cells, words_of
 from app.markdown.math_object import with_sources
 from app.markdown.prose_view import ProseView
-from app.markdown.table_text import cells, words_of
 from app.services.frames import slices
 from app.words import mark
 
@@ -33,14 +33,13 @@ class TableRows(ProseView):
     """Some rows of a table, the first of them with its head. `widths` are the columns', None: as the rows need them."""
 
     def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._name = mark("Table")
         self._headless = False
         self._widths: tuple[float, ...] | None = None
+        super().__init__(parent, name=mark("Table"))
 
-    def set_rows(self, head: list[str], rows: list[str], headless: bool, widths: tuple[float, ...] | None) -> None:
+    def set_rows(self, markdown: str, headless: bool, widths: tuple[float, ...] | None) -> None:
         self._headless, self._widths = headless, widths
-        self.set_markdown("\n".join([*head, *rows]))
+        self.set_markdown(markdown)
 
     def set_widths(self, widths: tuple[float, ...] | None) -> None:
         if widths != self._widths:
@@ -133,7 +132,6 @@ class TableView(QScrollArea):
     """`set_table` may be called again with more rows. `resized`: the height for the present width has changed."""
 
     resized = Signal()
-    link = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -141,7 +139,7 @@ class TableView(QScrollArea):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.markdown = ""
+        self.markdown = self._links = ""
         self.pieces: list[TableRows] = []
         self._head: list[str] = []
         self._rows: list[str] = []
@@ -155,10 +153,13 @@ class TableView(QScrollArea):
         self._content.setObjectName("tableRows")
         self.setWidget(self._content)
 
-    def set_table(self, markdown: str) -> None:
-        if markdown == self.markdown:
+    def set_table(self, markdown: str, links: str = "") -> None:
+        """`links`: definitions of addresses that the cells name."""
+        if links != self._links:
+            self._clear()
+        if markdown == self.markdown and links == self._links:
             return
-        self.markdown = markdown
+        self.markdown, self._links = markdown, links
         lines = markdown.split("\n")
         self._head, self._rows = lines[:2], lines[2:]
         self._count_words()
@@ -172,16 +173,6 @@ class TableView(QScrollArea):
         pieces, self.pieces, self._rows = self.pieces, [], []
         self._placed.clear()
         return pieces
-
-    def restyle(self) -> None:
-        for piece in self.pieces:
-            piece.restyle()
-        self._width, self._measured = 0, None
-        self._placed.clear()
-
-    def retranslate(self) -> None:
-        for piece in self.pieces:
-            piece.retranslate()
 
     def heightForWidth(self, width: int) -> int:
         self._lay_out(width)
@@ -220,15 +211,22 @@ class TableView(QScrollArea):
     def _fill_one(self, number: int) -> None:
         if number == len(self.pieces):
             piece = TableRows(self._content)
-            piece.link.connect(self.link)
-            piece.grown.connect(self._grown)
+            piece.resized.connect(self._grown)
             self.pieces.append(piece)
             piece.show()
         rows = self._rows[number * self._per_piece : (number + 1) * self._per_piece]
         widths = self._measured[3] if number and self._measured else None
-        self.pieces[number].set_rows(self._head, rows, number > 0, widths)
+        lines = [*self._head, *rows, *(["", self._links] if self._links else [])]
+        self.pieces[number].set_rows("\n".join(lines), number > 0, widths)
         del self._placed[number:]
         self._width = 0
+
+    def _clear(self) -> None:
+        """All rows are laid out anew."""
+        for piece in self.give_up():
+            piece.hide()
+            piece.deleteLater()
+        self._measured = None
 
     def _grown(self) -> None:
         self._width, self._measured = 0, None

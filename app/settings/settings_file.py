@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.settings.wrong import Wrong, wrong
+from app.settings.values import Wrong, wrong
 from app.words import mark
 from common.failures import Failure
 from common.files import write_atomically

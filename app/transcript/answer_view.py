@@ -34,10 +34,9 @@ def _time(seconds: float) -> str:
 
 
 class AnswerView(Live, QWidget):
-    """`resized` says that the height for the present width has changed; `link` carries a clicked address."""
+    """`resized` says that the height for the present width has changed."""
 
     resized = Signal()
-    link = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -129,15 +128,7 @@ class AnswerView(Live, QWidget):
         return "\n\n".join(filter(None, kept))
 
     def restyle(self) -> None:
-        for stack in self.stacks:
-            if not isinstance(stack, Live):
-                stack.restyle()
         self.resized.emit()
-
-    def retranslate(self) -> None:
-        for stack in self.stacks:
-            if not isinstance(stack, Live):
-                stack.retranslate()
 
     def heightForWidth(self, width: int) -> int:
         heights = [section.heightForWidth(width) for section in self._visible()]
@@ -181,7 +172,6 @@ class AnswerView(Live, QWidget):
     def _add(self, section: Section) -> None:
         view = ThoughtView(self) if section.thought else BlockStack(self)
         view.resized.connect(self._resized)
-        view.link.connect(self.link)
         if isinstance(view, ThoughtView):
             number = len(self.thoughts)
             view.line.toggled.connect(lambda is_open: self._note(number, is_open))
@@ -234,7 +224,6 @@ class ThoughtView(Live, QWidget):
     `resized`: the height for the present width has changed. What is folded is not laid out."""
 
     resized = Signal()
-    link = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -333,7 +322,6 @@ class ThoughtView(Live, QWidget):
     def _unfold(self) -> None:
         body = self._body = BlockStack(self._frame, soft=True)
         body.resized.connect(self._body_resized)
-        body.link.connect(self.link)
         if self._since is None:
             body.set_text(self.text)
         else:

@@ -49,14 +49,13 @@ NAME_LENGTH = 80
 
 
 class MessageView(Live, QWidget):
-    """`resized`: the height for the present width has changed. `link`: a clicked address.
+    """`resized`: the height for the present width has changed.
 
     `asked`: what is to be done, and what else there is to say of it: an action's name and nothing; `remedy` and one
     (engine.protocol.Remedy); `send`, `note` and `leave` and what stands in the editor: to be sent, so far, given up.
     """
 
     resized = Signal()
-    link = Signal(str)
     asked = Signal(str, object)
 
     def __init__(
@@ -166,13 +165,9 @@ class MessageView(Live, QWidget):
         return [*self.findChildren(QTextEdit), *self.findChildren(QPlainTextEdit)]
 
     def restyle(self) -> None:
-        if not isinstance(self.body, Live):
-            self.body.restyle()
         self._natural = self.body.natural_width() if isinstance(self.body, ProseView) else SIZES.column
 
     def retranslate(self) -> None:
-        if not isinstance(self.body, Live):
-            self.body.retranslate()
         self._tell()
 
     # --- layout -----------------------------------------------------------------------------------------------------
@@ -253,7 +248,6 @@ class MessageView(Live, QWidget):
             return
         self.body = AnswerView(self)
         self.body.resized.connect(self.resized)
-        self.body.link.connect(self.link)
         if streaming:
             self.body.start(message.content, message.thought_seconds)
         else:

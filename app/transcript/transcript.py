@@ -23,10 +23,9 @@ OPENING_SECONDS, OPENING_ROWS = 0.003, 6  # of the turn that opens a chat: so ma
 
 
 class Transcript(ScrollingColumn):
-    """Shows one conversation. `link` carries a clicked address; `asked` a message's id, what is to be done with it and
-    what else there is to say of that, as MessageView's."""
+    """Shows one conversation. `asked`: a message's id, what is to be done with it and what else there is to say of
+    that, as MessageView's."""
 
-    link = Signal(str)
     asked = Signal(str, str, object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -166,7 +165,6 @@ class Transcript(ScrollingColumn):
         if under_way:
             self._write_to(view)
         id = message.id
-        view.link.connect(self.link)
         view.asked.connect(lambda what, value: self.asked.emit(id, what, value))
         self._place(view)
         if isinstance(view.body, AnswerView):

@@ -4,79 +4,79 @@
 <context>
   <name>app</name>
   <message>
-    <location filename="../../app/notice.py"/>
-    <source>Dismiss</source>
-    <translation>关闭提示</translation>
-  </message>
-  <message>
-    <location filename="../../app/plan_words.py"/>
+    <location filename="../../app/memory_plan.py"/>
     <source>Checking whether it fits…</source>
     <translation>正在判断能否运行…</translation>
   </message>
   <message>
-    <location filename="../../app/plan_words.py"/>
+    <location filename="../../app/memory_plan.py"/>
     <source>Could not determine whether it fits</source>
     <translation>无法判断能否运行</translation>
   </message>
   <message>
-    <location filename="../../app/plan_words.py"/>
+    <location filename="../../app/memory_plan.py"/>
     <source>Does not fit: needs {size} of memory</source>
     <translation>无法运行：需要 {size} 内存</translation>
   </message>
   <message>
-    <location filename="../../app/plan_words.py"/>
+    <location filename="../../app/memory_plan.py"/>
     <source>Does not fit: needs {size}; a context of {n} tokens would fit</source>
     <translation>无法运行：需要 {size}；{n} 个词元的上下文则可以</translation>
   </message>
   <message>
-    <location filename="../../app/plan_words.py"/>
+    <location filename="../../app/memory_plan.py"/>
     <source>Fits: {size} of memory with {n} tokens</source>
     <translation>可运行：{n} 个词元时占用内存 {size}</translation>
   </message>
   <message>
-    <location filename="../../app/plan_words.py"/>
+    <location filename="../../app/memory_plan.py"/>
     <source>Memory: {choices}</source>
     <translation>内存：{choices}</translation>
   </message>
   <message>
-    <location filename="../../app/plan_words.py"/>
+    <location filename="../../app/memory_plan.py"/>
     <source>Memory: {size} for each 1,000 tokens</source>
     <translation>内存：每 1,000 个词元占 {size}</translation>
   </message>
   <message>
-    <location filename="../../app/plan_words.py"/>
+    <location filename="../../app/memory_plan.py"/>
     <source>Tight: {size} of memory with {n} tokens</source>
     <translation>勉强可运行：{n} 个词元时占用内存 {size}</translation>
   </message>
   <message>
-    <location filename="../../app/plan_words.py"/>
+    <location filename="../../app/memory_plan.py"/>
     <source>about {size}</source>
     <translation>约 {size}</translation>
   </message>
   <message>
-    <location filename="../../app/plan_words.py"/>
+    <location filename="../../app/memory_plan.py"/>
     <source>draft model</source>
     <translation>草稿模型</translation>
   </message>
   <message>
-    <location filename="../../app/plan_words.py"/>
+    <location filename="../../app/memory_plan.py"/>
     <source>other</source>
     <translation>其他</translation>
   </message>
   <message>
-    <location filename="../../app/plan_words.py"/>
+    <location filename="../../app/memory_plan.py"/>
     <source>weights</source>
     <translation>权重</translation>
   </message>
   <message>
-    <location filename="../../app/plan_words.py"/>
+    <location filename="../../app/memory_plan.py"/>
     <source>{n} tok/s, measured on this computer</source>
     <translation>{n} 词元/秒（本机实测）</translation>
   </message>
   <message>
-    <location filename="../../app/plan_words.py"/>
+    <location filename="../../app/memory_plan.py"/>
     <source>{size} available</source>
     <translation>可用 {size}</translation>
+  </message>
+  <message>
+    <location filename="../../app/notice.py"/>
+    <source>Dismiss</source>
+    <translation>关闭提示</translation>
   </message>
   <message>
     <location filename="../../app/window.py"/>
@@ -826,7 +826,7 @@
   <message>
     <location filename="../../app/control/chat_list_controller.py"/>
     <location filename="../../app/control/message_controller.py"/>
-    <location filename="../../app/control/model_keeper.py"/>
+    <location filename="../../app/control/model_controller.py"/>
     <location filename="../../app/control/status_controller.py"/>
     <source>Undo</source>
     <translation>撤销</translation>
@@ -843,7 +843,7 @@
     <translation>已删除“{title}”。</translation>
   </message>
   <message>
-    <location filename="../../app/control/chat_options_control.py"/>
+    <location filename="../../app/control/chat_options_controller.py"/>
     <source>Changed</source>
     <translation>已更改</translation>
   </message>
@@ -981,26 +981,6 @@
     <translation><numerusform>更新了 {n} 个对话。</numerusform></translation>
   </message>
   <message>
-    <location filename="../../app/control/keeping.py"/>
-    <source>No program could open the folder {folder}.</source>
-    <translation>没有程序能打开文件夹 {folder}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/keeping.py"/>
-    <source>Some files could not be deleted: {files}.</source>
-    <translation>部分文件无法删除：{files}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/keeping.py"/>
-    <source>Storage</source>
-    <translation>存储空间</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/keeping.py"/>
-    <source>The deleted data is still in the file and will be removed later.</source>
-    <translation>已删除的数据仍在文件中，稍后会被清除。</translation>
-  </message>
-  <message>
     <location filename="../../app/control/message_controller.py"/>
     <source>An answer is being written. Stop it first, or wait until it is finished.</source>
     <translation>正在生成回答。请先停止，或等待其完成。</translation>
@@ -1022,17 +1002,17 @@
     <translation><numerusform>已删除 {n} 条消息。</numerusform></translation>
   </message>
   <message>
-    <location filename="../../app/control/model_keeper.py"/>
+    <location filename="../../app/control/model_controller.py"/>
     <source>No results on huggingface.co</source>
     <translation>在 huggingface.co 上无结果</translation>
   </message>
   <message>
-    <location filename="../../app/control/preferences.py"/>
+    <location filename="../../app/control/settings_controller.py"/>
     <source>No program could open {file}. Open it in a text editor.</source>
     <translation>没有程序能打开 {file}。请用文本编辑器打开。</translation>
   </message>
   <message>
-    <location filename="../../app/control/preferences.py"/>
+    <location filename="../../app/control/settings_controller.py"/>
     <source>Open settings</source>
     <translation>打开设置</translation>
   </message>
@@ -1067,6 +1047,26 @@
     <translation>发送下一条消息时，模型会重新读取整个对话。</translation>
   </message>
   <message>
+    <location filename="../../app/control/storage_controller.py"/>
+    <source>No program could open the folder {folder}.</source>
+    <translation>没有程序能打开文件夹 {folder}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/storage_controller.py"/>
+    <source>Some files could not be deleted: {files}.</source>
+    <translation>部分文件无法删除：{files}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/storage_controller.py"/>
+    <source>Storage</source>
+    <translation>存储空间</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/storage_controller.py"/>
+    <source>The deleted data is still in the file and will be removed later.</source>
+    <translation>已删除的数据仍在文件中，稍后会被清除。</translation>
+  </message>
+  <message>
     <location filename="../../app/control/unsaved_controller.py"/>
     <source>Everything is saved now.</source>
     <translation>所有内容现已保存。</translation>
@@ -1085,6 +1085,378 @@
     <location filename="../../app/control/unsaved_controller.py"/>
     <source>Your edit in “{title}” could not be saved.</source>
     <translation>你在“{title}”中的编辑未能保存。</translation>
+  </message>
+</context>
+<context>
+  <name>dialogs</name>
+  <message>
+    <location filename="../../app/dialogs/chat_panel.py"/>
+    <source>Delete this persona; chats that use it keep its settings</source>
+    <translation>删除此角色；使用它的对话保留其设置</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/chat_panel.py"/>
+    <source>Name of the persona</source>
+    <translation>角色名称</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/chat_panel.py"/>
+    <source>Persona</source>
+    <translation>角色</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/chat_panel.py"/>
+    <source>Rename this persona</source>
+    <translation>重命名此角色</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/chat_panel.py"/>
+    <source>Rename…</source>
+    <translation>重命名…</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/chat_panel.py"/>
+    <source>Save</source>
+    <translation>保存</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/chat_panel.py"/>
+    <source>Save as persona…</source>
+    <translation>存为角色…</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/chat_panel.py"/>
+    <source>Save these instructions and values as a persona</source>
+    <translation>将这些指令和参数存为角色</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/chat_panel.py"/>
+    <source>This chat</source>
+    <translation>此对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Available only with an account on huggingface.co.</source>
+    <translation>仅对 huggingface.co 的注册用户提供。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Cancelled</source>
+    <translation>已取消</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Connecting</source>
+    <translation>正在连接</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Connection lost; retrying</source>
+    <translation>连接中断，正在重试</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Done</source>
+    <translation>完成</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Download</source>
+    <translation>下载</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Downloading</source>
+    <translation>正在下载</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Downloads</source>
+    <translation>下载</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Hide</source>
+    <translation>隐藏</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <location filename="../../app/dialogs/model_options.py"/>
+    <source>Load</source>
+    <translation>加载</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>On this computer</source>
+    <translation>本机</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Options…</source>
+    <translation>选项…</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Pause</source>
+    <translation>暂停</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Paused</source>
+    <translation>已暂停</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Recommended</source>
+    <translation>推荐</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Remove folder</source>
+    <translation>移除文件夹</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Results from huggingface.co</source>
+    <translation>huggingface.co 的搜索结果</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Resume</source>
+    <translation>继续</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Show files</source>
+    <translation>显示文件</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Stopped</source>
+    <translation>已停止</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Unload</source>
+    <translation>卸载</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Verifying</source>
+    <translation>正在校验</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Waiting</source>
+    <translation>等待中</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>added by you</source>
+    <translation>由你添加</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>built in</source>
+    <translation>内置</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>downloaded</source>
+    <translation>已下载</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>from LM Studio</source>
+    <translation>来自 LM Studio</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>from Ollama</source>
+    <translation>来自 Ollama</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>from llama.cpp</source>
+    <translation>来自 llama.cpp</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>from the Hugging Face cache</source>
+    <translation>来自 Hugging Face 缓存</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>in use</source>
+    <translation>使用中</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>on this computer</source>
+    <translation>本机已有</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>{done} of {total}</source>
+    <translation>{done} / {total}</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>{hours} hours</source>
+    <translation>{hours} 小时</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>{n} downloads</source>
+    <extracomment>n = 1: {n} download</extracomment>
+    <translation><numerusform>{n} 次下载</numerusform></translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>{n} minutes</source>
+    <extracomment>n = 1: {n} minute</extracomment>
+    <translation><numerusform>{n} 分钟</numerusform></translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>{speed}/s</source>
+    <translation>{speed}/秒</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>{time} left</source>
+    <translation>还需 {time}</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_options.py"/>
+    <source>Options for {model}</source>
+    <translation>{model} 的选项</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_options.py"/>
+    <source>Use global settings</source>
+    <translation>使用全局设置</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/models_dialog.py"/>
+    <source>Download progress of {model}</source>
+    <translation>{model} 的下载进度</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/models_dialog.py"/>
+    <source>Find a model</source>
+    <translation>查找模型</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/models_dialog.py"/>
+    <source>No results on this computer. Try searching huggingface.co.</source>
+    <translation>本机无结果。可尝试搜索 huggingface.co。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/models_dialog.py"/>
+    <source>Only searching and downloading connect to huggingface.co. They send your search words and the names of models.</source>
+    <translation>仅搜索和下载会连接 huggingface.co，并发送你的搜索词和模型名称。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/models_dialog.py"/>
+    <source>Search huggingface.co</source>
+    <translation>搜索 huggingface.co</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/models_dialog.py"/>
+    <source>Searching…</source>
+    <translation>正在搜索…</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/models_dialog.py"/>
+    <source>{action}: {model}</source>
+    <translation>{action}：{model}</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/setting_row.py"/>
+    <source>Reset</source>
+    <translation>重置</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/setting_row.py"/>
+    <source>Reset {setting}</source>
+    <translation>重置{setting}</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/setting_row.py"/>
+    <source>Restore the default: {setting}</source>
+    <translation>恢复默认值：{setting}</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/setting_row.py"/>
+    <source>This must be {allowed}.</source>
+    <translation>此处应为{allowed}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/settings_dialog.py"/>
+    <source>Go to: {section}</source>
+    <translation>转到：{section}</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/settings_dialog.py"/>
+    <source>Open file</source>
+    <translation>打开文件</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/settings_dialog.py"/>
+    <source>Restore defaults</source>
+    <translation>恢复默认设置</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/settings_dialog.py"/>
+    <source>Search settings</source>
+    <translation>搜索设置</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/settings_dialog.py"/>
+    <source>Undo restore</source>
+    <translation>撤销恢复</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/storage_page.py"/>
+    <source>Delete {kind}</source>
+    <translation>删除{kind}</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/storage_page.py"/>
+    <source>Delete…</source>
+    <translation>删除…</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/storage_page.py"/>
+    <source>Empty</source>
+    <translation>空</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/storage_page.py"/>
+    <source>Everything stays on this computer, in files that only you can read.</source>
+    <translation>所有内容都留在这台电脑上，保存在只有你能读取的文件中。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/storage_page.py"/>
+    <source>Open folder</source>
+    <translation>打开文件夹</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/storage_page.py"/>
+    <source>Open folder: {kind}</source>
+    <translation>打开文件夹：{kind}</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/storage_page.py"/>
+    <source>{files}, {size}</source>
+    <translation>{files}，{size}</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/dialogs/storage_page.py"/>
+    <source>{n} files</source>
+    <extracomment>n = 1: {n} file</extracomment>
+    <translation><numerusform>{n} 个文件</numerusform></translation>
   </message>
 </context>
 <context>
@@ -1125,15 +1497,50 @@
     <translation>代码</translation>
   </message>
   <message>
+    <location filename="../../app/markdown/document.py"/>
+    <source>[image: {name}]</source>
+    <translation>[图片：{name}]</translation>
+  </message>
+  <message>
+    <location filename="../../app/markdown/document.py"/>
     <location filename="../../app/markdown/guard.py"/>
-    <location filename="../../app/markdown/markdown.py"/>
     <source>image</source>
     <translation>图片</translation>
   </message>
   <message>
-    <location filename="../../app/markdown/markdown.py"/>
-    <source>[image: {name}]</source>
-    <translation>[图片：{name}]</translation>
+    <location filename="../../app/markdown/guard.py"/>
+    <source>Open in browser</source>
+    <translation>在浏览器中打开</translation>
+  </message>
+  <message>
+    <location filename="../../app/markdown/guard.py"/>
+    <source>This address is on your computer or your local network.</source>
+    <translation>此地址位于你的电脑或本地网络中。</translation>
+  </message>
+  <message>
+    <location filename="../../app/markdown/guard.py"/>
+    <source>This link opens {host} in your browser: {address}</source>
+    <translation>此链接将在浏览器中打开 {host}：{address}</translation>
+  </message>
+  <message>
+    <location filename="../../app/markdown/guard.py"/>
+    <source>This link was not opened because it does not lead to a web page: {address}</source>
+    <translation>此链接未打开，因为它指向的不是网页：{address}</translation>
+  </message>
+  <message>
+    <location filename="../../app/markdown/guard.py"/>
+    <source>This link was not opened because it is a disguised file, not a web page: {address}</source>
+    <translation>此链接未打开，因为它是伪装的文件而非网页：{address}</translation>
+  </message>
+  <message>
+    <location filename="../../app/markdown/guard.py"/>
+    <source>This link was not opened because it is a program, not a web page: {address}</source>
+    <translation>此链接未打开，因为它是程序而非网页：{address}</translation>
+  </message>
+  <message>
+    <location filename="../../app/markdown/guard.py"/>
+    <source>This link was not opened because it leads to a file on a computer, not a web page: {address}</source>
+    <translation>此链接未打开，因为它指向电脑上的文件而非网页：{address}</translation>
   </message>
   <message>
     <location filename="../../app/markdown/prose_view.py"/>
@@ -1144,41 +1551,6 @@
     <location filename="../../app/markdown/table_view.py"/>
     <source>Table</source>
     <translation>表格</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/web_links.py"/>
-    <source>Open in browser</source>
-    <translation>在浏览器中打开</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/web_links.py"/>
-    <source>This address is on your computer or your local network.</source>
-    <translation>此地址位于你的电脑或本地网络中。</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/web_links.py"/>
-    <source>This link opens {host} in your browser: {address}</source>
-    <translation>此链接将在浏览器中打开 {host}：{address}</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/web_links.py"/>
-    <source>This link was not opened because it does not lead to a web page: {address}</source>
-    <translation>此链接未打开，因为它指向的不是网页：{address}</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/web_links.py"/>
-    <source>This link was not opened because it is a disguised file, not a web page: {address}</source>
-    <translation>此链接未打开，因为它是伪装的文件而非网页：{address}</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/web_links.py"/>
-    <source>This link was not opened because it is a program, not a web page: {address}</source>
-    <translation>此链接未打开，因为它是程序而非网页：{address}</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/web_links.py"/>
-    <source>This link was not opened because it leads to a file on a computer, not a web page: {address}</source>
-    <translation>此链接未打开，因为它指向电脑上的文件而非网页：{address}</translation>
   </message>
 </context>
 <context>
@@ -2601,272 +2973,6 @@
   </message>
 </context>
 <context>
-  <name>model_library</name>
-  <message>
-    <location filename="../../app/model_library/model_options.py"/>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Load</source>
-    <translation>加载</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_options.py"/>
-    <source>Options for {model}</source>
-    <translation>{model} 的选项</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_options.py"/>
-    <source>Use global settings</source>
-    <translation>使用全局设置</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_page.py"/>
-    <source>Downloads</source>
-    <translation>下载</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_page.py"/>
-    <source>On this computer</source>
-    <translation>本机</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_page.py"/>
-    <source>Recommended</source>
-    <translation>推荐</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_page.py"/>
-    <source>Results from huggingface.co</source>
-    <translation>huggingface.co 的搜索结果</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_row_view.py"/>
-    <source>Download progress of {model}</source>
-    <translation>{model} 的下载进度</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_row_view.py"/>
-    <source>{action}: {model}</source>
-    <translation>{action}：{model}</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Available only with an account on huggingface.co.</source>
-    <translation>仅对 huggingface.co 的注册用户提供。</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Cancelled</source>
-    <translation>已取消</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Connecting</source>
-    <translation>正在连接</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Connection lost; retrying</source>
-    <translation>连接中断，正在重试</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Done</source>
-    <translation>完成</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Download</source>
-    <translation>下载</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Downloading</source>
-    <translation>正在下载</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Hide</source>
-    <translation>隐藏</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Options…</source>
-    <translation>选项…</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Pause</source>
-    <translation>暂停</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Paused</source>
-    <translation>已暂停</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Remove folder</source>
-    <translation>移除文件夹</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Resume</source>
-    <translation>继续</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Show files</source>
-    <translation>显示文件</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Stopped</source>
-    <translation>已停止</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Unload</source>
-    <translation>卸载</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Verifying</source>
-    <translation>正在校验</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Waiting</source>
-    <translation>等待中</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>added by you</source>
-    <translation>由你添加</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>built in</source>
-    <translation>内置</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>downloaded</source>
-    <translation>已下载</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>from LM Studio</source>
-    <translation>来自 LM Studio</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>from Ollama</source>
-    <translation>来自 Ollama</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>from llama.cpp</source>
-    <translation>来自 llama.cpp</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>from the Hugging Face cache</source>
-    <translation>来自 Hugging Face 缓存</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>in use</source>
-    <translation>使用中</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>on this computer</source>
-    <translation>本机已有</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>{done} of {total}</source>
-    <translation>{done} / {total}</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>{hours} hours</source>
-    <translation>{hours} 小时</translation>
-  </message>
-  <message numerus="yes">
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>{n} downloads</source>
-    <extracomment>n = 1: {n} download</extracomment>
-    <translation><numerusform>{n} 次下载</numerusform></translation>
-  </message>
-  <message numerus="yes">
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>{n} minutes</source>
-    <extracomment>n = 1: {n} minute</extracomment>
-    <translation><numerusform>{n} 分钟</numerusform></translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>{speed}/s</source>
-    <translation>{speed}/秒</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>{time} left</source>
-    <translation>还需 {time}</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_settings.py"/>
-    <source>A small model of the same family that drafts tokens for this model to check.</source>
-    <translation>同系列的小模型，为此模型起草词元并由此模型核对。</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_settings.py"/>
-    <source>Global setting</source>
-    <translation>全局设置</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_settings.py"/>
-    <source>How many tokens of a chat this model can see at once. Automatic: the global setting.</source>
-    <translation>此模型一次能看到的对话词元数。自动：使用全局设置。</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_settings.py"/>
-    <source>Processor threads used for this model. Automatic: the global setting.</source>
-    <translation>此模型使用的处理器线程数。自动：使用全局设置。</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_settings.py"/>
-    <source>The share of this model's attention heads to compress, from 0.01 to 1. Automatic: the global setting.</source>
-    <translation>此模型中要压缩的注意力头比例，0.01 到 1。自动：使用全局设置。</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/models_dialog.py"/>
-    <source>Find a model</source>
-    <translation>查找模型</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/models_dialog.py"/>
-    <source>No results on this computer. Try searching huggingface.co.</source>
-    <translation>本机无结果。可尝试搜索 huggingface.co。</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/models_dialog.py"/>
-    <source>Only searching and downloading connect to huggingface.co. They send your search words and the names of models.</source>
-    <translation>仅搜索和下载会连接 huggingface.co，并发送你的搜索词和模型名称。</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/models_dialog.py"/>
-    <source>Search huggingface.co</source>
-    <translation>搜索 huggingface.co</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/models_dialog.py"/>
-    <source>Searching…</source>
-    <translation>正在搜索…</translation>
-  </message>
-</context>
-<context>
   <name>panel</name>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
@@ -3068,33 +3174,8 @@
   <name>settings</name>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>16 bits (f16)</source>
-    <translation>16 位 (f16)</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>4 bits (q4_0)</source>
-    <translation>4 位 (q4_0)</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>8 bits (q8_0)</source>
-    <translation>8 位 (q8_0)</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Above 1, recent words are less likely to be repeated. At 1, small models can get stuck in loops.</source>
-    <translation>大于 1 时，最近用过的词不易再次出现；为 1 时小模型容易陷入重复。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
     <source>Advanced</source>
     <translation>高级</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>An answer ends after this many tokens. Automatic: when the model ends it, or the context is full.</source>
-    <translation>回答达到此词元数后结束。自动：由模型结束，或上下文已满。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -3103,38 +3184,8 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Any</source>
-    <translation>任意</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Automatic (on)</source>
-    <translation>自动（开启）</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Backend</source>
-    <translation>计算后端</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Built-in engine (experimental)</source>
-    <translation>内置引擎（实验性）</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
     <source>Chickadee connects only when you search for or download models. “Never” blocks that too.</source>
     <translation>Chickadee 仅在你搜索或下载模型时联网。“从不”会将其一并禁止。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Common phrases, when faster</source>
-    <translation>常用短语，更快时使用</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Computes attention without storing all scores. Uses less memory, and an 8-bit or 4-bit KV cache needs it. Off is for comparison.</source>
-    <translation>计算注意力时不保存全部分数。占用内存更少，8 位或 4 位 KV 缓存需要它。关闭仅供比较。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -3143,53 +3194,8 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Context</source>
-    <translation>上下文</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
     <source>Dark</source>
     <translation>深色</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Disk space</source>
-    <translation>磁盘空间</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Draft layers</source>
-    <translation>草稿层数</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Draft model (published)</source>
-    <translation>草稿模型（论文方法）</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Draft model, when faster</source>
-    <translation>草稿模型，更快时使用</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Drafts several tokens ahead and lets the model check them at once, which can make answers faster. Tokens are drafted from the chat's own text, from common phrases, by a draft model (chosen in the options of a model) or by the model's own early layers (built-in engine only). If the chosen form is not available, “When faster” is used.</source>
-    <translation>提前起草若干词元，由模型一次核对，可加快回答。草稿可来自对话自身的文本、常用短语、草稿模型（在模型选项中选择），或模型自己的前几层（仅限内置引擎）。所选方式不可用时，使用“更快时使用”。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Early layers (published)</source>
-    <translation>模型前几层（论文方法）</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Early layers, when faster</source>
-    <translation>模型前几层，更快时使用</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Flash attention</source>
-    <translation>Flash Attention</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -3198,58 +3204,13 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Head compression</source>
-    <translation>注意力头压缩</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>How exactly the model remembers the chat. Fewer bits leave room for a longer context and need flash attention.</source>
-    <translation>模型记住对话内容的精确程度。位数越少，可容纳的上下文越长，但需要 Flash Attention。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>How many of the model's early layers draft tokens. Automatic: the fastest number measured (python -m engine calibrate --midlayer).</source>
-    <translation>由模型的前多少层起草词元。自动：测得最快的层数（python -m engine calibrate --midlayer）。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>How many tokens of a chat the model can see at once. Automatic: as many as fit into memory.</source>
-    <translation>模型一次能看到的对话词元数。自动：取内存能容纳的最大值。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>How varied the wording is. 0 always takes the most likely token; higher values are more creative.</source>
-    <translation>用词的变化程度。0 总是选最可能的词元，数值越大越有创意。</translation>
+    <source>Global setting</source>
+    <translation>全局设置</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
     <source>In percent, from 80 to 200. Ctrl and + or - change it too; Ctrl+0 resets it.</source>
     <translation>百分比，80 到 200。也可用 Ctrl 加 + 或 - 调整，Ctrl+0 重置。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Instructions</source>
-    <translation>指令</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Instructions that the model reads before every chat.</source>
-    <translation>模型在每次对话之前都会读到的固定指令。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>KV cache policy</source>
-    <translation>KV 缓存策略</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>KV cache precision</source>
-    <translation>KV 缓存精度</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Keep all</source>
-    <translation>全部保留</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -3268,168 +3229,13 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Lossy: part of the model remembers less, so that long chats take less memory. Needs the built-in engine and a ranking of the model's heads (python -m engine rank-heads).</source>
-    <translation>有损：模型的一部分记得更少，使长对话占用更少内存。需要内置引擎以及该模型注意力头的排名（python -m engine rank-heads）。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Maximum answer length</source>
-    <translation>回答长度上限</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Measured</source>
-    <translation>按测量</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Merged tokens (lossy)</source>
-    <translation>合并词元（有损）</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Min-p</source>
-    <translation>Min-p</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Most recent</source>
-    <translation>最近的</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
     <source>Never</source>
     <translation>从不</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Off</source>
-    <translation>关闭</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Off (exact)</source>
-    <translation>关闭（精确）</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>On</source>
-    <translation>开启</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Only the most likely tokens that together reach this probability are considered. 1 turns this off.</source>
-    <translation>只考虑累计概率达到此值的最可能词元。1 表示关闭。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Only this many of the most likely tokens are considered. 0 turns this off.</source>
-    <translation>只考虑最可能的这么多个词元。0 表示关闭。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Processor threads to use. Automatic: the number that suits this computer.</source>
-    <translation>使用的处理器线程数。自动：选择适合本机的数量。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Prompt lookup (published)</source>
-    <translation>提示词查找（论文方法）</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Prompt lookup (published): how many earlier matches are tried at once. Together with the tokens of each match, at most 64 tokens in all.</source>
-    <translation>提示词查找（论文方法）：一次尝试多少个先前匹配。连同每处匹配的词元，总共最多 64 个词元。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Prompt lookup (published): how many of the last tokens must match earlier text.</source>
-    <translation>提示词查找（论文方法）：最后多少个词元须与前文匹配。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Prompt lookup (published): how many tokens are drafted from each match.</source>
-    <translation>提示词查找（论文方法）：从每处匹配起草多少个词元。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Prompt lookup (published): which earlier matches are tried.</source>
-    <translation>提示词查找（论文方法）：尝试哪些先前匹配。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Prompt lookup, when faster</source>
-    <translation>提示词查找，更快时使用</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Prompt lookup: match length</source>
-    <translation>提示词查找：匹配长度</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Prompt lookup: matches (m)</source>
-    <translation>提示词查找：匹配数 (m)</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Prompt lookup: tokens per match (n)</source>
-    <translation>提示词查找：每处匹配的词元数 (n)</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Prompt lookup: which matches</source>
-    <translation>提示词查找：选哪些匹配</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Published method (lossy)</source>
-    <translation>论文方法（有损）</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Published rule</source>
-    <translation>论文规则</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Repeat penalty</source>
-    <translation>重复惩罚</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Seed</source>
-    <translation>随机种子</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Share of heads to compress</source>
-    <translation>压缩的注意力头比例</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Sliding window (lossy)</source>
-    <translation>滑动窗口（有损）</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Space for cached context, which lets long chats open quickly. 0 turns caching off and deletes the cache.</source>
-    <translation>用于上下文缓存的空间，使长对话能快速打开。0 表示关闭缓存并删除已有缓存。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Speculative decoding</source>
-    <translation>推测解码</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
     <source>System default</source>
     <translation>系统默认</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Temperature</source>
-    <translation>温度</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -3443,108 +3249,13 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>The library that runs models. Automatic: the faster one for each model, timed while the computer is idle.</source>
-    <translation>运行模型的库。自动：电脑空闲时计时，为每个模型选择更快的一个。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>The most memory the engine may use, for example 4GB. Automatic: free memory, less a reserve.</source>
-    <translation>引擎最多可使用的内存，例如 4GB。自动：可用内存减去预留部分。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>The same seed gives the same answer to the same chat. Automatic: a new seed each time.</source>
-    <translation>相同的种子对相同的对话给出相同的回答。自动：每次使用新种子。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>The share of attention heads to compress, from 0.01 to 1. Automatic: a quarter.</source>
-    <translation>要压缩的注意力头比例，0.01 到 1。自动：四分之一。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
     <source>Theme</source>
     <translation>主题</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Threads</source>
-    <translation>线程数</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Tokens below this share of the most likely token's probability are not considered. 0 turns this off.</source>
-    <translation>不考虑概率低于最可能词元概率此比例的词元。0 表示关闭。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Top-k</source>
-    <translation>Top-k</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Top-p</source>
-    <translation>Top-p</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
     <source>When I ask for it</source>
     <translation>仅在我要求时</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>When faster</source>
-    <translation>更快时使用</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Which tokens stay in the KV cache: all of them, or those chosen by measurements on this computer or by a published rule.</source>
-    <translation>哪些词元留在 KV 缓存中：全部，或由本机测量或论文规则选定的部分。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/setting.py"/>
-    <source>a list</source>
-    <translation>列表</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/setting.py"/>
-    <source>a number from {low} to {high}</source>
-    <translation>{low} 到 {high} 之间的数</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/setting.py"/>
-    <source>a size like 4GB, from {low} to {high}</source>
-    <translation>{low} 到 {high} 之间的大小，如 4GB</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/setting.py"/>
-    <source>a table</source>
-    <translation>表</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/setting.py"/>
-    <source>a text of at most {n:,.0f} characters</source>
-    <translation>不超过 {n:,.0f} 个字符的文本</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/setting.py"/>
-    <source>a whole number from {low} to {high}</source>
-    <translation>{low} 到 {high} 之间的整数</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/setting.py"/>
-    <source>{name} is {value}; it must be {allowed}</source>
-    <translation>{name} 的值为 {value}，应为{allowed}</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/setting.py"/>
-    <source>{several} or {last}</source>
-    <translation>{several} 或 {last}</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/setting.py"/>
-    <source>“{text}”</source>
-    <translation>“{text}”</translation>
   </message>
   <message>
     <location filename="../../app/settings/settings.py"/>
@@ -3576,144 +3287,430 @@
     <source>{file} is not valid TOML: {why}. The defaults are used.</source>
     <translation>{file} 不是 TOML 格式：{why}。已使用默认值。</translation>
   </message>
-</context>
-<context>
-  <name>settings_view</name>
   <message>
-    <location filename="../../app/settings_view/chat_panel.py"/>
-    <source>Delete this persona; chats that use it keep its settings</source>
-    <translation>删除此角色；使用它的对话保留其设置</translation>
+    <location filename="../../app/settings/values.py"/>
+    <source>a list</source>
+    <translation>列表</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/chat_panel.py"/>
+    <location filename="../../app/settings/values.py"/>
+    <source>a number from {low} to {high}</source>
+    <translation>{low} 到 {high} 之间的数</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/values.py"/>
+    <source>a size like 4GB, from {low} to {high}</source>
+    <translation>{low} 到 {high} 之间的大小，如 4GB</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/values.py"/>
+    <source>a table</source>
+    <translation>表</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/values.py"/>
+    <source>a text of at most {n:,.0f} characters</source>
+    <translation>不超过 {n:,.0f} 个字符的文本</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/values.py"/>
+    <source>a whole number from {low} to {high}</source>
+    <translation>{low} 到 {high} 之间的整数</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/values.py"/>
+    <source>{name} is {value}; it must be {allowed}</source>
+    <translation>{name} 的值为 {value}，应为{allowed}</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/values.py"/>
+    <source>{several} or {last}</source>
+    <translation>{several} 或 {last}</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/values.py"/>
+    <source>“{text}”</source>
+    <translation>“{text}”</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>16 bits (f16)</source>
+    <translation>16 位 (f16)</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>4 bits (q4_0)</source>
+    <translation>4 位 (q4_0)</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>8 bits (q8_0)</source>
+    <translation>8 位 (q8_0)</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>A small model of the same family that drafts tokens for this model to check.</source>
+    <translation>同系列的小模型，为此模型起草词元并由此模型核对。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Above 1, recent words are less likely to be repeated. At 1, small models can get stuck in loops.</source>
+    <translation>大于 1 时，最近用过的词不易再次出现；为 1 时小模型容易陷入重复。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>An answer ends after this many tokens. Automatic: when the model ends it, or the context is full.</source>
+    <translation>回答达到此词元数后结束。自动：由模型结束，或上下文已满。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Any</source>
+    <translation>任意</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Automatic (on)</source>
+    <translation>自动（开启）</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Backend</source>
+    <translation>计算后端</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Built-in engine (experimental)</source>
+    <translation>内置引擎（实验性）</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Common phrases, when faster</source>
+    <translation>常用短语，更快时使用</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Computes attention without storing all scores. Uses less memory, and an 8-bit or 4-bit KV cache needs it. Off is for comparison.</source>
+    <translation>计算注意力时不保存全部分数。占用内存更少，8 位或 4 位 KV 缓存需要它。关闭仅供比较。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Context</source>
+    <translation>上下文</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Disk space</source>
+    <translation>磁盘空间</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Draft layers</source>
+    <translation>草稿层数</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Draft model (published)</source>
+    <translation>草稿模型（论文方法）</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Draft model, when faster</source>
+    <translation>草稿模型，更快时使用</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Drafts several tokens ahead and lets the model check them at once, which can make answers faster. Tokens are drafted from the chat's own text, from common phrases, by a draft model (chosen in the options of a model) or by the model's own early layers (built-in engine only). If the chosen form is not available, “When faster” is used.</source>
+    <translation>提前起草若干词元，由模型一次核对，可加快回答。草稿可来自对话自身的文本、常用短语、草稿模型（在模型选项中选择），或模型自己的前几层（仅限内置引擎）。所选方式不可用时，使用“更快时使用”。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Early layers (published)</source>
+    <translation>模型前几层（论文方法）</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Early layers, when faster</source>
+    <translation>模型前几层，更快时使用</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Flash attention</source>
+    <translation>Flash Attention</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Head compression</source>
+    <translation>注意力头压缩</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>How exactly the model remembers the chat. Fewer bits leave room for a longer context and need flash attention.</source>
+    <translation>模型记住对话内容的精确程度。位数越少，可容纳的上下文越长，但需要 Flash Attention。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>How many of the model's early layers draft tokens. Automatic: the fastest number measured (python -m engine calibrate --midlayer).</source>
+    <translation>由模型的前多少层起草词元。自动：测得最快的层数（python -m engine calibrate --midlayer）。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>How many tokens of a chat the model can see at once. Automatic: as many as fit into memory.</source>
+    <translation>模型一次能看到的对话词元数。自动：取内存能容纳的最大值。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>How many tokens of a chat this model can see at once. Automatic: the global setting.</source>
+    <translation>此模型一次能看到的对话词元数。自动：使用全局设置。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>How varied the wording is. 0 always takes the most likely token; higher values are more creative.</source>
+    <translation>用词的变化程度。0 总是选最可能的词元，数值越大越有创意。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Instructions</source>
+    <translation>指令</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Instructions that the model reads before every chat.</source>
+    <translation>模型在每次对话之前都会读到的固定指令。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
     <source>Instructions that the model reads before this chat.</source>
     <translation>模型在本次对话之前会读到的固定指令。</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/chat_panel.py"/>
-    <source>Name of the persona</source>
-    <translation>角色名称</translation>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>KV cache policy</source>
+    <translation>KV 缓存策略</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/chat_panel.py"/>
-    <source>Persona</source>
-    <translation>角色</translation>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>KV cache precision</source>
+    <translation>KV 缓存精度</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/chat_panel.py"/>
-    <source>Rename this persona</source>
-    <translation>重命名此角色</translation>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Keep all</source>
+    <translation>全部保留</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/chat_panel.py"/>
-    <source>Rename…</source>
-    <translation>重命名…</translation>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Lossy: part of the model remembers less, so that long chats take less memory. Needs the built-in engine and a ranking of the model's heads (python -m engine rank-heads).</source>
+    <translation>有损：模型的一部分记得更少，使长对话占用更少内存。需要内置引擎以及该模型注意力头的排名（python -m engine rank-heads）。</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/chat_panel.py"/>
-    <source>Save</source>
-    <translation>保存</translation>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Maximum answer length</source>
+    <translation>回答长度上限</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/chat_panel.py"/>
-    <source>Save as persona…</source>
-    <translation>存为角色…</translation>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Measured</source>
+    <translation>按测量</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/chat_panel.py"/>
-    <source>Save these instructions and values as a persona</source>
-    <translation>将这些指令和参数存为角色</translation>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Merged tokens (lossy)</source>
+    <translation>合并词元（有损）</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/chat_panel.py"/>
-    <source>This chat</source>
-    <translation>此对话</translation>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Min-p</source>
+    <translation>Min-p</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/kept_page.py"/>
-    <source>Delete {kind}</source>
-    <translation>删除{kind}</translation>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Most recent</source>
+    <translation>最近的</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/kept_page.py"/>
-    <source>Delete…</source>
-    <translation>删除…</translation>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Off</source>
+    <translation>关闭</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/kept_page.py"/>
-    <source>Empty</source>
-    <translation>空</translation>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Off (exact)</source>
+    <translation>关闭（精确）</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/kept_page.py"/>
-    <source>Everything stays on this computer, in files that only you can read.</source>
-    <translation>所有内容都留在这台电脑上，保存在只有你能读取的文件中。</translation>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>On</source>
+    <translation>开启</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/kept_page.py"/>
-    <source>Open folder</source>
-    <translation>打开文件夹</translation>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Only the most likely tokens that together reach this probability are considered. 1 turns this off.</source>
+    <translation>只考虑累计概率达到此值的最可能词元。1 表示关闭。</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/kept_page.py"/>
-    <source>Open folder: {kind}</source>
-    <translation>打开文件夹：{kind}</translation>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Only this many of the most likely tokens are considered. 0 turns this off.</source>
+    <translation>只考虑最可能的这么多个词元。0 表示关闭。</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/kept_page.py"/>
-    <source>{files}, {size}</source>
-    <translation>{files}，{size}</translation>
-  </message>
-  <message numerus="yes">
-    <location filename="../../app/settings_view/kept_page.py"/>
-    <source>{n} files</source>
-    <extracomment>n = 1: {n} file</extracomment>
-    <translation><numerusform>{n} 个文件</numerusform></translation>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Processor threads to use. Automatic: the number that suits this computer.</source>
+    <translation>使用的处理器线程数。自动：选择适合本机的数量。</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/setting_row.py"/>
-    <source>Reset</source>
-    <translation>重置</translation>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Processor threads used for this model. Automatic: the global setting.</source>
+    <translation>此模型使用的处理器线程数。自动：使用全局设置。</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/setting_row.py"/>
-    <source>Reset {setting}</source>
-    <translation>重置{setting}</translation>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Prompt lookup (published)</source>
+    <translation>提示词查找（论文方法）</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/setting_row.py"/>
-    <source>Restore the default: {setting}</source>
-    <translation>恢复默认值：{setting}</translation>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Prompt lookup (published): how many earlier matches are tried at once. Together with the tokens of each match, at most 64 tokens in all.</source>
+    <translation>提示词查找（论文方法）：一次尝试多少个先前匹配。连同每处匹配的词元，总共最多 64 个词元。</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/setting_row.py"/>
-    <source>This must be {allowed}.</source>
-    <translation>此处应为{allowed}。</translation>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Prompt lookup (published): how many of the last tokens must match earlier text.</source>
+    <translation>提示词查找（论文方法）：最后多少个词元须与前文匹配。</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/settings_dialog.py"/>
-    <source>Go to: {section}</source>
-    <translation>转到：{section}</translation>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Prompt lookup (published): how many tokens are drafted from each match.</source>
+    <translation>提示词查找（论文方法）：从每处匹配起草多少个词元。</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/settings_dialog.py"/>
-    <source>Open file</source>
-    <translation>打开文件</translation>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Prompt lookup (published): which earlier matches are tried.</source>
+    <translation>提示词查找（论文方法）：尝试哪些先前匹配。</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/settings_dialog.py"/>
-    <source>Restore defaults</source>
-    <translation>恢复默认设置</translation>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Prompt lookup, when faster</source>
+    <translation>提示词查找，更快时使用</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/settings_dialog.py"/>
-    <source>Search settings</source>
-    <translation>搜索设置</translation>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Prompt lookup: match length</source>
+    <translation>提示词查找：匹配长度</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/settings_dialog.py"/>
-    <source>Undo restore</source>
-    <translation>撤销恢复</translation>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Prompt lookup: matches (m)</source>
+    <translation>提示词查找：匹配数 (m)</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Prompt lookup: tokens per match (n)</source>
+    <translation>提示词查找：每处匹配的词元数 (n)</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Prompt lookup: which matches</source>
+    <translation>提示词查找：选哪些匹配</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Published method (lossy)</source>
+    <translation>论文方法（有损）</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Published rule</source>
+    <translation>论文规则</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Repeat penalty</source>
+    <translation>重复惩罚</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Seed</source>
+    <translation>随机种子</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Share of heads to compress</source>
+    <translation>压缩的注意力头比例</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Sliding window (lossy)</source>
+    <translation>滑动窗口（有损）</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Space for cached context, which lets long chats open quickly. 0 turns caching off and deletes the cache.</source>
+    <translation>用于上下文缓存的空间，使长对话能快速打开。0 表示关闭缓存并删除已有缓存。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Speculative decoding</source>
+    <translation>推测解码</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Temperature</source>
+    <translation>温度</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>The library that runs models. Automatic: the faster one for each model, timed while the computer is idle.</source>
+    <translation>运行模型的库。自动：电脑空闲时计时，为每个模型选择更快的一个。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>The most memory the engine may use, for example 4GB. Automatic: free memory, less a reserve.</source>
+    <translation>引擎最多可使用的内存，例如 4GB。自动：可用内存减去预留部分。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>The same seed gives the same answer to the same chat. Automatic: a new seed each time.</source>
+    <translation>相同的种子对相同的对话给出相同的回答。自动：每次使用新种子。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>The share of attention heads to compress, from 0.01 to 1. Automatic: a quarter.</source>
+    <translation>要压缩的注意力头比例，0.01 到 1。自动：四分之一。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>The share of this model's attention heads to compress, from 0.01 to 1. Automatic: the global setting.</source>
+    <translation>此模型中要压缩的注意力头比例，0.01 到 1。自动：使用全局设置。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Threads</source>
+    <translation>线程数</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Tokens below this share of the most likely token's probability are not considered. 0 turns this off.</source>
+    <translation>不考虑概率低于最可能词元概率此比例的词元。0 表示关闭。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Top-k</source>
+    <translation>Top-k</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Top-p</source>
+    <translation>Top-p</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>When faster</source>
+    <translation>更快时使用</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Which tokens stay in the KV cache: all of them, or those chosen by measurements on this computer or by a published rule.</source>
+    <translation>哪些词元留在 KV 缓存中：全部，或由本机测量或论文规则选定的部分。</translation>
   </message>
 </context>
 <context>
@@ -3727,11 +3724,11 @@
   <message>
     <location filename="../../app/commands/about.py"/>
     <location filename="../../app/commands/help_sheet.py"/>
-    <location filename="../../app/model_library/model_options.py"/>
-    <location filename="../../app/model_library/models_dialog.py"/>
+    <location filename="../../app/dialogs/chat_panel.py"/>
+    <location filename="../../app/dialogs/model_options.py"/>
+    <location filename="../../app/dialogs/models_dialog.py"/>
+    <location filename="../../app/dialogs/settings_dialog.py"/>
     <location filename="../../app/panel/engine_panel.py"/>
-    <location filename="../../app/settings_view/chat_panel.py"/>
-    <location filename="../../app/settings_view/settings_dialog.py"/>
     <source>Close</source>
     <translation>关闭</translation>
   </message>
@@ -3780,14 +3777,14 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <location filename="../../app/settings_view/settings_dialog.py"/>
+    <location filename="../../app/dialogs/settings_dialog.py"/>
     <location filename="../../app/store/kept_files.py"/>
     <source>Settings</source>
     <translation>设置</translation>
   </message>
   <message>
     <location filename="../../app/commands/palette.py"/>
-    <location filename="../../app/settings_view/settings_dialog.py"/>
+    <location filename="../../app/dialogs/settings_dialog.py"/>
     <location filename="../../app/sidebar/sidebar.py"/>
     <source>No results</source>
     <translation>无结果</translation>
@@ -3795,7 +3792,7 @@
   <message>
     <location filename="../../app/composer/chips.py"/>
     <location filename="../../app/composer/tray.py"/>
-    <location filename="../../app/model_library/model_rows.py"/>
+    <location filename="../../app/dialogs/model_list.py"/>
     <source>Remove</source>
     <translation>移除</translation>
   </message>
@@ -3835,7 +3832,7 @@
   <message>
     <location filename="../../app/composer/status_line.py"/>
     <location filename="../../app/panel/engine_panel.py"/>
-    <location filename="../../app/settings/schema.py"/>
+    <location filename="../../engine/protocol/settings.py"/>
     <source>Memory</source>
     <translation>内存</translation>
   </message>
@@ -3853,13 +3850,13 @@
   </message>
   <message>
     <location filename="../../app/control/bringing.py"/>
-    <location filename="../../app/model_library/models_dialog.py"/>
+    <location filename="../../app/dialogs/models_dialog.py"/>
     <source>Add file…</source>
     <translation>添加文件…</translation>
   </message>
   <message>
     <location filename="../../app/control/bringing.py"/>
-    <location filename="../../app/model_library/models_dialog.py"/>
+    <location filename="../../app/dialogs/models_dialog.py"/>
     <source>Add folder…</source>
     <translation>添加文件夹…</translation>
   </message>
@@ -3876,6 +3873,46 @@
     <translation>不再包含最早的一轮对话</translation>
   </message>
   <message>
+    <location filename="../../app/dialogs/chat_panel.py"/>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <location filename="../../app/dialogs/storage_page.py"/>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
+    <location filename="../../app/transcript/message_editor.py"/>
+    <source>Cancel</source>
+    <translation>取消</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/chat_panel.py"/>
+    <location filename="../../app/sidebar/chat_menu.py"/>
+    <source>Delete</source>
+    <translation>删除</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/chat_panel.py"/>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>None</source>
+    <translation>无</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/models_dialog.py"/>
+    <location filename="../../app/settings/schema.py"/>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Models</source>
+    <translation>模型</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/setting_row.py"/>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Automatic</source>
+    <translation>自动</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/storage_page.py"/>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
+    <source>Delete permanently</source>
+    <translation>永久删除</translation>
+  </message>
+  <message>
     <location filename="../../app/markdown/code_view.py"/>
     <location filename="../../app/transcript/message_actions.py"/>
     <source>Copy code</source>
@@ -3889,32 +3926,10 @@
     <translation>回答</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <location filename="../../app/settings_view/chat_panel.py"/>
-    <location filename="../../app/settings_view/kept_page.py"/>
-    <location filename="../../app/sidebar/bin_dialog.py"/>
-    <location filename="../../app/transcript/message_editor.py"/>
-    <source>Cancel</source>
-    <translation>取消</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_settings.py"/>
+    <location filename="../../app/memory_plan.py"/>
     <location filename="../../app/panel/engine_panel.py"/>
-    <source>Draft model</source>
-    <translation>草稿模型</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/model_settings.py"/>
-    <location filename="../../app/settings_view/chat_panel.py"/>
-    <source>None</source>
-    <translation>无</translation>
-  </message>
-  <message>
-    <location filename="../../app/model_library/models_dialog.py"/>
-    <location filename="../../app/settings/schema.py"/>
-    <location filename="../../app/store/kept_files.py"/>
-    <source>Models</source>
-    <translation>模型</translation>
+    <source>KV cache</source>
+    <translation>KV 缓存</translation>
   </message>
   <message>
     <location filename="../../app/notice.py"/>
@@ -3925,39 +3940,21 @@
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Engine</source>
-    <translation>引擎</translation>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Draft model</source>
+    <translation>草稿模型</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <location filename="../../app/plan_words.py"/>
-    <source>KV cache</source>
-    <translation>KV 缓存</translation>
-  </message>
-  <message>
     <location filename="../../app/settings/schema.py"/>
-    <location filename="../../app/settings_view/setting_controls.py"/>
-    <source>Automatic</source>
-    <translation>自动</translation>
+    <source>Engine</source>
+    <translation>引擎</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
     <location filename="../../app/store/kept_files.py"/>
     <source>Cached context</source>
     <translation>上下文缓存</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings_view/chat_panel.py"/>
-    <location filename="../../app/sidebar/chat_menu.py"/>
-    <source>Delete</source>
-    <translation>删除</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings_view/kept_page.py"/>
-    <location filename="../../app/sidebar/bin_dialog.py"/>
-    <source>Delete permanently</source>
-    <translation>永久删除</translation>
   </message>
   <message>
     <location filename="../../app/sidebar/chat_list.py"/>

@@ -20,9 +20,8 @@ from pytestqt.wait_signal import SignalBlocker
 
 from app import words
 from app.folders import Folders, open_folders
-from app.intervals import Intervals
 from app.services import math_service
-from app.wiring import Chickadee
+from app.wiring import Chickadee, Intervals
 from engine.protocol import Request, decode_request
 
 CHECKOUT = Path(__file__).parents[2]

@@ -1,4 +1,4 @@
-"""Every dialog opens with every store, policy and mode, in both languages and looks, and closes in any order."""
+"""Every dialog opens with every library, policy and mode, in both languages and looks, and closes in any order."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tests.app.test_window import done
 
 Ask = Callable[[Chickadee, str], None]
 OPENERS = (
-    "about", "help", "palette", "settings", "kept", "models", "open_model", "import", "export_chat", "export_all",
+    "about", "help", "palette", "settings", "storage", "models", "open_model", "import", "export_chat", "export_all",
     "bin", "engine", "chat_options", "attach", "find", "rename_chat",
 )  # fmt: skip
 POLICIES: tuple[KVPolicy, ...] = get_args(KVPolicy)
@@ -63,15 +63,15 @@ def walk(chickadee: Chickadee, qtbot: QtBot, innermost_first: bool = True) -> No
     for name in (*OPENERS, *OPENERS):
         if name != "engine" or chickadee.chats.engine_monitor.panel.isHidden():
             window.commands.run(name)
-    models = chickadee.models.keeper.dialog
+    models = chickadee.models.controller.dialog
     assert models is not None
     qtbot.waitUntil(lambda: any("options" in row.buttons for row in models.rows.values()))
     next(row for row in models.rows.values() if "options" in row.buttons).buttons["options"].click()
-    assert chickadee.models.keeper.options.dialog is not None
+    assert chickadee.models.controller.options is not None
     assert {type(each).__name__ for each in open_dialogs()} >= {
         "About", "HelpSheet", "SettingsDialog", "ModelsDialog", "QFileDialog", "BinDialog", "ModelOptions",
     }  # fmt: skip
-    settings = chickadee.preferences.settings
+    settings = chickadee.settings
     for language, theme in (("zh_CN", "dark"), ("en", "light")):
         settings.change({"window.language": language, "window.theme": theme})
         QApplication.processEvents()
@@ -84,9 +84,6 @@ def walk(chickadee: Chickadee, qtbot: QtBot, innermost_first: bool = True) -> No
         QApplication.processEvents()
     chickadee.chats.engine_monitor.panel.close_button.click()
     chickadee.chats.palette.palette.dismiss()
-    for part in chickadee.appearance.shown:
-        part.retranslate()
-        part.restyle()
     QApplication.processEvents()
     assert open_dialogs() == []
 
@@ -131,7 +128,7 @@ SOME = [TOLD[5 * number % len(TOLD)] for number in range(1 + max(len(POLICIES), 
 def test_every_dialog_opens_whatever_the_engine_says(
     chickadee: Chickadee, qtbot: QtBot, combinations: list[tuple[Any, str]]
 ) -> None:
-    """Some: each store, kind of kernels, policy and mode at least once."""
+    """Some: each library, kind of kernels, policy and mode at least once."""
     window, engine, panel = chickadee.window, chickadee.engine, chickadee.chats.engine_monitor.panel
     window.commands.run("engine")
     policies, modes = itertools.cycle((*POLICIES, UNHEARD)), itertools.cycle((*MODES, UNHEARD))

@@ -44,7 +44,7 @@ def test_the_plugins_for_this_display_are_tried(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     assert platforms() == ["xcb"]
     broken = tmp_path / "libqxcb.so"
-    broken.write_bytes(b"no store")
+    broken.write_bytes(b"no library")
     monkeypatch.setattr("app.fatal.plugin", lambda _name: broken)
     with pytest.raises(Failure, match="cannot be loaded"):
         require_platform()

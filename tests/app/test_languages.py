@@ -320,7 +320,7 @@ def test_a_notice_follows_the_language(chickadee: Chickadee, ask: Ask, qtbot: Qt
     ask(chickadee, "first")
     qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
     chickadee.window.commands.run("delete_chat")
-    notice, settings = chickadee.window.notice, chickadee.preferences.settings
+    notice, settings = chickadee.window.notice, chickadee.settings
     assert (notice.text.text(), notice.button.text()) == ("“first” was deleted.", "Undo")
     settings.change({"window.language": "zh_CN"})
     assert (notice.text.text(), notice.button.text()) == ("已删除“first”。", "撤销")
@@ -331,7 +331,7 @@ def test_a_notice_follows_the_language(chickadee: Chickadee, ask: Ask, qtbot: Qt
 
 
 def test_errors_that_are_shown_follow_the_language(chickadee: Chickadee) -> None:
-    notice, settings = chickadee.window.notice, chickadee.preferences.settings
+    notice, settings = chickadee.window.notice, chickadee.settings
     path = chickadee.store.path
     locked = sqlite3.connect(path, isolation_level=None)
     locked.execute("BEGIN IMMEDIATE")
@@ -345,7 +345,7 @@ def test_errors_that_are_shown_follow_the_language(chickadee: Chickadee) -> None
 
 
 def test_why_an_answer_failed_follows_the_language(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
-    settings, transcript = chickadee.preferences.settings, chickadee.window.transcript
+    settings, transcript = chickadee.settings, chickadee.window.transcript
     ask(chickadee, "long")
     qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
     assert transcript.views[-1].said("problem").startswith("This chat needs 5,000 tokens, the context holds 4,096.")
@@ -358,7 +358,7 @@ def test_why_an_answer_failed_follows_the_language(chickadee: Chickadee, ask: As
 
 
 def test_what_is_wrong_with_the_settings_file_follows_the_language(chickadee: Chickadee) -> None:
-    notice, settings = chickadee.window.notice, chickadee.preferences.settings
+    notice, settings = chickadee.window.notice, chickadee.settings
     settings.change({"window.theme": "dark"})
     broken = settings.path.read_text() + '\n[engine]\nthreads = "many"\ndraft = 7\n'
     settings.path.write_text(broken)
@@ -375,7 +375,7 @@ def test_what_is_wrong_with_the_settings_file_follows_the_language(chickadee: Ch
 
 
 def test_the_running_window_changes_all_its_words_at_once(chickadee: Chickadee, qtbot: QtBot) -> None:
-    window, settings = chickadee.window, chickadee.preferences
+    window, settings = chickadee.window, chickadee.settings_controller
     settings.open()
     for name in ("help", "about"):
         window.commands.run(name)
@@ -408,7 +408,7 @@ def test_lists_follow_the_language(chickadee: Chickadee, ask: Ask, qtbot: QtBot)
     assert dialog
     dialog.delete_all.click()
     assert days.data(days.index(0)) == "Today"
-    chickadee.preferences.settings.change({"window.language": "zh_CN"})
+    chickadee.settings.change({"window.language": "zh_CN"})
     assert days.data(days.index(0)) == "今天"
     assert not re.search(r"[a-z]{4,}", dialog.list.item(0).text().replace("second", "").replace("first", ""))
     assert not re.search(r"[a-z]{4,}", dialog.question.text())

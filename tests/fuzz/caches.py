@@ -132,19 +132,18 @@ def do(recipe: Recipe, folder: Path) -> str:
 
 
 def _settings(folder: Path, kind: str, what: Any) -> str:
-    from app.settings.options import options_of
-    from app.settings.schema import SETTINGS
+    from app.settings.schema import for_all
     from app.settings.settings import Settings
     from common.failures import Failure
 
     path = folder / "settings.toml"
-    Settings(path).change({setting.name: setting.default for setting in SETTINGS})
+    Settings(path).change({setting.name: setting.default for setting in for_all()})
     damaged(path, kind, what)
     before = path.read_bytes() if path.is_file() else b""
     settings = Settings(path)
-    options_of(settings.values)
+    settings.options()
     said = [str(problem) for problem in settings.problems]
-    setting = SETTINGS[Random(str(what)).randrange(len(SETTINGS))]
+    setting = for_all()[Random(str(what)).randrange(len(for_all()))]
     try:
         settings.change({setting.name: setting.default})
         settings.reset()

@@ -15,7 +15,7 @@ from app.commands.about import ROOTS, components
 from app.commands.commands import BY_NAME, COMMANDS, IN_PLACE, PLACES, keys_of, title_of
 from app.commands.palette import Entry, command_entries, matching
 from app.look.live import plain
-from app.markdown.last_code import last_code
+from app.markdown.blocks import last_code
 from app.transcript.welcome import CODE, LARGE, SMALL, examples_for
 from app.wiring import Chickadee
 from tests.app.conftest import SECONDS

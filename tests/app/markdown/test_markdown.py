@@ -13,15 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QFontMetricsF, QGuiApplication, QImage, QTextListFormat, QTextTable
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
+from shiboken6 import delete
 
 from app.look import theme
+from app.look.live import tell_look
 from app.look.theme import DARK, LIGHT, SIZES
 from app.markdown.block_stack import BlockStack
-from app.markdown.markdown import MarkdownDocument, render
+from app.markdown.document import MarkdownDocument, is_task, render
+from app.markdown.guard import ask_about_link
 from app.markdown.prose_view import ProseView
-from app.markdown.tasks import is_task
-from app.markdown.web_links import ask_about_link
 from app.notice import Notice
 from app.state.engine_state import EngineState
 from app.transcript.answer_view import AnswerView
@@ -155,7 +157,7 @@ def test_any_text_can_be_shown(qapp: object, markdown: str) -> None:
     ],
 )
 def test_other_links_stay_closed(chickadee: Chickadee, address: str, sentence: str) -> None:
-    chickadee.window.transcript.link.emit(address)
+    chickadee.window.transcript.column.link.emit(address)
     assert sentence in chickadee.window.notice.text.text()
     assert "was not opened" in chickadee.window.notice.text.text()
     assert chickadee.window.notice.button.isHidden()
@@ -172,6 +174,7 @@ def test_what_is_shown_is_what_would_be_opened(qapp: object, rest: str) -> None:
         host = said.split("<b>")[1].split("</b>")[0]
         assert host.isascii()
         assert said.count(host) >= 2
+    delete(notice)
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "192.168.1.1", "[::1]", "printer.local", "router"])
@@ -194,7 +197,7 @@ def test_a_web_link_opens_only_after_it_was_shown(
         return True
 
     monkeypatch.setattr(QDesktopServices, "openUrl", record)
-    chickadee.window.transcript.link.emit("https://bank.org@exämple.org/a?b=<c>")
+    chickadee.window.transcript.column.link.emit("https://bank.org@exämple.org/a?b=<c>")
     assert opened == []
     assert (
         "opens <b>xn--exmple-cua.org</b> in your browser: https://bank.org@xn--exmple-cua.org/a?b=%3Cc%3E"
@@ -217,7 +220,7 @@ def test_the_pieces_of_a_long_question_stand_close_together(qtbot: QtBot) -> Non
         assert below.y() == above.y() + above.height()
 
 
-def test_letters_of_another_size_are_taken_everywhere(qtbot: QtBot) -> None:
+def test_letters_of_another_size_are_taken_everywhere(qtbot: QtBot, qapp: QApplication) -> None:
     user = ProseView()
     qtbot.addWidget(user)
     user.set_plain("what I asked")
@@ -225,13 +228,16 @@ def test_letters_of_another_size_are_taken_everywhere(qtbot: QtBot) -> None:
     qtbot.addWidget(answer)
     answer.set_text("<think>hm</think>\n\nprose\n\n```text\ncode\n```\n\n| a |\n|---|\n| b |\n")
     before = user.heightForWidth(500), answer.heightForWidth(500)
-    theme.SIZES.scale(200)
     try:
-        for view in (user, answer):
-            view.restyle()
+        theme.SIZES.scale(200)
+        theme.apply(qapp, theme.theme())
+        tell_look()
         after = user.heightForWidth(500), answer.heightForWidth(500)
     finally:
         theme.SIZES.scale(100)
+        theme.apply(qapp, theme.theme())
+        tell_look()
+    assert (user.heightForWidth(500), answer.heightForWidth(500)) == before
     assert after[0] > 1.5 * before[0]
     assert after[1] > 1.5 * before[1]
 
@@ -281,3 +287,59 @@ def test_tasks_have_boxes_apart_from_their_text(qtbot: QtBot) -> None:
     colours = [view.grab().toImage().pixelColor(round(left) - at, middle).name() for at in range(1, SIZES.gap + 3)]
     assert theme.theme().accent in colours  # a box
     assert theme.theme().accent not in colours[: SIZES.gap - 2]  # that does not touch the text
+
+
+def test_boxes_of_tasks_stand_wherever_a_task_does(qapp: object) -> None:
+    document = shown(
+        "- plain\n  - [ ] open\n    - [x] done\n    - no task\n  - no task\n1. one\n   - [ ] below a number"
+    )
+    tasks = []
+    block = document.begin()
+    while block.isValid():
+        if is_task(block):
+            tasks.append(block.text())
+        block = block.next()
+    assert tasks == ["open", "done", "below a number"]
+
+
+def test_what_belongs_to_a_list_item_stands_below_its_text(qtbot: QtBot) -> None:
+    stack = BlockStack()
+    qtbot.addWidget(stack)
+    stack.resize(500, 500)
+    stack.set_text("1. a\n   ```\n   x\n   ```\n   more\n   - b\n     ~~~\n     y\n     ~~~\n2. c")
+    qtbot.waitUntil(lambda: stack.filled)
+    assert [part.x() for part in stack.parts] == [0, SIZES.indent, SIZES.indent, 2 * SIZES.indent, 0]
+    assert all(part.geometry().right() == 499 for part in stack.parts)
+
+
+def test_an_address_that_is_named_at_the_end_reaches_what_stands_above(qtbot: QtBot) -> None:
+    stack = BlockStack()
+    qtbot.addWidget(stack)
+    stack.start("")
+    for piece in ("See [it][x].\n\n", "words " * 200, "\n\nmore\n\n", "[x]: https://example.org/"):
+        stack.grow(piece)
+    stack.finish()
+    first = stack.parts[0]
+    assert isinstance(first, ProseView)
+    assert first.document().find("it").charFormat().anchorHref() == "https://example.org/"
+
+
+def test_finished_blocks_are_not_laid_out_again(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While an answer streams, only its last block is; nothing is hidden either."""
+    laid_out: list[str] = []
+    real = ProseView.set_markdown
+
+    def noted(view: ProseView, markdown: str) -> None:
+        laid_out.append(markdown)
+        real(view, markdown)
+
+    monkeypatch.setattr(ProseView, "set_markdown", noted)
+    stack = BlockStack()
+    qtbot.addWidget(stack)
+    stack.start("")
+    text = "".join(f"Paragraph {number}.\n\n- item\n- other\n\n" for number in range(60))
+    for at in range(0, len(text), 4):
+        stack.grow(text[at : at + 4])
+        stack._throttle.flush()
+    for number in range(59):
+        assert laid_out.count(f"Paragraph {number}.") == 1

@@ -19,7 +19,7 @@ from tests.app.conftest import SECONDS, Opener
 LEFT = Qt.MouseButton.LeftButton
 CODE = "\n".join(f"line {number}" for number in range(60))
 TABLE = "| a | b |\n|---|---|\n| one | two |\n| three | $x$ |"
-ANSWER = f"First *words*.\n\n```text\n{CODE}\n```\n\nBetween.\n\n{TABLE}\n\nThe end."
+ANSWER = f"First [words](https://a.example/).\n\n```text\n{CODE}\n```\n\nBetween.\n\n{TABLE}\n\nThe end."
 COPIED = f"First words.\n\n{CODE}\n\nBetween.\n\na\tb\none\ttwo\nthree\t$x$\n\nThe end."
 
 
@@ -99,3 +99,12 @@ def test_a_drag_over_the_edge_scrolls(chickadee: Chickadee, qtbot: QtBot) -> Non
     qtbot.waitUntil(lambda: bool(texts(chickadee)[-1].textCursor().hasSelection()), timeout=SECONDS)
     qtbot.waitUntil(lambda: transcript.verticalScrollBar().value() > 0, timeout=SECONDS)
     qtbot.mouseRelease(port, LEFT, pos=QPoint(1, 5))
+
+
+def test_a_link_clicked_in_an_answer_is_asked_about(chickadee: Chickadee, qtbot: QtBot) -> None:
+    qtbot.waitUntil(lambda: len(texts(chickadee)) == 6, timeout=SECONDS)
+    text = texts(chickadee)[1]
+    cursor = text.document().find("words")
+    cursor.setPosition(cursor.selectionStart() + 2)
+    qtbot.mouseClick(text.viewport(), LEFT, pos=text.cursorRect(cursor).center())
+    assert "https://a.example/" in chickadee.window.notice.text.text()

@@ -6,10 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtGui import QFontMetricsF, QTextTable
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.look import theme
+from app.look.live import tell_look
 from app.look.theme import SIZES
-from app.markdown.table_text import cells, is_table_head, words_of
+from app.markdown.grammar import cells, is_table_head, words_of
 from app.markdown.table_view import TableView
 from app.transcript.answer_view import AnswerView
 from tests.app.conftest import SECONDS
@@ -75,13 +78,23 @@ def wait_for_rows(qtbot: QtBot, view: TableView, rows: int) -> None:
     qtbot.waitUntil(lambda: rows_shown(view) == rows, timeout=SECONDS)
 
 
-def test_every_row_is_shown_once(view: TableView, qtbot: QtBot) -> None:
+def test_every_row_is_shown_once(view: TableView, qtbot: QtBot, qapp: QApplication) -> None:
     for rows in (1, 5, 6, 40, 41):
         view.set_table(table(rows))
         wait_for_rows(qtbot, view, rows)
     view.heightForWidth(600)
-    view.restyle()
+    theme.apply(qapp, theme.theme())
+    tell_look()
     assert rows_shown(view) == 41
+
+
+def test_an_address_named_below_a_table_is_known_in_all_its_rows(view: TableView, qtbot: QtBot) -> None:
+    rows = table(39)
+    for links in ("", "[x]: </a>"):
+        view.set_table(f"{rows}\n| [x] | b | c |", links)
+        wait_for_rows(qtbot, view, 40)
+    cursor = view.pieces[-1].document().find("x")
+    assert cursor.charFormat().anchorHref() == "/a"
 
 
 def test_all_pieces_have_the_same_columns(view: TableView, qtbot: QtBot) -> None:

@@ -9,8 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.intervals import Intervals
-from app.wiring import Chickadee
+from app.wiring import Chickadee, Intervals
 from engine.protocol import Generate, Load, Prepare
 from tests.app.conftest import SECONDS, Opener, Requests
 from tests.app.test_window import Ask, done, last_text
