@@ -1230,15 +1230,50 @@
     <translation>代码</translation>
   </message>
   <message>
+    <location filename="../../app/markdown/document.py"/>
+    <source>[image: {name}]</source>
+    <translation>[图片：{name}]</translation>
+  </message>
+  <message>
+    <location filename="../../app/markdown/document.py"/>
     <location filename="../../app/markdown/guard.py"/>
-    <location filename="../../app/markdown/markdown.py"/>
     <source>image</source>
     <translation>图片</translation>
   </message>
   <message>
-    <location filename="../../app/markdown/markdown.py"/>
-    <source>[image: {name}]</source>
-    <translation>[图片：{name}]</translation>
+    <location filename="../../app/markdown/guard.py"/>
+    <source>Open in browser</source>
+    <translation>在浏览器中打开</translation>
+  </message>
+  <message>
+    <location filename="../../app/markdown/guard.py"/>
+    <source>This address is on your computer or your local network.</source>
+    <translation>此地址位于你的电脑或本地网络中。</translation>
+  </message>
+  <message>
+    <location filename="../../app/markdown/guard.py"/>
+    <source>This link opens {host} in your browser: {address}</source>
+    <translation>此链接将在浏览器中打开 {host}：{address}</translation>
+  </message>
+  <message>
+    <location filename="../../app/markdown/guard.py"/>
+    <source>This link was not opened because it does not lead to a web page: {address}</source>
+    <translation>此链接未打开，因为它指向的不是网页：{address}</translation>
+  </message>
+  <message>
+    <location filename="../../app/markdown/guard.py"/>
+    <source>This link was not opened because it is a disguised file, not a web page: {address}</source>
+    <translation>此链接未打开，因为它是伪装的文件而非网页：{address}</translation>
+  </message>
+  <message>
+    <location filename="../../app/markdown/guard.py"/>
+    <source>This link was not opened because it is a program, not a web page: {address}</source>
+    <translation>此链接未打开，因为它是程序而非网页：{address}</translation>
+  </message>
+  <message>
+    <location filename="../../app/markdown/guard.py"/>
+    <source>This link was not opened because it leads to a file on a computer, not a web page: {address}</source>
+    <translation>此链接未打开，因为它指向电脑上的文件而非网页：{address}</translation>
   </message>
   <message>
     <location filename="../../app/markdown/prose_view.py"/>
@@ -1256,41 +1291,6 @@
     <location filename="../../app/markdown/table_view.py"/>
     <source>Table</source>
     <translation>表格</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/web_links.py"/>
-    <source>Open in browser</source>
-    <translation>在浏览器中打开</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/web_links.py"/>
-    <source>This address is on your computer or your local network.</source>
-    <translation>此地址位于你的电脑或本地网络中。</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/web_links.py"/>
-    <source>This link opens {host} in your browser: {address}</source>
-    <translation>此链接将在浏览器中打开 {host}：{address}</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/web_links.py"/>
-    <source>This link was not opened because it does not lead to a web page: {address}</source>
-    <translation>此链接未打开，因为它指向的不是网页：{address}</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/web_links.py"/>
-    <source>This link was not opened because it is a disguised file, not a web page: {address}</source>
-    <translation>此链接未打开，因为它是伪装的文件而非网页：{address}</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/web_links.py"/>
-    <source>This link was not opened because it is a program, not a web page: {address}</source>
-    <translation>此链接未打开，因为它是程序而非网页：{address}</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/web_links.py"/>
-    <source>This link was not opened because it leads to a file on a computer, not a web page: {address}</source>
-    <translation>此链接未打开，因为它指向电脑上的文件而非网页：{address}</translation>
   </message>
   <message>
     <location filename="../../app/model_library/model_options.py"/>
