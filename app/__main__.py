@@ -16,10 +16,10 @@ from app.attachments import READ_FILE
 from app.fatal import DISPLAYLESS, tell
 from common.failures import Failure
 from common.paths import path_of, path_text
+from common.sentences import Sentence
 from models.terminal import run_command
 
 TERMINAL = "chickadee-engine chat" if getattr(sys, "frozen", False) else "make chat"
-NO_DISPLAY = f"There is no display to open a window on. `{TERMINAL}` chats in the terminal instead."
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -36,15 +36,15 @@ def main(arguments: list[str] | None = None) -> int:
         math_worker.main()
         return 0
     if not _has_display():
-        return _fail(NO_DISPLAY)
+        return _fail(Sentence.of("start.no_display", command=TERMINAL))
     try:
         model = _checked(options.model or options.file)
     except Failure as failure:
-        return _fail(str(failure), code=2)
+        return _fail(failure.sentence, code=2)
     try:
         return _run(options, model)
     except Failure as failure:
-        return _fail(str(failure))
+        return _fail(failure.sentence)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -94,6 +94,7 @@ def _run(options: argparse.Namespace, model: Path | None) -> int:
 
 
 def _open(application: QApplication, data: Path | None, model: Path | None) -> int:
+    from app.catalogue import in_system_language
     from app.folders import be_private, open_folders
     from app.services.logs import start_logging, stop_logging
     from app.services.single_instance import SingleInstance
@@ -102,7 +103,7 @@ def _open(application: QApplication, data: Path | None, model: Path | None) -> i
     folders = open_folders(data)
     instance = SingleInstance(folders.data)
     if not instance.claim(path_text(model or "")):
-        _say("Chickadee is already open. Its window is now in front.")
+        _say(in_system_language(Sentence.of("start.already_open")))
         return 0
     start_logging(folders.logs)
     from PySide6.QtCore import QTimer
@@ -110,11 +111,10 @@ def _open(application: QApplication, data: Path | None, model: Path | None) -> i
     from app.bugs import BUG, log_bugs
     from app.services.frames import FirstFrame
     from app.wiring import Chickadee
-    from app.words import tr
 
     try:
         chickadee = Chickadee(folders, model)
-        log_bugs(lambda: chickadee.window.notice.tell(lambda: tr(BUG), kind="problem"))
+        log_bugs(lambda: chickadee.window.notice.tell(BUG, kind="problem"))
         instance.raised.connect(chickadee.raise_window)
         FirstFrame(chickadee.window)
         chickadee.window.show()
@@ -132,14 +132,12 @@ def _open(application: QApplication, data: Path | None, model: Path | None) -> i
         stop_logging()
 
 
-def _say(sentence: str) -> None:
-    from app.catalogue import in_system_language
-
+def _say(text: str) -> None:
     if sys.stdout is not None:  # a window's program on Windows has none
-        sys.stdout.write(in_system_language(sentence) + "\n")
+        sys.stdout.write(text + "\n")
 
 
-def _fail(sentence: str, code: int = 1) -> int:
+def _fail(sentence: Sentence, code: int = 1) -> int:
     from app.catalogue import in_system_language
 
     tell(in_system_language(sentence))

@@ -11,10 +11,10 @@ import sys
 from collections.abc import Callable
 from types import TracebackType
 
-from app.words import mark
+from common.sentences import Sentence
 
 log = logging.getLogger(__name__)
-BUG = mark("Something went wrong inside Chickadee; the log has the details.")
+BUG = Sentence.of("internal.window")
 
 
 def report(error: BaseException) -> None:

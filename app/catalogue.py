@@ -1,86 +1,64 @@
-"""Our translations: which language the system speaks, and its words and sentences, read from a .ts file. Knows no Qt.
+"""Our translations: which language the system speaks, and its words, read from a file of Qt Linguist's. Knows no Qt.
 
-The .ts file itself is read (3 ms for 600 entries), not a compiled copy of it that could be an older one.
+The .ts file itself is read (5 ms), not a compiled copy of it: what is missing for Qt to start must be said in the
+user's language too, and a copy could be an older one.
 """
 
 from __future__ import annotations
 
 import locale
 import os
-import re
 import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from models.assets import asset
 
-WINDOW, ENGINE = "Chickadee", "Engine"  # the contexts: what the window says, and sentences of engine and models
-HOLE = re.compile(r"\{(\d+)\}")
-NESTED = 3  # a sentence in a sentence, and a hole in that
+if TYPE_CHECKING:  # `make translations` needs the standard library only
+    from common.sentences import Sentence
 
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """A sentence with holes {1}, {2}…: `pattern` finds what filled them, `translation` has the same holes."""
-
-    pattern: re.Pattern[str]
-    translation: str
-
-    def filled(self, values: list[str]) -> str:
-        return HOLE.sub(lambda hole: values[int(hole[1]) - 1], self.translation)
+Forms = tuple[str, ...]  # of one text: one, or one for each plural form of the language; none while unfinished
+# Which of its plural forms a language uses for a number, in the order that Qt Linguist asks for them.
+PLURALS: dict[str, Callable[[int], int]] = {"zh_CN": lambda _n: 0}
 
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """`words` by their English text; `templates` from the one with most words of its own to the one with fewest."""
+    """`forms` by their English text."""
 
-    words: dict[str, str] = field(default_factory=dict)
-    templates: tuple[Template, ...] = ()
+    forms: Mapping[str, Forms]
+    plural: Callable[[int], int]
 
-    def translate(self, text: str) -> str:
-        """The translation of one of the window's words, else the English."""
-        return self.words.get(text) or text
-
-    def sentence(self, text: str, depth: int = NESTED) -> str:
-        """The translation of what the engine said, sentence after sentence; all of it English if one is unknown."""
-        done, rest = "", text
-        while rest.strip() and depth:
-            for template in self.templates:
-                found = template.pattern.match(rest)
-                if found and found.end():
-                    break
-            else:
-                return text
-            done += template.filled([self.sentence(value, depth - 1) for value in found.groups()])
-            rest = rest[found.end() :]
-        return done or text
+    def translate(self, text: str, n: int | None = None, /) -> str | None:
+        """The translation, in the form for the number `n` where there are several; None where there is none."""
+        forms = self.forms.get(text, ())
+        return forms[0 if n is None or len(forms) < 2 else self.plural(n)] if forms else None
 
 
 def read_catalogue(path: Path) -> Catalogue:
     """Raises OSError or xml.etree.ElementTree.ParseError when the file cannot be read; ours always can."""
-    contexts = read_contexts(path)
-    sentences = {source: said for source, said in contexts.get(ENGINE, {}).items() if said}
-    ordered = sorted(sentences, key=lambda source: len(HOLE.sub("", source)), reverse=True)
-    words = {source: said for source, said in contexts.get(WINDOW, {}).items() if said}
-    return Catalogue(words, tuple(Template(_pattern(source), sentences[source]) for source in ordered))
+    forms = {text: said for texts in read_contexts(path).values() for text, said in texts.items() if said}
+    return Catalogue(forms, PLURALS[path.stem])
 
 
-def read_contexts(path: Path) -> dict[str, dict[str, str]]:
-    """Translations by English text by context; an unfinished one is empty."""
-    contexts: dict[str, dict[str, str]] = {}
+def read_contexts(path: Path) -> dict[str, dict[str, Forms]]:
+    """Forms by English text by context. A text is in one context only: that of the room that says it."""
+    contexts: dict[str, dict[str, Forms]] = {}
     for context in ElementTree.parse(path).getroot().iter("context"):
-        entries = contexts.setdefault(context.findtext("name", ""), {})
+        texts = contexts.setdefault(context.findtext("name", ""), {})
         for message in context.iter("message"):
-            entries[message.findtext("source", "")] = message.findtext("translation") or ""
+            texts[message.findtext("source", "")] = _forms(message.find("translation"))
     return contexts
 
 
-def _pattern(source: str) -> re.Pattern[str]:
-    """Holes may be empty, and pieces of a sentence lie a space apart."""
-    parts = [re.escape(part) for part in HOLE.split(source.strip())[::2]]
-    return re.compile(r"\s?" + "(.*?)".join(parts) + r"(?=[\s,.;:]|$)", re.DOTALL)
+def _forms(translation: ElementTree.Element | None) -> Forms:
+    if translation is None:
+        return ()
+    forms = [form.text or "" for form in translation.iter("numerusform")] or [translation.text or ""]
+    return tuple(forms) if all(forms) else ()
 
 
 # --- the system's language, for what is said before there is a window -------------------------------------------------
@@ -112,7 +90,9 @@ def system_languages(environment: Mapping[str, str] = os.environ) -> list[str]:
     return [*filter(None, environment.get("LANGUAGE", "").split(":")), name]
 
 
-def in_system_language(sentence: str) -> str:
-    """A sentence of ours, translated if the system speaks one of our languages."""
+def in_system_language(sentence: Sentence) -> str:
+    """Translated if the system speaks one of our languages."""
     language = best_of(system_languages())
-    return sentence if language == ENGLISH else read_catalogue(asset(f"translations/{language}.ts")).sentence(sentence)
+    if language == ENGLISH:
+        return str(sentence)
+    return sentence.worded(read_catalogue(asset(f"translations/{language}.ts")).translate)

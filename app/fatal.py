@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 from common.failures import Failure
+from common.sentences import Sentence
 
 # Debian's and Ubuntu's packages of what a bare system lacks most often.
 PACKAGES = {
@@ -30,7 +31,6 @@ PACKAGES = {
     "libxkbcommon-x11.so.0": "libxkbcommon-x11-0",
     "libxkbcommon.so.0": "libxkbcommon0",
 }
-HOW = "Your system's package manager has it."
 
 
 def require_platform() -> None:
@@ -75,12 +75,11 @@ def problem_of(file: Path | str | None) -> str:
 def lacking(said: str) -> Failure:
     """The sentence for what the dynamic linker or Python's import said, which names one library: with all others."""
     if not missing_in(said):
-        return Failure("qt", f"The window's libraries cannot be loaded; the system says: {said}.", said)
+        return Failure("qt.libraries", said, reason=said)
     names = list(dict.fromkeys([*missing_in(said), *also_missing()]))
     package = " ".join(sorted({PACKAGES[name] for name in names if name in PACKAGES}))
-    sentence = f"The window cannot open because a system library is missing: {', '.join(names)}."
-    debian = f"`sudo apt install {package}` installs it on Debian and Ubuntu."
-    return Failure("missing_library", sentence + " " + (debian if package else HOW), said)
+    how = Sentence.of("how.apt", package=package) if package else Sentence.of("how.package_manager")
+    return Failure("missing_library.of_system", said, names=", ".join(names), how=how)
 
 
 def missing_in(said: str) -> list[str]:

@@ -73,7 +73,4 @@ def _make_private(folder: Path) -> None:
         with tempfile.TemporaryFile(dir=folder, buffering=0) as probe:
             probe.write(bytes(PROBE_BYTES))  # a full disk still takes empty files
     except OSError as error:
-        sentence = (
-            f"Chickadee cannot write to its folder {folder}: {error.strerror}. Check its permissions and free space."
-        )
-        raise Failure("data_folder", sentence, str(error)) from error
+        raise Failure("data_folder.unwritable", str(error), folder=folder, reason=error.strerror) from error

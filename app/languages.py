@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication
 
 from app import words
 from app.catalogue import ENGLISH, best_of, read_catalogue
-from app.settings.setting import AUTO
+from engine.protocol.settings import AUTO
 from models.assets import asset
 
 log = logging.getLogger(__name__)
@@ -35,8 +35,7 @@ class Languages(QObject):
         if wanted == ENGLISH:
             words.use(None)
         else:
-            catalogue = read_catalogue(asset(f"translations/{wanted}.ts"))
-            words.use(catalogue.translate, catalogue.sentence)
+            words.use(read_catalogue(asset(f"translations/{wanted}.ts")).translate)
         return True
 
     def close(self) -> None:

@@ -15,7 +15,6 @@ from app.look.icons import icon
 from app.look.live import Live
 from app.look.theme import SIZES, theme
 from app.words import Saying, said, tr
-from app.words import told as worded
 from common.failures import Failure
 
 log = logging.getLogger(__name__)
@@ -85,7 +84,7 @@ class Notice(QWidget):
     def tell_failure(self, failure: Failure) -> Told:
         """Why something could not be done."""
         log.warning("%s (%s)", failure, failure.detail)
-        return self.tell(lambda: worded(str(failure)), kind="problem", detail=failure.detail)
+        return self.tell(failure.sentence, kind="problem", detail=failure.detail)
 
     def dismiss(self, told: Told | None = None) -> None:
         """Take this one away, if it is still there; None: the latest, for it is what the user means."""

@@ -15,7 +15,8 @@ from app.state.conversation import Conversation
 from app.state.engine_state import EngineState
 from app.store.chat import ChatMessage
 from app.wiring import Chickadee
-from common.failures import Failure
+from common.failures import CommandFailure
+from common.sentences import restored
 
 QUESTION = "Say hello in one short sentence."
 PATIENCE_MS = 28_000
@@ -41,11 +42,11 @@ def _ask(chickadee: Chickadee) -> None:
 
     def troubled(state: EngineState) -> None:
         if state.problem:
-            problems[:] = [state.problem.sentence]
+            problems[:] = [str(state.problem.sentence)]
             loop.quit()
 
     def ended(_conversation: Conversation, answer: ChatMessage) -> None:
-        problems[:] = [answer.problem] if answer.problem else []
+        problems[:] = [str(restored(answer.problem))] if answer.problem else []
         loop.quit()
 
     chickadee.engine.state.problem_changed.connect(troubled)
@@ -56,7 +57,7 @@ def _ask(chickadee: Chickadee) -> None:
     QTimer.singleShot(PATIENCE_MS, loop, loop.quit)
     loop.exec()
     if problems:
-        raise Failure("self_test", problems[0])
+        raise CommandFailure("self_test", problems[0])
 
 
 def _stored(path: Path) -> str:
@@ -64,5 +65,5 @@ def _stored(path: Path) -> str:
         rows = db.execute("SELECT role, content, stop_reason FROM messages ORDER BY number").fetchall()
     db.close()
     if len(rows) != 2 or rows[0][:2] != ("user", QUESTION) or rows[1][0] != "assistant" or not rows[1][1].strip():
-        raise Failure("self_test", f"The question and its answer were not stored as they should be: {rows!r}")
+        raise CommandFailure("self_test", f"The question and its answer were not stored as they should be: {rows!r}")
     return f"self-test passed: asked and answered ({len(rows[1][1])} characters, {rows[1][2]}), both are stored"

@@ -6,26 +6,22 @@ constants of a module are only marked, by `mark`, and translated by `tr` when th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Mapping
 from html import escape
 
-Translate = Callable[[str], str]
-Saying = str | Callable[[], str]  # words, or how to say them in the language of the moment
+from common.sentences import Sentence, Translate, counted, english
+
+Saying = str | Sentence | Callable[[], str]  # words, or how to say them in the language of the moment
 
 
-def _as_it_is(text: str) -> str:
-    return text
+_translate: Translate = english
 
 
-_translate: Translate = _as_it_is
-_tell: Translate = _as_it_is
-
-
-def use(translate: Translate | None, tell: Translate | None = None) -> None:
-    """From now on translate words with `translate` and sentences with `tell`; None: English as it is."""
-    global _translate, _tell
-    _translate = translate or _as_it_is
-    _tell = tell or _as_it_is
+def use(translate: Translate | None) -> None:
+    """From now on translate with `translate`; None: English as it is."""
+    global _translate
+    _translate = translate or english
 
 
 def mark(text: str) -> str:
@@ -35,22 +31,33 @@ def mark(text: str) -> str:
 
 def tr(text: str, /, **values: object) -> str:
     """`text` in the user's language with `{names}` replaced by `values`, formatted as str.format does."""
-    translated = _translate(text)
-    if not values:
-        return translated
-    try:
-        return translated.format(**values)
-    except (KeyError, IndexError, ValueError):  # a translation with a wrong name in it must not end the program
-        return text.format(**values)
+    return _filled(_translate(text), text, values)
 
 
 def tr_n(one: str, many: str, n: int, /, **values: object) -> str:
-    """`one` for n = 1, else `many`; `{n}` in them is the number, with thousands separated."""
-    return tr(one if n == 1 else many, n=f"{n:,}", **values)
+    """`one` for n = 1, else `many`; `{n}` in them is the number, with thousands separated.
+
+    Translations are of `many`, with a form for each of the language's plurals; a `one` without `{n}` is a text of its
+    own, for exactly one."""
+    return _filled(*counted(one, many, n, _translate), {"n": f"{n:,}"} | values)
+
+
+def worded(sentence: Sentence | None) -> str:
+    """What engine, models or window say by a code and values, in the user's language now; None: nothing."""
+    return sentence.worded(_translate) if sentence else ""
+
+
+def _filled(translated: str | None, text: str, values: Mapping[str, object]) -> str:
+    if translated:
+        with contextlib.suppress(KeyError, IndexError, ValueError):  # a wrong name in it must not end the program
+            return translated.format(**values) if values else translated
+    return text.format(**values) if values else text
 
 
 def said(saying: Saying) -> str:
     """The words now."""
+    if isinstance(saying, Sentence):
+        return worded(saying)
     return saying if isinstance(saying, str) else saying()
 
 
@@ -58,13 +65,6 @@ def as_written(text: str) -> str:
     """HTML that shows `text` letter by letter: in a tool tip Qt guesses which of the two a text is, and a name may look
     like either."""
     return f"<span>{escape(text)}</span>".replace("\n", "<br>")
-
-
-def told(sentence: str) -> str:
-    """What the engine or a model file's reader said, in the user's language; it was made in English, numbers and all.
-
-    Stored in English, translated where it is shown."""
-    return _tell(sentence)
 
 
 def in_bytes(count: int) -> str:

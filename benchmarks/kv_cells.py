@@ -19,7 +19,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from common.failures import Failure
+from common.failures import CommandFailure, Failure
 from engine.commands.terminal import notes_to_stderr
 from engine.loading.libraries import Backend, backend
 from engine.machine import resident_bytes
@@ -76,7 +76,7 @@ def mode_for(way: str) -> KVMode:
         return EXACT
     known = next((known for known in get_args(KVModeName) if known == name), None)
     if known is None:
-        raise Failure("bad_option", f"There is no way to keep keys and values called {way}.")
+        raise CommandFailure("bad_option", f"There is no way to keep keys and values called {way}.")
     return mode_of(known, float(share) if share else None)
 
 
@@ -126,7 +126,7 @@ def held_out() -> dict[str, str]:
 def window(model: CModel, kind: str, number: int) -> list[int]:
     tokens = model.vocabulary.tokenize(held_out()[kind], special=False)
     if (number + 1) * WINDOW > len(tokens):
-        raise Failure("bad_option", f"There are only {len(tokens) // WINDOW} windows of {kind} to measure.")
+        raise CommandFailure("bad_option", f"There are only {len(tokens) // WINDOW} windows of {kind} to measure.")
     return tokens[number * WINDOW : (number + 1) * WINDOW]
 
 

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.kv_cells import KINDS, Q8, held_out, mode_for
-from common.failures import Failure
+from common.failures import CommandFailure, Failure
 from common.files import write_atomically
 from common.folders import cache_folder
 from engine.machine import default_threads
@@ -117,7 +117,7 @@ class Book:
             found = modes.read(self._identity, mode.name)
             if found is None:
                 command = f"python -m engine rank-heads --kv {mode.name} --model {self._model}"
-                raise Failure("no_ranking", f"Its heads were not ranked yet. Run: {command}")
+                raise CommandFailure("no_ranking", f"Its heads were not ranked yet. Run: {command}")
             heads = found.chosen(mode.share)
         told = (VERSION, self._identity, self._texts, way, heads)
         return hashlib.sha256(repr(told).encode()).hexdigest()[:32]

@@ -110,7 +110,7 @@ class OurEngine(Process):
         loaded = self.ask(Load(2, str(model), n_ctx, threads, draft_model=draft, backend=backend))
         assert isinstance(loaded, Loaded)  # not Restart: a new process holds no library yet
         if backend not in ("auto", loaded.model.backend):
-            raise SystemExit(" ".join(loaded.model.notes))
+            raise SystemExit(" ".join(map(str, loaded.model.notes)))
         self.model = loaded.model
         self.start_seconds = time.perf_counter() - started
 

@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from common.paths import printable
+from common.sentences import Sentence
 
 
 class Failure(Exception):
-    """Something the user can understand and act on. `str()` is the sentence the user reads, `code` is for programs.
+    """Something the user can understand and act on: a `sentence` that is worded where it is shown.
 
-    `sentence` may be a function that says it, in the language of the moment. `detail` is for the log: what a library
-    printed, a path, a number. Both can always be printed and sent, whatever a file in them is called.
-    """
+    `str()` is its English, for the terminal and the log; `code` is for programs. `detail` is for the log: what a
+    library printed, a path, a number. It can always be printed and sent, whatever a file in it is called."""
 
-    def __init__(self, code: str, sentence: str | Callable[[], str], detail: str = "") -> None:
-        super().__init__(sentence)
-        self.code = code
+    def __init__(self, sentence: str | Sentence, detail: str = "", /, **values: object) -> None:
+        """`sentence` may be the id of a message, with `values` for its holes."""
+        self.sentence = Sentence.of(sentence, **values) if isinstance(sentence, str) else sentence
+        super().__init__(self.sentence)
         self.detail = printable(detail)
-        self._sentence = sentence
+
+    @property
+    def code(self) -> str:
+        """What kind of failure it is."""
+        return self.sentence.code
 
     def __str__(self) -> str:
-        return printable(self._sentence if isinstance(self._sentence, str) else self._sentence())
+        return str(self.sentence)
+
+
+class CommandFailure(Failure):
+    """Raised by commands of the terminal alone, which speak English: its sentence is in no table."""
+
+    def __init__(self, code: str, sentence: str, detail: str = "") -> None:
+        super().__init__(Sentence.plain(sentence), detail)
+        self._code = code
+
+    @property
+    def code(self) -> str:
+        """What kind of failure it is."""
+        return self._code

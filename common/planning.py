@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from common.byte_sizes import show_bytes
+from common.sentences import Sentence
 
 READ = "--read"  # the option of `serve` and `plans` that names a file outside of the model folders
 
@@ -67,7 +68,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """`parts`: bytes by name, `total_bytes` together, with the context full. `exact`: planned from the file itself.
 
     `speed`: tokens per second of plain decoding, as it was timed here with this library, threads and type of keys and
-    values; 0 where it was not. `problem`: the sentence that says why there is no plan."""
+    values; 0 where it was not. `problem` says why there is no plan."""
 
     id: int = 0
     verdict: Literal["fits", "tight", "no", "unknown"] = "unknown"
@@ -79,17 +80,17 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     threads: int = 0
     backend: str = ""
     parts: dict[str, int] = {}
-    reasons: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    reasons: tuple[Sentence, ...] = ()
+    notes: tuple[Sentence, ...] = ()
     exact: bool = False
     speed: float = 0.0
-    problem: str = ""
+    problem: Sentence | None = None
 
     @property
-    def sentence(self) -> str:
-        """'fits: 1.42 GB with 32,768 tokens'; 'about' where it is an estimate."""
+    def line(self) -> str:
+        """For the terminal: 'fits: 1.42 GB with 32,768 tokens'; 'about' where it is an estimate."""
         if self.verdict == "unknown":
-            return self.problem
+            return str(self.problem or "")
         about = "" if self.exact else "about "
         if self.verdict == "no":
             most = f"; a context of {self.max_n_ctx:,} tokens would fit" if self.max_n_ctx else ""

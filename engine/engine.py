@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from common.confinement import limits
 from common.failures import Failure
 from common.folders import cache_folder
+from common.sentences import together
 from engine.generation.answer import Answer, AnswerOptions
 from engine.generation.pulse import Pulses
 from engine.generation.sampling import Sampler
@@ -78,7 +79,8 @@ class Engine:
         try:
             plan = resolve(LoadOptions.of(request), around)
             if plan.memory.verdict == "no":
-                raise Failure("out_of_memory", " ".join(plan.memory.reasons), str(plan.memory.parts))
+                reasons = together(*plan.memory.reasons)
+                raise Failure("out_of_memory.plan", str(plan.memory.parts), reasons=reasons)
             self._drop()
             self._chat = load(plan, self._saved, self.stop, progress)
         except BaseException:
@@ -104,11 +106,9 @@ class Engine:
         """Events of one answer, the last one Finished. Raises Failure before any work if it cannot be begun."""
         chat = self._loaded()
         if not request.messages or not request.messages[-1].content.strip():
-            raise Failure("empty_prompt", "There is nothing to answer: the message is empty.")
+            raise Failure("empty_prompt.message")
         if request.draft.startswith("model") and chat.plan.draft is None:
-            raise Failure(
-                "no_draft_model", "No draft model is loaded. Choose one, or another form of speculative decoding."
-            )
+            raise Failure("no_draft_model.loaded")
         messages = without_oldest(request.messages, request.forget_turns)
         prompt = self._prompt(request, messages)
         if len(prompt) >= chat.info.n_ctx:
@@ -234,4 +234,4 @@ class Engine:
 
 def no_model() -> Failure:
     """What is raised where a loaded model is needed."""
-    return Failure("no_model", "No model is loaded. Choose a model first.")
+    return Failure("no_model.loaded")

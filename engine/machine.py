@@ -116,7 +116,7 @@ def pretended_processor() -> str:
     """Name of the older processor that this one computes as; empty where it computes as what it is."""
     name = os.environ.get(PRETENDED, "")
     if name and name not in OLDER:
-        raise Failure("bad_option", f"{PRETENDED}={name} is not known: choose one of {', '.join(OLDER)}.")
+        raise Failure("bad_option.processor", variable=PRETENDED, name=name, known=", ".join(OLDER))
     return name
 
 

@@ -23,6 +23,7 @@ import psutil
 from common.confinement import limits, problems
 from common.failures import Failure
 from common.paths import path_of
+from common.sentences import Sentence
 from engine.loading.libraries import OtherLibrary
 from engine.protocol import (
     ENDS,
@@ -63,7 +64,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("engine.serve")
 NICE = 5  # beside an engine that reads, 3 to 10 of 700 steps of the wheel came too late for a frame, with this none
 IDLE_AFTER = 1.0  # seconds without a request
-INTERNAL = "Something went wrong inside the engine; the log has the details. Try again."
 MAX_LINE = 64 << 20  # bytes; a longer line is no message of ours
 
 
@@ -139,8 +139,7 @@ class Server:
                 while line and not line.endswith(b"\n"):
                     line = self.input.readline(MAX_LINE)
                 log.warning("a message of more than %d bytes is dropped", MAX_LINE)
-                sentence = f"The engine accepts messages of up to {MAX_LINE // 10**6} MB, and this one is longer."
-                self.send(Failed(0, "bad_request", sentence))
+                self.send(Failed(0, Sentence.of("bad_request.long", most=MAX_LINE)))
 
     def _work(self) -> None:
         with contextlib.suppress(BrokenPipeError):  # the window is gone, and so will be our input
@@ -162,7 +161,7 @@ class Server:
             return True
         except Failure as failure:
             log.warning("%s %s", failure, failure.detail)
-            self.send(Notice(0, failure.code, str(failure)))
+            self.send(Notice(0, failure.sentence))
             return False
         except Exception:
             log.exception("bug in idle time")
@@ -199,7 +198,7 @@ class Server:
             request = decode_request(line)
         except ProtocolError as error:
             log.warning("bad request: %s: %.200r", error, line)
-            self.send(Failed(error.id, "bad_request", f"The engine did not understand a message: {error}."))
+            self.send(Failed(error.id, Sentence.of("bad_request.message", reason=error)))
             return None
         try:
             self._take(request)
@@ -207,7 +206,7 @@ class Server:
             raise
         except Exception as error:  # this thread is the engine's ears: it must not end
             log.exception("bug while taking %s", type(request).__name__)
-            self.send(Failed(request.id, "internal", INTERNAL, repr(error)))
+            self.send(Failed(request.id, Sentence.of("internal.engine"), repr(error)))
         return request
 
     def _take(self, request: Request) -> None:
@@ -234,16 +233,15 @@ class Server:
         except Failure as failure:
             log.info("%s: %s %s", failure.code, failure, failure.detail)
             remedies = failure.remedies if isinstance(failure, TooLong) else ()
-            self.send(Failed(request.id, failure.code, str(failure), failure.detail, remedies))
+            self.send(Failed(request.id, failure.sentence, failure.detail, remedies))
         except Stopped:
-            self.send(Failed(request.id, "cancelled", "Stopped."))
+            self.send(Failed(request.id, Sentence.of("cancelled.request")))
         except MemoryError as error:
-            sentence = "The computer's memory is full. Close other programs or load a smaller model."
-            self.send(Failed(request.id, "out_of_memory", sentence, str(error)))
+            self.send(Failed(request.id, Sentence.of("out_of_memory.computer"), str(error)))
         except Exception as error:
             log.exception("bug while doing %s", type(request).__name__)
             self._begin_anew()
-            self.send(Failed(request.id, "internal", INTERNAL, repr(error)))
+            self.send(Failed(request.id, Sentence.of("internal.engine"), repr(error)))
 
     def _dispatch(self, request: Request) -> None:
         match request:
@@ -269,10 +267,10 @@ class Server:
             try:
                 self.send(self.engine.count(request))
             except Failure as failure:
-                self.send(Failed(request.id, failure.code, str(failure), failure.detail))
+                self.send(Failed(request.id, failure.sentence, failure.detail))
             except Exception as error:
                 log.exception("bug while counting")
-                self.send(Failed(request.id, "internal", "The tokens could not be counted.", repr(error)))
+                self.send(Failed(request.id, Sentence.of("internal.counting"), repr(error)))
 
     def _load(self, request: Load) -> Event:
         for file in filter(None, (request.path, request.draft_model)):

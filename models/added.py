@@ -34,16 +34,14 @@ class Added:
         """Raises Failure when there is no such file or folder, or the list cannot be stored."""
         path = path.absolute()
         if not os.path.exists(path):  # noqa: PTH110 - Path's own raises for a folder without rights, a name too long
-            raise Failure(
-                "no_such_file", f"There is no file or folder {shown(str(path))}. It may have been moved or renamed."
-            )
+            raise Failure("no_such_file.or_folder", path=shown(str(path)))
         if not is_folder(path) and (path.suffix.lower() != ".gguf" or not is_file(path)):
-            raise Failure("not_a_model", f"{shown(path)} is not a GGUF model file. Choose a file that ends in .gguf.")
+            raise Failure("not_a_model.other_file", name=shown(path))
         listed = self.read()
         if path in listed:
             return
         if len(listed) >= MOST:
-            raise Failure("too_many", f"{MOST} folders and files are already in the list. Remove some first.")
+            raise Failure("too_many.added", count=MOST)
         self._write((*listed, path))
 
     def drop(self, path: Path) -> bool:
@@ -60,8 +58,7 @@ class Added:
                 self.path.rename(self.path.with_suffix(".broken.json"))
             write_atomically(self.path, json.dumps([str(path) for path in listed], indent=1).encode())
         except OSError as error:
-            sentence = f"The list of model folders cannot be saved: {self.path} cannot be written ({error.strerror})."
-            raise Failure("unwritable", sentence, str(error)) from error
+            raise Failure("unwritable.folders", str(error), file=self.path, reason=error.strerror) from error
 
     def _whole(self) -> bool:
         try:

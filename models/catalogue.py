@@ -61,8 +61,7 @@ def catalogue() -> tuple[Entry, ...]:
     try:
         entries = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _File).model
     except (OSError, ValueError) as error:
-        sentence = "The catalogue of models is missing from this installation. Install Chickadee again."
-        raise Failure("no_such_file", sentence, str(error)) from error
+        raise Failure("no_such_file.catalogue", str(error)) from error
     return tuple(sorted(entries, key=lambda entry: entry.size))
 
 

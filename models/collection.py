@@ -10,6 +10,7 @@ from pathlib import Path
 from common.failures import Failure
 from common.files import is_file
 from common.paths import shown
+from common.sentences import Sentence
 from models.default import default_model
 from models.fact_cache import FactCache, Known
 from models.facts import KIND_SENTENCES, Facts, facts_of
@@ -30,7 +31,7 @@ class LocalModel:
     size: int
     place: Place
     facts: Facts | None
-    problem: str = ""
+    problem: Sentence | None = None
 
     @property
     def path(self) -> Path:
@@ -107,7 +108,7 @@ def _described(found: _Found, cache: FactCache) -> LocalModel:
         return LocalModel(name, files, 0, found.place, None, _unreadable(name, error))
     size = sum(status.st_size for status in statuses)
     if not all(stat.S_ISREG(status.st_mode) for status in statuses):  # reading a pipe would wait for ever
-        return LocalModel(name, files, 0, found.place, None, f"{name} is not a file.")
+        return LocalModel(name, files, 0, found.place, None, Sentence.of("unusable.no_file", name=name))
     if found.group.missing:
         return LocalModel(name, files, size, found.place, None, _incomplete(name, found.group))
     newest = max(status.st_mtime_ns for status in statuses)
@@ -116,7 +117,7 @@ def _described(found: _Found, cache: FactCache) -> LocalModel:
         known = _read(files, size, newest)
         if known.lasting:
             cache.put(files[0], known)
-    problem = KIND_SENTENCES[known.facts.kind] if known.facts else known.problem
+    problem = KIND_SENTENCES.get(known.facts.kind) if known.facts else known.problem
     return LocalModel(name, files, size, found.place, known.facts, problem)
 
 
@@ -128,20 +129,21 @@ def _read(files: tuple[Path, ...], size: int, newest: int) -> Known:
             check(headers[0])
         return Known(size, newest, facts)
     except Failure as failure:
-        return Known(size, newest, None, str(failure), lasting=failure.code not in ("unreadable", "no_such_file"))
+        return Known(size, newest, None, failure.sentence, lasting=failure.code not in ("unreadable", "no_such_file"))
 
 
-def _unreadable(name: str, error: OSError | ValueError) -> str:
+def _unreadable(name: str, error: OSError | ValueError) -> Sentence:
     if isinstance(error, FileNotFoundError | ValueError):
-        return f"{name} points to a file that no longer exists."
-    return f"{name} cannot be read: {error.strerror}."
+        return Sentence.of("unusable.gone", name=name)
+    return Sentence.of("unreadable.file", name=name, reason=error.strerror)
 
 
-def _incomplete(name: str, group: Group) -> str:
-    numbers = ", ".join(map(str, group.missing[:5])) + (" and more" if len(group.missing) > 5 else "")
-    what, is_ = ("part", "is") if len(group.missing) == 1 else ("parts", "are")
-    of = len(group.files) + len(group.missing)
-    return f"{name} is incomplete: {what} {numbers} of {of} {is_} missing. Download the model again."
+def _incomplete(name: str, group: Group) -> Sentence:
+    numbers: str | Sentence = ", ".join(map(str, group.missing[:5]))
+    if len(group.missing) > 5:
+        numbers = Sentence.of("unusable.and_more", numbers=numbers)
+    n, of = len(group.missing), len(group.files) + len(group.missing)
+    return Sentence.of("unusable.incomplete", name=name, n=n, numbers=numbers, of=of)
 
 
 def _resolved(path: Path) -> Path:

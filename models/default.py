@@ -17,7 +17,7 @@ def default_model() -> Path:
         found = sorted(folder.glob("*.gguf"))
         if found:
             return found[0]
-    raise Failure("no_such_file", "The built-in model is missing from this installation. Install Chickadee again.")
+    raise Failure("no_such_file.built_in")
 
 
 def _folders() -> list[Path]:

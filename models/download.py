@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from common.byte_sizes import show_bytes
 from common.failures import Failure
 from models.network import Network, failures, host_of
 from models.part_file import PartFile, Source, check_room, hash_into
@@ -69,8 +68,7 @@ class Download:
             for done in hash_into(digest, self.target, size):
                 yield Progress("checking", done, size)
         if size != self.source.size or digest.hexdigest() != self.source.sha256:
-            sentence = f"There is another file named {self.target.name} in {self.target.parent}. Remove it first."
-            raise Failure("exists", sentence)
+            raise Failure("exists.other_file", name=self.target.name, folder=self.target.parent)
 
     def _prepare(self, part: PartFile) -> Iterator[Progress]:
         """Keep what is there of the same file, and see that the rest has room."""
@@ -96,7 +94,7 @@ class Download:
             try:
                 for _ in self._pieces(part):
                     yield Progress("receiving", part.done, size, speed.at(part.done))
-                dropped = Failure("no_connection", f"{host_of(self.source.url)} closed the connection too early.")
+                dropped = Failure("no_connection.closed", host=host_of(self.source.url))
             except Failure as failure:
                 if failure.code != "no_connection":
                     raise
@@ -105,9 +103,7 @@ class Download:
                 return
             tries = 1 if part.done > before else tries + 1
             if tries >= MOST_TRIES:
-                raise Failure(
-                    dropped.code, f"{dropped} The part already downloaded is kept.", dropped.detail
-                ) from dropped
+                raise Failure("no_connection.part_kept", dropped.detail, problem=dropped.sentence) from dropped
             yield from self._wait(part, tries)
 
     def _wait(self, part: PartFile, tries: int) -> Iterator[Progress]:
@@ -144,7 +140,7 @@ class Download:
                 return
             if part.done + len(data) > self.source.size:
                 part.delete()
-                raise Failure("wrong_bytes", self._wrong("more arrived than was announced"))
+                raise Failure("wrong_bytes.more", name=self.target.name)
             part.append(data)
             yield
 
@@ -170,8 +166,8 @@ class Download:
     def _check_length(self, response: requests.Response) -> None:
         said = response.headers.get("Content-Length", "")
         if said.isdigit() and int(said) != self.source.size:
-            offered, published = (show_bytes(size) for size in (int(said), self.source.size))
-            raise Failure("wrong_bytes", self._wrong(f"{offered} are offered where {published} were announced"))
+            sizes = {"offered": int(said), "published": self.source.size}
+            raise Failure("wrong_bytes.size", name=self.target.name, **sizes)
 
     def _remember(self, part: PartFile, response: requests.Response) -> None:
         """Only a strong tag says that two answers are the same bytes."""
@@ -186,8 +182,5 @@ class Download:
     def _judge(self, part: PartFile) -> None:
         if part.hash.hexdigest() != self.source.sha256:
             part.delete()
-            raise Failure("wrong_bytes", self._wrong("the bytes that arrived are not those that were published"))
+            raise Failure("wrong_bytes.other", name=self.target.name)
         part.finish()
-
-    def _wrong(self, why: str) -> str:
-        return f"{self.target.name} was not saved: {why}. Download it again."

@@ -15,6 +15,7 @@ from typing import Literal
 
 from common.failures import Failure
 from common.paths import shown
+from common.sentences import Sentence
 from models.download import Download
 from models.hub import Hub, RemoteFile, RemoteModel, is_safe_path
 from models.network import Network
@@ -29,13 +30,13 @@ State = Literal["waiting", "running", "paused", "failed", "done", "cancelled"]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One model's download. `problem` is the sentence when it failed; `path` its first file once it is done."""
+    """One model's download. `problem`: why it failed; `path` its first file once it is done."""
 
     id: int
     name: str
     state: State
     progress: Progress
-    problem: str = ""
+    problem: Sentence | None = None
     path: Path | None = None
 
     @property
@@ -100,7 +101,7 @@ def _source(file: RemoteFile, hub: Hub) -> Source:
 def _target(file: RemoteFile, folder: Path) -> Path:
     where = f"{file.repo}/{file.path}"
     if not is_safe_path(where):
-        raise Failure("refused", f"The file's name “{file.path[:80]}” cannot be used on this computer.")
+        raise Failure("refused.file_name", name=file.path[:80])
     return folder.joinpath(*where.split("/"))
 
 
@@ -155,7 +156,7 @@ class Downloads:
 
     def resume(self, id: int) -> None:
         """Also what failed."""
-        self._set(id, "waiting", ("paused", "failed", "waiting"), problem="")
+        self._set(id, "waiting", ("paused", "failed", "waiting"), problem=None)
         with self._changed:
             if self._thread is None and not self._closed:
                 self._thread = threading.Thread(target=self._work, name="downloads", daemon=True)
@@ -197,10 +198,10 @@ class Downloads:
                 self._do(id)
             except Failure as failure:
                 log.info("%s: %s %s", failure.code, failure, failure.detail)
-                self._set(id, "failed", ("running",), problem=str(failure))
+                self._set(id, "failed", ("running",), problem=failure.sentence)
             except Exception:
                 log.exception("bug in a download")
-                self._set(id, "failed", ("running",), problem="Something went wrong; the log has the details.")
+                self._set(id, "failed", ("running",), problem=Sentence.of("internal.download"))
             finally:
                 self._running = None
             if self._jobs[id].state == "cancelled":
@@ -243,7 +244,7 @@ class Downloads:
         return job.state == "running"
 
     def _set(
-        self, id: int, state: State, only: tuple[State, ...], problem: str = "", path: Path | None = None
+        self, id: int, state: State, only: tuple[State, ...], problem: Sentence | None = None, path: Path | None = None
     ) -> State:
         """Change a job's state if it is one of `only`; returns the one before."""
         with self._changed:

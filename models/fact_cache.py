@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from common.paths import path_text
+from common.sentences import Sentence
 from common.store import Store
 from models.facts import Facts
 
@@ -15,18 +16,18 @@ MOST = 5000  # entries; the oldest go first
 
 
 class Known(msgspec.Struct, frozen=True):
-    """What was found out about a file: facts, or the sentence that says why there are none. `lasting`: it will be so
+    """What was found out about a file: facts, or why there are none. `lasting`: it will be so
     until the file changes."""
 
     size: int
     mtime_ns: int
     facts: Facts | None
-    problem: str = ""
+    problem: Sentence | None = None
     lasting: bool = True
 
 
 # By path. The version is of `Facts`, and of what headers are refused for: what another one kept is read anew.
-FILES = Store("model-facts", 3, dict[str, Known], most_bytes=64 << 20, former=("model-facts.json",))
+FILES = Store("model-facts", 4, dict[str, Known], most_bytes=64 << 20, former=("model-facts.json",))
 
 
 class FactCache:

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 from common.failures import Failure
+from common.sentences import Sentence
 from models.header import Header
 from models.token_list import PADDING, read_token_list
 
 Kind = Literal["chat", "base", "embedding", "adapter", "image", "vocabulary", "encoder"]
-KIND_SENTENCES: dict[Kind, str] = {
-    "chat": "",
-    "base": "It has no chat template, so it continues texts rather than answering.",
-    "embedding": "It is an embedding model: it compares texts and cannot answer.",
-    "adapter": "It is an adapter (LoRA), an addition to a model. Choose the model itself.",
-    "image": "It is the image part of a model. Choose the model itself.",
-    "vocabulary": "It contains only a vocabulary, no model.",
-    "encoder": "It translates text to text only and cannot chat.",
+KIND_SENTENCES: dict[Kind, Sentence] = {
+    "base": Sentence.of("kind.base"),
+    "embedding": Sentence.of("kind.embedding"),
+    "adapter": Sentence.of("kind.adapter"),
+    "image": Sentence.of("kind.image"),
+    "vocabulary": Sentence.of("kind.vocabulary"),
+    "encoder": Sentence.of("kind.encoder"),
 }
 TEMPLATE, TOKENIZER = "tokenizer.chat_template", "tokenizer.ggml.model"
 SPECIAL = ("bos", "eos", "eot")
@@ -145,4 +145,4 @@ def refusal(name: str, facts: Facts) -> Failure | None:
     """Why a model cannot be chatted with; None if it can."""
     if facts.can_answer:
         return None
-    return Failure("not_a_chat_model", f"{name}: {KIND_SENTENCES[facts.kind]}")
+    return Failure("not_a_chat_model.kind", name=name, kind=KIND_SENTENCES[facts.kind])

@@ -94,30 +94,26 @@ def read_header(path: Path) -> Header:
     try:
         with open_file(path) as file:
             if read_up_to(file, 4) != b"GGUF":
-                raise Failure("not_a_model", f"{name} is not a GGUF model file. Choose a file that ends in .gguf.")
+                raise Failure("not_a_model.other_file", name=name)
             return _Cursor(file).header(path)
     except OSError as error:
         raise unopened(path, error) from error
     except _TooLarge as error:
-        sentence = f"{name} cannot be used: its header is larger than any model's. Download it again."
-        raise Failure("bad_model", sentence, str(error)) from error
+        raise Failure("bad_model.large_header", str(error), name=name) from error
     except (_Damaged, Misplaced) as error:
-        sentence = f"{name} is damaged or incomplete: its header cannot be read. Download it again."
-        raise Failure("bad_model", sentence, str(error)) from error
+        raise Failure("bad_model.header", str(error), name=name) from error
 
 
 def unopened(path: Path, error: OSError) -> Failure:
     """Why a model file cannot be opened or read, in a sentence."""
     name, whole = shown(path), shown(str(path))
     if isinstance(error, IsADirectoryError):
-        return Failure("not_a_model", f"{whole} is a folder. Choose a model file; its name ends in .gguf.")
+        return Failure("not_a_model.folder", path=whole)
     if isinstance(error, NotAFile):
-        return Failure("not_a_model", f"{whole} is not a file. Choose a model file; its name ends in .gguf.")
+        return Failure("not_a_model.no_file", path=whole)
     if isinstance(error, FileNotFoundError | NotADirectoryError):
-        return Failure(
-            "no_such_file", f"There is no file {whole}. It may have been moved or renamed.", str(error.strerror)
-        )
-    return Failure("unreadable", f"{name} cannot be read: {error.strerror}.")
+        return Failure("no_such_file.model", str(error.strerror), path=whole)
+    return Failure("unreadable.file", name=name, reason=error.strerror)
 
 
 class _Cursor:
@@ -134,7 +130,7 @@ class _Cursor:
     def header(self, path: Path) -> Header:
         version = self.scalar("I")
         if version not in (2, 3):
-            raise Failure("bad_model", f"{shown(path)} has GGUF version {version}; versions 2 and 3 can be read.")
+            raise Failure("bad_model.version", name=shown(path), version=version)
         n_tensors, n_keys = self.scalar("Q"), self.scalar("Q")
         self.allow(n_keys, 13, MAX_KEYS, "{} entries")
         self.allow(n_tensors, 24, MAX_TENSORS, "{} tensors")
@@ -160,12 +156,12 @@ class _Cursor:
         tensors = tuple(self.tensor() for _ in range(n_tensors))
         data_offset = -(-self.at // alignment) * alignment
         if tensors and data_offset + data_end(tensors, alignment) > self.file_bytes:
-            sentence = f"{shown(path)} is incomplete: part of the model is missing. Download it again."
-            raise Failure("bad_model", sentence, f"{self.file_bytes} bytes, a tensor ends behind them")
+            raise Failure(
+                "bad_model.incomplete", f"{self.file_bytes} bytes, a tensor ends behind them", name=shown(path)
+            )
         behind = self.file_bytes - data_offset - data_most(tensors)
         if tensors and behind > MOST_BEHIND:
-            sentence = f"{shown(path)} is damaged: it goes on behind the end of the model. Download it again."
-            raise Failure("bad_model", sentence, f"{behind} bytes behind the last tensor")
+            raise Failure("bad_model.long", f"{behind} bytes behind the last tensor", name=shown(path))
         return Header(path, self.file_bytes, version, metadata, lengths, tensors, data_offset, arrays, places)
 
     def allow(self, count: int, size: int, most: int, what: str) -> None:

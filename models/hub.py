@@ -91,7 +91,7 @@ class Hub:
     def search(self, words: str, most: int = MOST_RESULTS) -> tuple[RepoResult, ...]:
         """Repositories with GGUF files, the most downloaded first. Raises Failure."""
         if not words.strip():
-            raise Failure("bad_option", "Type what to search for, for example: qwen 1.5b instruct.")
+            raise Failure("bad_option.empty_search")
         query = [("search", " ".join(words.split())[:200]), ("filter", "gguf"), ("sort", "downloads")]
         query += [("direction", "-1"), ("limit", str(most))]
         query += [("expand[]", field) for field in ("downloads", "tags", "gated", "gguf")]
@@ -109,7 +109,7 @@ class Hub:
             if parts[0] is file and None not in parts and "mmproj" not in file.name.lower():
                 models.append(RemoteModel(tuple(part for part in parts if part)))
         if not models:
-            raise Failure("not_found", f"{repo} contains no GGUF model that can be downloaded.")
+            raise Failure("not_found.no_model", repo=repo)
         return tuple(sorted(models, key=_preference))
 
     def model(self, repo: str, file: str = "") -> RemoteModel:
@@ -120,7 +120,7 @@ class Hub:
             if not file or wanted in (model.files[0].path.lower(), model.name.lower(), model.quantisation.lower()):
                 return model
         listed = ", ".join(model.name for model in models[:8])
-        raise Failure("not_found", f"{repo} has no file {file}. It has {listed}.")
+        raise Failure("not_found.no_file", repo=repo, file=file, listed=listed)
 
     def licence(self, repo: str) -> str:
         """As the repository states it, empty if it does not. Raises Failure."""
@@ -152,13 +152,12 @@ class Hub:
             for piece in response.iter_content(1 << 16):
                 raw += piece
                 if len(raw) > MAX_ANSWER:
-                    raise Failure("refused", f"The response from {host_of(url)} does not end.")
+                    raise Failure("refused.endless", host=host_of(url))
             following = response.links.get("next", {}).get("url")
         try:
             answer = json.loads(raw)
         except (ValueError, RecursionError) as error:
-            sentence = f"{host_of(url)} sent a response that Chickadee does not understand. Try again later."
-            raise Failure("refused", sentence, str(error)) from error
+            raise Failure("refused.not_understood", str(error), host=host_of(url)) from error
         following = urljoin(url, following) if following else None
         return answer, following if following and following.startswith(f"{self.address}/api/") else None
 
@@ -166,7 +165,7 @@ class Hub:
 def check_repo(repo: str) -> str:
     """Raises Failure for a text that is no name of a repository."""
     if not REPO.fullmatch(repo) or ".." in repo:
-        raise Failure("bad_option", f"“{repo[:80]}” is not a model on the hub: write it like Qwen/Qwen3-4B-GGUF.")
+        raise Failure("bad_option.repo", repo=repo[:80])
     return repo
 
 

@@ -16,6 +16,7 @@ from urllib.parse import urljoin, urlsplit
 
 from common.failures import Failure
 from common.folders import data_folder
+from common.sentences import Sentence
 
 if TYPE_CHECKING:
     import requests
@@ -28,24 +29,24 @@ AGENT = "chickadee"
 ALLOWED = "allowed"  # besides true, in the settings file
 
 
-def forbidden(settings: Path | None = None) -> str:
-    """The sentence that says why there must be no connection; empty if there may be.
+def forbidden(settings: Path | None = None) -> Sentence | None:
+    """Why there must be no connection; None if there may be.
 
     A settings file that cannot be read forbids: the line that cannot be read might be the one that says so."""
     if os.environ.get(OFFLINE_VARIABLE, "").strip().lower() not in ("", "0", "false", "no"):
-        return f"Connections are turned off: {OFFLINE_VARIABLE} is set."
+        return Sentence.of("offline.variable", variable=OFFLINE_VARIABLE)
     path = settings or data_folder() / "settings.toml"
     try:
         written = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
-        return ""
+        return None
     except (OSError, ValueError, RecursionError) as error:
-        return f"{path.name} cannot be read ({error}), and it may forbid connections. Correct it first."
+        return Sentence.of("offline.unreadable", file=path.name, reason=error)
     section = written.get("models")
     said = (written.get("network", True), section.get("network", True) if isinstance(section, dict) else True)
     if all(value is True or value == ALLOWED for value in said):
-        return ""
-    return f"Connections are turned off in the settings (network in {path.name})."
+        return None
+    return Sentence.of("offline.settings", file=path.name)
 
 
 class Network:
@@ -91,15 +92,15 @@ class Network:
             target = urljoin(url, response.headers["Location"])
             response.close()
             if urlsplit(url).scheme == "https" and urlsplit(target).scheme != "https":
-                raise Failure("refused", f"{host_of(url)} leads to an address that is not safe: {target[:200]}.")
+                raise Failure("refused.redirect", host=host_of(url), address=target[:200])
             url = target
-        raise Failure("refused", f"{host_of(url)} redirects without end.")
+        raise Failure("refused.redirects", host=host_of(url))
 
     def check(self, url: str) -> None:
         """Raises Failure when the switch forbids connections, or the address is none we connect to."""
         reason = forbidden(self._settings)
         if reason:
-            raise Failure("offline", reason)
+            raise Failure(reason)
         try:
             parts = urlsplit(url)
             safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOCAL)
@@ -107,9 +108,7 @@ class Network:
         except ValueError:
             safe, port = False, None
         if not safe or not parts.hostname or parts.username is not None or port == 0:
-            raise Failure(
-                "refused", f"There is no safe connection to {url[:200]}: its address must begin with https://."
-            )
+            raise Failure("refused.not_https", address=url[:200])
 
 
 def _nobody(request: requests.PreparedRequest) -> requests.PreparedRequest:
@@ -127,33 +126,24 @@ def failures(url: str) -> Iterator[None]:
     try:
         yield
     except requests.exceptions.SSLError as error:
-        sentence = (
-            f"The connection to {host} is not safe: its certificate cannot be trusted. Check this computer's clock."
-        )
-        raise Failure("refused", sentence, str(error)) from error
+        raise Failure("refused.certificate", str(error), host=host) from error
     except (requests.Timeout, urllib3.exceptions.TimeoutError) as error:
-        raise Failure("no_connection", f"{host} does not respond. Try again later.", str(error)) from error
+        raise Failure("no_connection.no_answer", str(error), host=host) from error
     except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
-        sentence = f"There is no connection to {host}. Check that this computer is online."
-        raise Failure("no_connection", sentence, str(error)) from error
+        raise Failure("no_connection.offline", str(error), host=host) from error
 
 
 def status_failure(url: str, status: int) -> Failure:
     host = host_of(url)
     if status in (401, 403):
-        sentence = f"{host} requires an account and a licence for this file (error {status})."
-        return Failure("refused", sentence, url)
+        return Failure("refused.account", url, host=host, status=status)
     if status in (404, 410):
-        return Failure(
-            "not_found", f"{host} has no such model or file (error {status}). It may have been renamed.", url
-        )
+        return Failure("not_found.status", url, host=host, status=status)
     if status == 429:
-        return Failure(
-            "no_connection", f"{host} received too many requests (error 429). Try again in a few minutes.", url
-        )
+        return Failure("no_connection.too_many", url, host=host)
     if status >= 500:
-        return Failure("no_connection", f"{host} has a problem (error {status}). Try again later.", url)
-    return Failure("refused", f"{host} refused the request (error {status}).", url)
+        return Failure("no_connection.status", url, host=host, status=status)
+    return Failure("refused.status", url, host=host, status=status)
 
 
 def host_of(url: str) -> str:

@@ -17,7 +17,6 @@ from typing import BinaryIO
 
 import msgspec
 
-from common.byte_sizes import show_bytes
 from common.failures import Failure
 from common.files import make_private_folder, never_waiting, open_file, read_small, sync_folder, write_atomically
 
@@ -124,9 +123,14 @@ class PartFile:
             yield
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise Failure("disk_full", _no_room(self.target, None, None), str(error)) from error
-            sentence = f"{self.target.name} cannot be saved in {self.target.parent}: {error.strerror}."
-            raise Failure("unwritable", sentence, str(error)) from error
+                raise Failure("disk_full.download", str(error), name=self.target.name) from error
+            raise Failure(
+                "unwritable.download",
+                str(error),
+                name=self.target.name,
+                folder=self.target.parent,
+                reason=error.strerror,
+            ) from error
 
 
 def check_room(target: Path, missing: int) -> None:
@@ -136,7 +140,7 @@ def check_room(target: Path, missing: int) -> None:
     except OSError:  # a file system that does not tell
         return
     if missing + SPARE > free:
-        raise Failure("disk_full", _no_room(target, missing + SPARE - free, missing))
+        raise Failure("disk_full.no_room", name=target.name, size=missing, short=missing + SPARE - free)
 
 
 def hash_into(digest: hashlib._Hash, path: Path, size: int) -> Iterator[int]:
@@ -149,16 +153,7 @@ def hash_into(digest: hashlib._Hash, path: Path, size: int) -> Iterator[int]:
                 done += len(data)
                 yield done
     except OSError as error:
-        raise Failure("unreadable", f"{path.name} cannot be read: {error.strerror}.", str(error)) from error
-
-
-def _no_room(target: Path, missing: int | None, size: int | None) -> str:
-    name = target.name
-    if missing is None or size is None:
-        return f"The disk is full. Free some space, then resume {name}: the part already downloaded is kept."
-    return (
-        f"There is not enough disk space for {name}: {show_bytes(size)} still to download. Free {show_bytes(missing)}."
-    )
+        raise Failure("unreadable.file", str(error), name=path.name, reason=error.strerror) from error
 
 
 def _lock(file: BinaryIO, name: str) -> None:
@@ -174,4 +169,4 @@ def _lock(file: BinaryIO, name: str) -> None:
 
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError) as error:
-        raise Failure("busy", f"{name} is being downloaded by another window or terminal.") from error
+        raise Failure("busy.download", name=name) from error

@@ -6,16 +6,17 @@ import contextlib
 from pathlib import Path
 
 from common.failures import Failure
+from common.sentences import Sentence
 from models.added import Added
 from models.collection import LocalModel
 from models.places import NAMES, Place
 
 ASIDE = ".removed-"  # begins the name of a file that waits to be deleted; hidden, so no scan finds it
 OTHERS = {
-    "lm-studio": "It belongs to LM Studio. Delete it there.",
-    "hub": "It is in the Hugging Face cache, which other programs use. Delete it there.",
-    "llama.cpp": "It is in llama.cpp's cache. Delete it there.",
-    "built-in": "It is part of Chickadee and cannot be deleted.",
+    "lm-studio": Sentence.of("owner.lm_studio"),
+    "hub": Sentence.of("owner.hub"),
+    "llama.cpp": Sentence.of("owner.llama_cpp"),
+    "built-in": Sentence.of("owner.chickadee"),
 }
 
 
@@ -51,8 +52,7 @@ def remove(model: LocalModel, added: Added | None = None) -> Removal:
     if model.place.kind == "added":
         return _take_off(model, added)
     if not model.place.is_ours:
-        sentence = f"{model.name} cannot be removed here."
-        raise Failure("not_ours", f"{sentence} {_reason(model)}")
+        raise Failure("not_ours.removal", name=model.name, reason=_reason(model))
     aside: dict[Path, Path] = {}
     try:
         for path in model.files:
@@ -65,20 +65,19 @@ def remove(model: LocalModel, added: Added | None = None) -> Removal:
     return Removal(aside, None, added)
 
 
-def _reason(model: LocalModel) -> str:
+def _reason(model: LocalModel) -> Sentence:
     if model.place.kind == "ollama":
-        return f"It belongs to Ollama. Delete it there with `ollama rm {model.name}`."
+        return Sentence.of("owner.ollama", name=model.name)
     return OTHERS[model.place.kind]
 
 
 def _take_off(model: LocalModel, added: Added) -> Removal:
     folder = model.place.path
     if folder != model.path and folder in added.read():
-        sentence = f"{model.name} is in the folder {folder}, which was added. Remove that folder from the list instead."
-        raise Failure("not_ours", sentence)
+        raise Failure("not_ours.in_added", name=model.name, folder=folder)
     if added.drop(model.place.path):
         return Removal({}, model.place.path, added)
-    raise Failure("not_ours", f"{model.name} is in none of the folders of {NAMES['own']}, so it was not removed.")
+    raise Failure("not_ours.elsewhere", name=model.name, own=NAMES["own"])
 
 
 def purge(place: Place) -> None:
@@ -93,4 +92,4 @@ def _rename(source: Path, target: Path) -> None:
     try:
         source.replace(target)
     except OSError as error:
-        raise Failure("unwritable", f"{source.name} cannot be removed: {error.strerror}.", str(error)) from error
+        raise Failure("unwritable.removal", str(error), name=source.name, reason=error.strerror) from error

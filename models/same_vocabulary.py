@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from common.failures import Failure
+from common.sentences import Sentence
 from models.header import Header
 from models.token_list import PADDING, TokenList, read_token_list
 
 TOKENIZER = "tokenizer.ggml.model"
-SPECIAL = {"bos": "the text's beginning", "eos": "the text's end", "eot": "the turn's end"}
+SPECIAL = {"bos": "vocabulary.beginning", "eos": "vocabulary.end", "eot": "vocabulary.turn_end"}
 
 
 def check_pair(target: Header, drafter: Header) -> int:
@@ -22,38 +23,37 @@ def check_pair(target: Header, drafter: Header) -> int:
 
     One of the vocabularies may be longer, by padding."""
     if target.path.samefile(drafter.path):
-        sentence = f"{drafter.path.name} cannot draft for itself. Choose a smaller model to draft."
-        raise Failure("same_model", sentence)
+        raise Failure("same_model.drafts", name=drafter.path.name)
     own, other = read_token_list(target), read_token_list(drafter)
     difference = header_difference(target, drafter) or token_difference(own, other)
     if difference:
-        sentence = f"{drafter.path.name} has a different vocabulary from {target.path.name}: {difference}."
-        raise Failure("other_vocabulary", f"{sentence} Choose a draft model of the same family.")
+        names = {"drafter": drafter.path.name, "target": target.path.name}
+        raise Failure("other_vocabulary.of_pair", **names, difference=difference)
     return min(len(own.texts), len(other.texts))
 
 
-def header_difference(target: Header, drafter: Header) -> str | None:
+def header_difference(target: Header, drafter: Header) -> Sentence | None:
     """Of the kinds of tokenizers and the special tokens; a special token that a file does not name is not compared."""
     a, b = (header.metadata.get(TOKENIZER) for header in (target, drafter))
     if a != b:
-        return f"its kind is {b}, not {a}"
+        return Sentence.of("vocabulary.kind", other=b, own=a)
     for name, meaning in SPECIAL.items():
         a, b = (header.metadata.get(f"tokenizer.ggml.{name}_token_id") for header in (target, drafter))
         if None not in (a, b) and a != b:
-            return f"{meaning} is token {b}, not {a}"
+            return Sentence.of(meaning, other=b, own=a)
     return None
 
 
-def token_difference(target: TokenList, drafter: TokenList) -> str | None:
+def token_difference(target: TokenList, drafter: TokenList) -> Sentence | None:
     common = min(len(target.texts), len(drafter.texts))
     for i in first_difference(target.texts[:common], drafter.texts[:common]):
-        return f"token {i} is {shown(drafter.texts[i])}, not {shown(target.texts[i])}"
+        return Sentence.of("vocabulary.token", token=i, other=shown(drafter.texts[i]), own=shown(target.texts[i]))
     for i in first_difference(target.kinds[:common], drafter.kinds[:common]):
-        return f"token {i}, {shown(drafter.texts[i])}, is of another kind"
-    longer, what = (target, "is missing") if len(target.texts) > common else (drafter, "is added")
+        return Sentence.of("vocabulary.token_kind", token=i, text=shown(drafter.texts[i]))
+    longer, what = (target, "vocabulary.missing") if len(target.texts) > common else (drafter, "vocabulary.added")
     for i, text in enumerate(longer.texts[common:], common):
         if longer.kinds[i : i + 1] != (PADDING,):
-            return f"token {i}, {shown(text)}, {what}"
+            return Sentence.of(what, token=i, text=shown(text))
     return None
 
 
@@ -64,4 +64,4 @@ def first_difference(a: Sequence[object], b: Sequence[object]) -> Iterator[int]:
 
 
 def shown(text: bytes) -> str:
-    return f"“{text.decode(errors='replace')}”"
+    return text.decode(errors="replace")

@@ -224,5 +224,6 @@ class _Reader:
         return tuple(None if every and i % every == full else window for i in range(count))
 
     def failure(self, key: str, value: object) -> Failure:
-        sentence = f"{self.header.path.name} does not say what the model looks like: “{key}” is missing or invalid."
-        return Failure("bad_model", sentence, f"{self.architecture}.{key} = {value!r}")
+        return Failure(
+            "bad_model.shapes", f"{self.architecture}.{key} = {value!r}", name=self.header.path.name, key=key
+        )

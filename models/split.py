@@ -40,10 +40,9 @@ def other_parts(header: Header) -> list[Header]:
         return []
     first, *others = part_names(header.path.name)
     if len(others) + 1 != count:
-        sentence = f"{shown(header.path)} is one of {count} files of a model. Restore their original names."
-        raise Failure("bad_model", sentence)
+        raise Failure("bad_model.split_names", name=shown(header.path), count=count)
     if header.path.name != first:
-        raise Failure("bad_model", f"{shown(header.path)} is not the model's first file. Choose {shown(first)}.")
+        raise Failure("bad_model.not_first", name=shown(header.path), first=shown(first))
     return read_parts(header.path.with_name(name) for name in others)
 
 
@@ -67,8 +66,7 @@ def read_parts(files: Iterable[Path]) -> list[Header]:
         header = read_header(path)
         size, tensors = size + header.data_offset, tensors + len(header.tensors)
         if size > 2 * MAX_HEADER or tensors > MAX_TENSORS:
-            sentence = f"{shown(path)} cannot be used: its header is larger than any model's. Download it again."
-            raise Failure("bad_model", sentence, f"{size} bytes, {tensors} tensors")
+            raise Failure("bad_model.large_header", f"{size} bytes, {tensors} tensors", name=shown(path))
         headers.append(
             replace(header, metadata={}, array_lengths={}, arrays={}, array_places={}) if headers else header
         )

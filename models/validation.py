@@ -58,8 +58,7 @@ def check(header: Header) -> None:
     """Raises Failure where the header makes no sense, or its model cannot be chatted with for want of words."""
     validate(header)
     if header.metadata.get(TOKENIZER) in NO_TOKENIZER:
-        sentence = f"{header.path.name} has no vocabulary: it knows numbers of tokens only, so it cannot chat."
-        raise Failure("not_a_chat_model", sentence)
+        raise Failure("not_a_chat_model.no_vocabulary", name=header.path.name)
 
 
 def validate(header: Header) -> None:
@@ -160,5 +159,4 @@ def _byte(text: bytes) -> bytes:
 
 def senseless(header: Header, key: str) -> Failure:
     value = header.metadata.get(key, header.arrays.get(key, ())[:8])
-    sentence = f"{header.path.name} is damaged: what its header says about “{key}” makes no sense. Download it again."
-    return Failure("bad_model", sentence, f"{key} = {value!r:.200}")
+    return Failure("bad_model.senseless", f"{key} = {value!r:.200}", name=header.path.name, key=key)

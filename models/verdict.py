@@ -12,6 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from common.planning import Ask, Verdict, engine_command
+from common.sentences import Sentence
 from models.reach import reach
 
 log = logging.getLogger(__name__)
@@ -57,4 +58,4 @@ def _answer(line: bytes) -> Verdict:
         return msgspec.json.decode(line, type=Verdict)
     except msgspec.MsgspecError as error:
         log.warning("the planner said %.200r: %s", line, error)
-        return Verdict(problem="Could not determine whether it fits; the log has the details.")
+        return Verdict(problem=Sentence.of("planner.no_answer"))

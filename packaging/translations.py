@@ -1,15 +1,17 @@
 """`make translations`: brings assets/translations/*.ts in line with the source. Standard library only.
 
-Found by reading the syntax tree: what `tr`, `tr_n` and `mark` are called with in app/, and the sentences of engine/
-and models/, which know nothing of languages: texts that end like a sentence, with {1}, {2}… for what is put in.
+Found by reading the syntax tree: what `tr`, `tr_n` and `mark` are called with in app/, each in the context of its room;
+what engine, models and window say by codes stands in `common.messages`.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -17,90 +19,122 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "assets" / "translations"
 sys.path.insert(0, str(ROOT))
 
-from app.catalogue import ENGINE, WINDOW, read_contexts  # noqa: E402
+from app.catalogue import PLURALS, Forms, read_contexts  # noqa: E402
+from common.messages import MESSAGES  # noqa: E402
 
-CALLS = {"tr": 1, "mark": 1, "tr_n": 2}  # how many of the first arguments are texts
-TERMINAL = (
-    "engine/__main__.py", "engine/tokenization/chat_lines.py", "engine/costs/calibration.py", "engine/commands/",
-    "models/__main__.py", "models/commands/", "models/terminal.py",
-)  # fmt: skip
-# Functions whose sentences are put together from pieces: there every text with a space counts.
-PIECED = {
-    ("engine/tokenization/turns.py", "too_long"),
-    ("engine/loading/memory_plan.py", "_finish"), ("engine/loading/memory_plan.py", "_refuse"),
-    ("engine/loading/memory_plan.py", "usable"), ("engine/loading/memory_plan.py", "more_context"),
-}  # fmt: skip
-# The window's own sentences that are kept with a message, or said before there is a window: made in English.
-STORED = (
-    "app/services/engine_client.py", "app/services/process_end.py", "app/bugs.py", "app/__main__.py", "app/folders.py",
-    "app/store/migrations.py", "app/fatal.py", "app/services/single_instance.py",
-)  # fmt: skip
+SETTINGS = "engine/protocol/settings.py"  # declared for both; the window shows what is marked there
+SHARED, SAID, SUGGESTIONS = "shared", "messages", "suggestions"  # contexts beside the rooms of app/
+NUMBERS = 1000  # of which a language's plural forms are counted
 SUGGESTED = "assets/catalogue.toml"  # what it says of each model is shown
-Found = dict[str, set[str]]  # texts, each with the files it is in
+
+
+@dataclass
+class Text:
+    """Where it is shown, for which number it has forms (`counted`), and what its translators should know."""
+
+    contexts: set[str] = field(default_factory=set)
+    files: set[str] = field(default_factory=set)
+    notes: set[str] = field(default_factory=set)
+    counted: bool = False
+
+    @property
+    def context(self) -> str:
+        return min(self.contexts) if len(self.contexts) == 1 else SHARED
+
+
+Found = dict[str, Text]  # by the English
 
 
 def main() -> int:
-    found = {WINDOW: window_texts(), ENGINE: engine_texts()}
+    found = texts()
     for path in sorted(FOLDER.glob("*.ts")):
         missing, gone = update(path, found)
         print(f"{path.relative_to(ROOT)}: {missing} not translated, {gone} no longer in the source")
     return 0
 
 
-def window_texts() -> Found:
+def texts() -> Found:
+    """All that is to be translated."""
     found: Found = {}
-    for name, tree in _trees("app"):
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLS:
-                for argument in node.args[: CALLS[node.func.id]]:
-                    for text in _constants(argument):
-                        found.setdefault(text, set()).add(name)
+    for id, message in MESSAGES.items():
+        one, many = message if isinstance(message, tuple) else ("", message)
+        if not re.fullmatch(r"\{[^}]*\}", many):
+            _add(found, one, many, SAID, "common/messages.py", id)
+    for name, tree in (*_trees("app"), *(each for each in _trees("engine/protocol") if each[0] == SETTINGS)):
+        for one, many in _said(tree):
+            _add(found, one, many, "settings" if name == SETTINGS else _room(name), name)
     for model in tomllib.loads((ROOT / SUGGESTED).read_text(encoding="utf-8"))["model"]:
-        found.setdefault(model["about"], set()).add(SUGGESTED)
+        _add(found, "", model["about"], SUGGESTIONS, SUGGESTED)
     return found
 
 
-def engine_texts() -> Found:
-    found: Found = {}
-    for room in ("app", "engine", "models"):
-        for name, tree in _trees(room):
-            if name in STORED if room == "app" else not name.startswith(TERMINAL):
-                for text in _sentences(name, tree):
-                    found.setdefault(text, set()).add(name)
-    return found
-
-
-def update(path: Path, found: dict[str, Found]) -> tuple[int, int]:
+def update(path: Path, found: Found) -> tuple[int, int]:
     """Rewrite the .ts file at `path`; returns how many texts lack a translation, and how many were taken out."""
-    old = read_contexts(path)
-    missing = gone = 0
+    known = {text: said for context in read_contexts(path).values() for text, said in context.items()}
+    plurals = len(set(map(PLURALS[path.stem], range(NUMBERS))))
     lines = ['<?xml version="1.0" encoding="utf-8"?>', "<!DOCTYPE TS>"]
     lines.append(f'<TS version="2.1" language="{path.stem}" sourcelanguage="en">')
-    for context, texts in found.items():
-        known = old.get(context, {})
-        gone += len(known.keys() - texts.keys())
-        missing += sum(not known.get(text) for text in texts)
+    for context in sorted({text.context for text in found.values()}):
         lines += ["<context>", f"  <name>{context}</name>"]
-        for text in sorted(texts, key=lambda text: (min(texts[text]), text)):
-            lines += _message(text, known.get(text, ""), sorted(texts[text]))
+        here = [(min(text.files), english) for english, text in found.items() if text.context == context]
+        for _, english in sorted(here):
+            lines += _message(english, found[english], known.get(english, ()), plurals)
         lines.append("</context>")
     path.write_text("\n".join([*lines, "</TS>", ""]), encoding="utf-8")
-    return missing, gone
+    return sum(not known.get(text) for text in found), len(known.keys() - found.keys())
 
 
-def _message(text: str, translation: str, files: list[str]) -> list[str]:
-    said = f"<translation>{escape(translation)}</translation>"
-    places = [f'    <location filename="../../{name}"/>' for name in files]
+def _add(found: Found, one: str, many: str, context: str, file: str, note: str = "") -> None:
+    """`one` without the number is a text of its own, for exactly one (`common.sentences.counted`)."""
+    counted = bool(one)
+    for english in (many, one) if one and "{n" not in one else (many,):
+        text = found.setdefault(english, Text())
+        text.contexts.add(context)
+        text.files.add(file)
+        text.notes |= {note} - {""}
+        if counted and english == many:
+            text.counted = True
+            text.notes |= {f"n = 1: {one}"}
+
+
+def _message(english: str, text: Text, forms: Forms, plurals: int) -> list[str]:
+    if text.counted:
+        every = (*forms, *("",) * plurals)[:plurals]
+        said = "".join(f"<numerusform>{escape(form)}</numerusform>" for form in every)
+    else:
+        said = escape(forms[0]) if forms else ""
+    unfinished = "" if forms else ' type="unfinished"'
     return [
-        "  <message>", *places, f"    <source>{escape(text)}</source>",
-        f"    {said if translation else '<translation type=' + chr(34) + 'unfinished' + chr(34) + '></translation>'}",
+        '  <message numerus="yes">' if text.counted else "  <message>",
+        *(f'    <location filename="../../{name}"/>' for name in sorted(text.files)),
+        f"    <source>{escape(english)}</source>",
+        *(f"    <extracomment>{escape(note)}</extracomment>" for note in [", ".join(sorted(text.notes))] if note),
+        f"    <translation{unfinished}>{said}</translation>",
         "  </message>",
-    ]  # fmt: skip
+    ]
+
+
+def _room(name: str) -> str:
+    """The context of a file of the window: its folder in app/."""
+    return name.split("/")[1] if name.count("/") > 1 else "app"
 
 
 def _trees(room: str) -> Iterator[tuple[str, ast.Module]]:
     for path in sorted((ROOT / room).rglob("*.py")):
         yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _said(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Texts that are shown: for n = 1, empty where there is no such form, and else."""
+    for node in ast.walk(tree):
+        name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+        if isinstance(node, ast.Call) and name in ("tr", "mark"):
+            yield from (("", text) for text in _constants(node.args[0]))
+        elif isinstance(node, ast.Call) and name == "tr_n":
+            one, many = (next(_constants(argument), "") for argument in node.args[:2])
+            assert one, ast.unparse(node)
+            assert many, ast.unparse(node)
+            yield one, many
 
 
 def _constants(node: ast.expr) -> Iterator[str]:
@@ -110,51 +144,6 @@ def _constants(node: ast.expr) -> Iterator[str]:
         yield from _constants(node.orelse)
     elif isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value
-
-
-def _sentences(name: str, tree: ast.Module) -> Iterator[str]:
-    no_sentences = set(_unsaid(tree))
-    pieced = {function for file, function in PIECED if file == name}
-    for node, function in _with_functions(tree, ""):
-        text = _template(node)
-        if node in no_sentences or text is None or "%s" in text or " " not in text.strip():
-            continue
-        if function in pieced or (text.rstrip()[-1] in ".…?" and not text.startswith(" ")):
-            yield text
-
-
-def _unsaid(tree: ast.Module) -> Iterator[ast.AST]:
-    """Docstrings, what goes to the log, and the parts of texts that are taken whole."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            yield node.value
-        if isinstance(node, ast.JoinedStr):
-            yield from (part for part in ast.walk(node) if part is not node)
-        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith(("log.", "log(")):
-            yield from ast.walk(node)
-
-
-def _with_functions(node: ast.AST, function: str) -> Iterator[tuple[ast.AST, str]]:
-    for child in ast.iter_child_nodes(node):
-        inside = child.name if isinstance(child, ast.FunctionDef) else function
-        yield child, inside
-        yield from _with_functions(child, inside)
-
-
-def _template(node: ast.AST) -> str | None:
-    """The text of a literal with {1}, {2}… for what an f-string puts in; None for other nodes."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value
-    if not isinstance(node, ast.JoinedStr):
-        return None
-    text, holes = "", 0
-    for part in node.values:
-        if isinstance(part, ast.Constant):
-            text += str(part.value)
-        else:
-            holes += 1
-            text += f"{{{holes}}}"
-    return text
 
 
 if __name__ == "__main__":

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QApplication, QWidget
 
+from app.dialogs.models_dialog import ModelsDialog
 from app.folders import open_folders
-from app.model_library.models_dialog import ModelsDialog
 from app.services.math_service import math_service
 from app.store.chat_store import ChatStore
 from app.wiring import Chickadee
@@ -127,8 +127,8 @@ def top(arrange: Arrange) -> Arrange:
 
 
 def settings(chickadee: Chickadee, ids: dict[str, str]) -> QWidget | None:
-    chickadee.preferences.open()
-    return chickadee.preferences.dialog
+    chickadee.settings_controller.open()
+    return chickadee.settings_controller.dialog
 
 
 def help_sheet(chickadee: Chickadee, _ids: dict[str, str]) -> QWidget | None:
@@ -229,7 +229,7 @@ def model_options(size: tuple[int, int] | None = None) -> Arrange:
         assert isinstance(dialog, ModelsDialog)
         until(lambda: key in dialog.rows)
         dialog.asked.emit(key, "options")
-        sheet = chickadee.models.keeper.options.dialog
+        sheet = chickadee.models.controller.options
         assert sheet
         until(lambda: sheet.plan.verdict.property("tone"))
         if size:
@@ -298,7 +298,7 @@ SHOTS = (
     Shot("bin", recently_deleted),
     Shot("bin-chinese-dark", recently_deleted, language="zh_CN", theme="dark"),
     Shot("edit", edit),
-    Shot("kept", run("kept")),
+    Shot("storage", run("storage")),
     Shot("chat-small-200", chat("trip"), size=SMALL, percent=200),
     Shot("long-title-chinese-dark", chat("long"), language="zh_CN", theme="dark"),
     Shot("branch", branch),

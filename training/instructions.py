@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from common.failures import Failure
+from common.failures import CommandFailure, Failure
 
 
 class Instruction(msgspec.Struct, frozen=True):
@@ -48,10 +48,10 @@ def _read(path: Path) -> list[Instruction]:
     try:
         return msgspec.json.decode(path.read_bytes(), type=list[Instruction])
     except OSError as error:
-        raise Failure("unreadable", f"{path} cannot be read: {error.strerror or error}.") from error
+        raise CommandFailure("unreadable", f"{path} cannot be read: {error.strerror or error}.") from error
     except msgspec.MsgspecError as error:
         sentence = f'{path.name} is no JSON array of objects with "instruction" and "output" or "response": {error}.'
-        raise Failure("bad_data", sentence) from error
+        raise CommandFailure("bad_data", sentence) from error
 
 
 def main(arguments: list[str] | None = None) -> int:

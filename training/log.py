@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from common.failures import Failure
+from common.failures import CommandFailure
 from training.weights import replace
 
 
@@ -25,7 +25,7 @@ class Log:
                 file.writelines(json.dumps(entry) + "\n" for entry in kept)
             replace(Path(name), path)
         except OSError as error:
-            raise Failure("unwritable", f"{path} cannot be written: {error.strerror or error}.") from error
+            raise CommandFailure("unwritable", f"{path} cannot be written: {error.strerror or error}.") from error
         finally:
             Path(name).unlink(missing_ok=True)
 
@@ -34,7 +34,7 @@ class Log:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"kind": kind, **{name: _short(value) for name, value in values.items()}}) + "\n")
         except OSError as error:
-            raise Failure("unwritable", f"{self.path} cannot be written: {error.strerror or error}.") from error
+            raise CommandFailure("unwritable", f"{self.path} cannot be written: {error.strerror or error}.") from error
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -42,7 +42,7 @@ def read(path: Path) -> list[dict[str, Any]]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise Failure("unreadable", f"{path} cannot be read: {error}.") from error
+        raise CommandFailure("unreadable", f"{path} cannot be read: {error}.") from error
     entries: list[dict[str, Any]] = []
     for number, line in enumerate(lines, 1):
         try:
@@ -50,9 +50,9 @@ def read(path: Path) -> list[dict[str, Any]]:
         except json.JSONDecodeError as error:
             if number == len(lines):
                 break
-            raise Failure("bad_log", f"Line {number} of {path.name} is of no training's log.") from error
+            raise CommandFailure("bad_log", f"Line {number} of {path.name} is of no training's log.") from error
         if not isinstance(entry, dict) or "kind" not in entry:
-            raise Failure("bad_log", f"Line {number} of {path.name} is of no training's log.")
+            raise CommandFailure("bad_log", f"Line {number} of {path.name} is of no training's log.")
         entries.append(entry)
     return entries
 

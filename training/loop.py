@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from common.failures import Failure
+from common.failures import CommandFailure
 from training.batches import plan, together
 from training.data import Example
 from training.judgement import Judgement, judge
@@ -121,7 +121,9 @@ class Training:
             self.optimiser.zero_grad(set_to_none=True)
             sums, beside = self._gradients(number, batch), self._gradients(number, kept, keep=True)
         if not all(map(math.isfinite, (*sums, *beside))):
-            raise Failure("diverged", f"The loss is no number any more after step {self.done}: try a lower --rate.")
+            raise CommandFailure(
+                "diverged", f"The loss is no number any more after step {self.done}: try a lower --rate."
+            )
         torch.nn.utils.clip_grad_norm_(self.trained, self.options.clip)
         self.optimiser.step()
         self.done = number + 1
@@ -178,7 +180,7 @@ class Training:
             torch.save(state, name)
             replace(Path(name), path)
         except (OSError, RuntimeError) as error:
-            raise Failure("unwritable", f"The checkpoint {path} cannot be written: {error}.") from error
+            raise CommandFailure("unwritable", f"The checkpoint {path} cannot be written: {error}.") from error
         finally:
             Path(name).unlink(missing_ok=True)
 
@@ -195,10 +197,10 @@ class Training:
                 self.done = int(state["done"])
         except Exception as error:  # whatever a damaged file makes of unpickling
             sentence = f"The checkpoint {path} cannot be read. Delete it to begin anew."
-            raise Failure("bad_checkpoint", sentence, str(error)) from error
+            raise CommandFailure("bad_checkpoint", sentence, str(error)) from error
         if not same:
             sentence = f"The checkpoint {path} is of a training with other options or more chats."
-            raise Failure("other_checkpoint", f"{sentence} Delete it to begin anew, or take its options.")
+            raise CommandFailure("other_checkpoint", f"{sentence} Delete it to begin anew, or take its options.")
 
 
 def _fixed(options: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import psutil
 
-from common.failures import Failure
+from common.failures import CommandFailure
 from engine.runtime.graph.dimensions import Dimensions
 from models.header import Header
 from training.options import Options
@@ -39,6 +39,6 @@ def refuse_if_too_large(needed: int) -> None:
     free = psutil.virtual_memory().available
     if needed > free:
         sentence = f"Training takes about {needed / 1e9:.1f} GB of memory, {free / 1e9:.1f} GB are free."
-        raise Failure(
+        raise CommandFailure(
             "out_of_memory", f"{sentence} Close other programs, or try --freeze-upper or a lower --most-tokens."
         )

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from common.failures import Failure
+from common.failures import CommandFailure, Failure
 from engine.machine import default_threads
 from engine.runtime.graph.dimensions import Dimensions, dimensions_of, refusal
 from models.header import Header, read_header
@@ -97,13 +97,13 @@ def checked(header: Header, options: Options) -> Dimensions:
     reason = refusal(header)
     if reason or header.architecture not in ARCHITECTURES:
         sentence = f"{header.path.name} cannot be trained: models of {' and '.join(ARCHITECTURES)} can."
-        raise Failure("not_supported", f"{sentence} {reason}".strip())
+        raise CommandFailure("not_supported", f"{sentence} {reason}".strip())
     d = dimensions_of(header)
     if not 0 < options.layer < d.layers:
         sentence = (
             f"{header.path.name} has {d.layers} layers: 1 to {d.layers - 1} of them can draft, not {options.layer}."
         )
-        raise Failure("no_such_layer", sentence)
+        raise CommandFailure("no_such_layer", sentence)
     return d
 
 
@@ -113,14 +113,14 @@ def teacher_of(given: argparse.Namespace, d: Dimensions, header: Header) -> Path
     other = header if path == given.model else read_header(path)
     if refusal(other) or dimensions_of(other) != d:
         sentence = f"{path.name} cannot teach {header.path.name}: it is built otherwise."
-        raise Failure("not_supported", f"{sentence} Take a model that the same training began from.")
+        raise CommandFailure("not_supported", f"{sentence} Take a model that the same training began from.")
     return path
 
 
 def examples_of(given: argparse.Namespace, options: Options, header: Header) -> tuple[list[Example], ...]:
     """Those to learn, those held out, those to keep, those of them held out. Raises Failure."""
     if given.data is None and given.keep == OWN:
-        raise Failure(
+        raise CommandFailure(
             "nothing_to_keep", "Without --data the model's own answers are what is learned: name others to --keep."
         )
     given.out.parent.mkdir(parents=True, exist_ok=True)
@@ -159,7 +159,9 @@ def examples_in(
         template = ChatTemplate(loaded.template, loaded.vocabulary)
         found, judged = (list(examples(chats, template, header, options.most_tokens)) for chats in (learned, held))
     if not found:
-        raise Failure("bad_data", f"No chat of {path.name} leaves room for its answer in {options.most_tokens} tokens.")
+        raise CommandFailure(
+            "bad_data", f"No chat of {path.name} leaves room for its answer in {options.most_tokens} tokens."
+        )
     tokens = sum(len(each.tokens) for each in found)
     say(f"{len(found):,} chats of {tokens:,} tokens to {what}, {len(judged)} to judge by")
     return found, judged

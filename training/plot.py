@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common.failures import Failure
+from common.failures import CommandFailure, Failure
 from training.log import read
 
 WIDTH, HEIGHT = 640, 190  # of one diagram, in pixels, with its margins
@@ -51,7 +51,7 @@ def diagrams(entries: Sequence[dict[str, Any]]) -> list[Diagram]:
     steps = [entry for entry in entries if entry["kind"] == "step"]
     judged = [entry for entry in entries if entry["kind"] == "judgement"]
     if not steps:
-        raise Failure("bad_log", "The log has no steps to draw yet.")
+        raise CommandFailure("bad_log", "The log has no steps to draw yet.")
     layer = next((f"layer {entry['layer']}" for entry in entries if entry["kind"] == "began"), "the layer")
     found = [
         Diagram(

@@ -12,7 +12,7 @@ import gguf
 import numpy as np
 from numpy.typing import NDArray
 
-from common.failures import Failure
+from common.failures import CommandFailure
 from engine.speculative.exits import KEY
 from models.header import Header
 
@@ -39,9 +39,9 @@ def read_weights(path: Path) -> Arrays:
         sentence = (
             f"{path.name} has weights of a kind that cannot be taken apart ({error}). Train from an F16 or Q8_0 file."
         )
-        raise Failure("not_supported", sentence) from error
+        raise CommandFailure("not_supported", sentence) from error
     except (OSError, ValueError) as error:
-        raise Failure("bad_model", f"{path.name} cannot be read: {error}.") from error
+        raise CommandFailure("bad_model", f"{path.name} cannot be read: {error}.") from error
 
 
 def write_weights(path: Path, like: Path, weights: Mapping[str, NDArray[np.float32]], layer: int) -> None:
@@ -55,7 +55,7 @@ def write_weights(path: Path, like: Path, weights: Mapping[str, NDArray[np.float
         _write(Path(name), gguf.GGUFReader(like), weights, layer)
         replace(Path(name), path)
     except OSError as error:
-        raise Failure("unwritable", f"{path} cannot be written: {error.strerror or error}.") from error
+        raise CommandFailure("unwritable", f"{path} cannot be written: {error.strerror or error}.") from error
     finally:
         Path(name).unlink(missing_ok=True)
 

@@ -46,7 +46,7 @@ COMMANDS = (
     Command("file", "export_chat", mark("&Export this chat…"), ("Ctrl+Shift+S",)),
     Command("file", "export_all", mark("Export a&ll chats…"), ()),
     Command("file"),
-    Command("file", "kept", mark("S&torage…"), ()),
+    Command("file", "storage", mark("S&torage…"), ()),
     Command("file", "settings", mark("&Settings…"), ("Ctrl+,",), "settings", mark("Settings")),
     Command("file"),
     Command("file", "quit", mark("&Quit"), ("Ctrl+Q",)),

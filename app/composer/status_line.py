@@ -14,7 +14,7 @@ from app.look.live import Live
 from app.look.theme import SIZES, theme
 from app.settings.schema import choice_words
 from app.state.engine_state import EngineState
-from app.words import in_bytes, mark, told, tr
+from app.words import in_bytes, mark, tr, worded
 from common.paths import path_text
 from engine.protocol import Statistics
 from models.titles import title_of
@@ -181,7 +181,7 @@ def lines_of(engine: EngineState) -> list[str]:
         lines.append(tr(ABOUT_MODEL, model=model.name, millions=size, size=in_bytes(model.file_bytes)))
         lines.append(tr(COMPUTED, library=choice_words("backend", model.backend), n=model.threads))
         lines.append(tr(CONTEXT, used=engine.context_tokens, n_ctx=model.n_ctx))
-        lines.extend(map(told, model.notes))
+        lines.extend(map(worded, model.notes))
     if numbers is not None:
         read = numbers.prompt_tokens - numbers.reused_tokens
         lines.append(tr(QUESTION, read=read, known=numbers.reused_tokens))

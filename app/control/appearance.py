@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from typing import Protocol
 
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QGuiApplication
@@ -21,30 +20,20 @@ LANGUAGE, THEME, TEXT_SIZE = "window.language", "window.theme", "window.text_siz
 STEPS = (80, 90, 100, 110, 125, 150, 175, 200)
 
 
-class Shown(Protocol):
-    """What shows words and colours, and sets them again when they are others now."""
-
-    def retranslate(self) -> None: ...
-
-    def restyle(self) -> None: ...
-
-
 class Appearance(QObject):
-    """Made before the windows, so that they are born in the right language; `shown` hear of changes."""
+    """Made before the windows, so that they are born in the right language."""
 
     def __init__(self, application: QApplication, settings: Settings) -> None:
         super().__init__(application)
         self.application, self._settings = application, settings
         self._languages = Languages(application)
         self._painted: tuple[theme.Theme, int] | None = None
-        self.shown: list[Shown] = []
         self.apply()
         settings.changed.connect(self.apply)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self.apply)
 
     def close(self) -> None:
         """The windows are going; nothing of them is touched any more."""
-        self.shown.clear()
         self._settings.changed.disconnect(self.apply)
         QGuiApplication.styleHints().colorSchemeChanged.disconnect(self.apply)
         self._languages.close()
@@ -72,8 +61,6 @@ class Appearance(QObject):
 
     def _speak(self, choice: str) -> None:
         if self._languages.use(choice):
-            for part in tuple(self.shown):
-                part.retranslate()
             tell_language()
 
     def _paint(self, chosen: theme.Theme, percent: int) -> None:
@@ -82,6 +69,4 @@ class Appearance(QObject):
         self._painted = chosen, percent
         SIZES.scale(percent)
         theme.apply(self.application, chosen)
-        for part in tuple(self.shown):
-            part.restyle()
         tell_look()

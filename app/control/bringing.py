@@ -8,7 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from app.model_library.model_rows import local_title
+from app.dialogs.model_list import local_title
 from app.words import mark, tr
 from common.failures import Failure
 from common.paths import path_of, path_text, printable

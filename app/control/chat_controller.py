@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject
 from PySide6.QtGui import QGuiApplication
 
 from app.markdown.blocks import last_code
 from app.markdown.guard import ask_about_link
+from app.services.timers import Debounce
 from app.state.conversation import Conversation
 from app.state.engine_queue import EngineQueue
 from app.state.engine_state import EngineState
@@ -28,17 +29,14 @@ class ChatController(QObject):
         super().__init__(window)
         self._window, self._open_chats, self._engine = window, open_chats, engine
         self._was_ready = False
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(pause_ms)
-        self._pause.timeout.connect(lambda: engine.opened(open_chats.current))
+        self._pause = Debounce(lambda: engine.opened(open_chats.current), pause_ms, self)
         self._bind()
         self._listen()
         window.composer.stopped.connect(self.stop)
         window.transcript.column.link.connect(lambda address: ask_about_link(window.notice, address))
 
     def close(self) -> None:
-        self._pause.stop()
+        self._pause.cancel()
 
     # --- what the user does -----------------------------------------------------------------------------------------
 
@@ -99,7 +97,7 @@ class ChatController(QObject):
 
     def read_ahead_soon(self) -> None:
         """What is certain to be read with the next message is something else now."""
-        self._pause.start()
+        self._pause.request()
 
     # --- inside -----------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject
 from PySide6.QtGui import QImage
 
 from app.attachments.attachment import Attachment, Refused, sentence
@@ -22,6 +22,7 @@ from app.attachments.reading import extracted
 from app.control.chat_controller import ChatController
 from app.notice import Notice
 from app.services.background import Background
+from app.services.timers import Debounce
 from app.state.conversation import Conversation
 from app.state.draft import NEW, DraftFile, DraftStore, MessageDraft
 from app.state.engine_queue import EngineQueue
@@ -45,10 +46,8 @@ class DraftKeeper:
         self._store, self._notice = store, notice
         self._typed: Conversation | None = None
         self._owed: dict[Conversation, tuple[bool, Failure]] = {}  # with its files?, and why it could not be stored
-        self._pause = QTimer(notice)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(pause_ms)
-        self._pause.timeout.connect(self._paused)
+        # Who types without a pause is stored too.
+        self._pause = Debounce(self._paused, pause_ms, notice, restarts=False)
         self._guarded(store.tidy)
 
     def of(self, conversation: Conversation) -> MessageDraft:
@@ -64,7 +63,7 @@ class DraftKeeper:
 
     def keep(self, conversation: Conversation, files: bool = True) -> None:
         """Store it; `files` False: only the text, the files are the same."""
-        self._pause.stop()
+        self._pause.cancel()
         for each, (with_files, _) in ({conversation: (files, None)} | self._owed).items():
             draft = each.draft
             if draft is not None:
@@ -73,8 +72,7 @@ class DraftKeeper:
     def keep_soon(self, conversation: Conversation) -> None:
         """Its text has changed, and may change again in a moment."""
         self._typed = conversation
-        if not self._pause.isActive():  # who types without a pause is stored too
-            self._pause.start()
+        self._pause.request()
 
     def forget_new(self) -> None:
         """The chat that was not stored is now."""
@@ -108,7 +106,7 @@ class DraftKeeper:
 
     def _hear(self, failure: Failure | None) -> None:
         if failure is not None:
-            self._notice.tell(failure.__str__, kind="problem", detail=failure.detail)
+            self._notice.tell(failure.sentence, kind="problem", detail=failure.detail)
 
 
 class DraftController(QObject):

@@ -9,7 +9,7 @@ from collections.abc import Hashable
 import msgspec
 from PySide6.QtCore import QObject, Signal
 
-from app.plan_words import choices_words, context_words, speed_words
+from app.memory_plan import choices_words, context_words, speed_words
 from app.services.planner import Planner
 from app.settings.schema import choice_words
 from common.planning import Ask, Verdict

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject
 
 from app.notice import UNDO_MS
+from app.services.timers import Debounce
 from app.state.conversation import Conversation, Deleted
 from app.state.engine_queue import EngineQueue
 from app.state.open_chats import OpenChats
@@ -28,10 +29,8 @@ class MessageController(QObject):
         transcript = self._transcript = window.transcript
         self._notice = window.notice
         self._edited: dict[Conversation, Failure | None] = {}  # not stored yet, or not possible
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(pause_ms)
-        self._pause.timeout.connect(self._keep_edits)
+        # Who types without a pause is stored too.
+        self._pause = Debounce(self._keep_edits, pause_ms, self, restarts=False)
         window.closing.connect(self._keep_edits)
         self._work: dict[str, Callable[[str, Any], None]] = {
             "edit": lambda id, _: self.edit(id),
@@ -132,12 +131,11 @@ class MessageController(QObject):
 
     def _edits_changed(self) -> None:
         self._edited.setdefault(self._conversation)
-        if not self._pause.isActive():  # who types without a pause is stored too
-            self._pause.start()
+        self._pause.request()
 
     def _keep_edits(self) -> None:
         """Store what stands in the editors; what cannot be stored is tried again with the next write."""
-        self._pause.stop()
+        self._pause.cancel()
         for conversation, told in tuple(self._edited.items()):
             if not conversation.stored:  # there is no message yet to which the edit belongs
                 continue
@@ -146,7 +144,7 @@ class MessageController(QObject):
             except Failure as failure:
                 self._edited[conversation] = failure
                 if told is None:
-                    self._notice.tell(failure.__str__, kind="problem", detail=failure.detail)
+                    self._notice.tell(failure.sentence, kind="problem", detail=failure.detail)
             else:
                 del self._edited[conversation]
 

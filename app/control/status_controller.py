@@ -18,7 +18,7 @@ from app.state.prompt import lines_of, parts_of
 from app.store.chat_store import ChatStore
 from app.transcript.message_actions import forgotten_line
 from app.window import Window
-from app.words import Saying, mark, told, tr
+from app.words import Saying, mark, tr
 from common.failures import Failure
 from common.paths import path_of
 from engine.protocol import Counted
@@ -98,7 +98,7 @@ class StatusController(QObject):
         work = self.choose_model if problem.step == "choose" else self._engine.start_engine
         kind: Literal["problem", "note"] = "note" if problem.step == "none" else "problem"
         step: Saying = (lambda: tr(STEPS[problem.step])) if problem.step in STEPS else ""
-        return self._window.notice.tell(lambda: told(problem.sentence), step, work, kind, detail=problem.detail)
+        return self._window.notice.tell(problem.sentence, step, work, kind, detail=problem.detail)
 
 
 class ContextMenu(QObject):

@@ -9,7 +9,7 @@ from app.control.message_controller import MessageController
 from app.notice import UNDO_MS
 from app.state.open_chats import OpenChats
 from app.window import Window
-from app.words import tr
+from app.words import tr, worded
 
 
 class UnsavedController(QObject):
@@ -48,4 +48,4 @@ class UnsavedController(QObject):
         draft = self._drafts.unstored()
         if draft is not None:
             lost.append((tr("Your draft could not be saved."), draft))
-        return [f"{sentence} {failure}" for sentence, failure in lost]
+        return [f"{sentence} {worded(failure.sentence)}" for sentence, failure in lost]

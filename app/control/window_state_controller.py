@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QTimer
+from PySide6.QtCore import QEvent, QObject
 
 from app.services.background import Background, ignore
+from app.services.timers import Debounce
 from app.state.open_chats import OpenChats
 from app.window import Window
 
@@ -20,10 +21,7 @@ class WindowStateController(QObject):
         super().__init__(window)
         self._window, self._open_chats, self._state = window, open_chats, window.state
         self._background = Background(self)
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(pause_ms)
-        self._pause.timeout.connect(self._keep)
+        self._pause = Debounce(self._keep, pause_ms, self, restarts=False)
         self._state.changed.connect(self.soon)
         for widget in (window, window.sidebar):
             widget.installEventFilter(self)
@@ -33,12 +31,12 @@ class WindowStateController(QObject):
 
     def soon(self, _: object = None) -> None:
         """Something of it may be another now."""
-        if not self._pause.isActive() and not self._background.closed:
-            self._pause.start()
+        if not self._background.closed:
+            self._pause.request()
 
     def close(self) -> None:
         """The window has been closed; what it was then is in the file when this returns."""
-        self._pause.stop()
+        self._pause.cancel()
         self._background.wait()
         self._keep_chat()
         write = self._state.writing()
@@ -52,7 +50,7 @@ class WindowStateController(QObject):
 
     def _keep(self) -> None:
         if self._background.running:  # a disk that takes more than a second
-            self._pause.start()
+            self._pause.request()
             return
         if self._window.isVisible():  # else it has no place, or had its last one
             self._window.keep_state()

@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 from PySide6.QtCore import QObject, Signal
 
 from app.bugs import BUG
-from app.words import tr
 from common.failures import Failure
 
 log = logging.getLogger(__name__)
@@ -83,7 +82,7 @@ class Background(QObject):
             end = _with(failure, caught)
         except Exception as error:
             log.exception("bug in the background")
-            end = _with(failure, Failure("internal", lambda: tr(BUG), repr(error)))
+            end = _with(failure, Failure(BUG, repr(error)))
         else:
             end = _with(success, result)
         thread = threading.current_thread()

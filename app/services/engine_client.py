@@ -16,6 +16,7 @@ from app.services.frames import slices
 from app.services.json_line_process import JsonLineProcess
 from app.services.process_end import EngineEnd, ProcessEnd
 from common.planning import engine_command
+from common.sentences import Sentence
 from engine import protocol
 from models.reach import reach
 
@@ -23,10 +24,6 @@ log = logging.getLogger(__name__)
 stderr_log = logging.getLogger("engine.stderr")
 GRACE_MS = 1500
 SLICE_SECONDS = 0.003
-NOT_UNDERSTOOD = (
-    "The engine sent a message that this window does not understand; their versions may differ. The log has the "
-    "details."
-)
 ENDS = {protocol.type_name(end) for end in protocol.ENDS}
 
 
@@ -93,7 +90,7 @@ class EngineClient(QObject):
         except protocol.ProtocolError as error:
             log.warning("a line from the engine was ignored: %s: %r", error, line[:200])
             if error.id and _ends_a_request(line):
-                self.received.emit(protocol.Failed(error.id, "protocol", NOT_UNDERSTOOD, str(error)))
+                self.received.emit(protocol.Failed(error.id, Sentence.of("protocol.unknown"), str(error)))
         else:
             self.received.emit(event)
 

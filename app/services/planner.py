@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import fields
 from pathlib import Path
 
 import msgspec
@@ -19,23 +20,13 @@ from models.reach import reach
 
 log = logging.getLogger(__name__)
 IDLE_MS = 30_000
+WISHES = {field.name for field in fields(Load)} & set(Ask.__struct_fields__) - {"id", "path"}  # the same in both
 
 
 def question(path: Path, load: Load, freed_bytes: int = 0) -> Ask:
     """About the file at `path`, loaded as `load` says; `freed_bytes` are given back before."""
-    return Ask(
-        path=path_text(path),
-        n_ctx=load.n_ctx,
-        kv_type=load.kv_type,
-        threads=load.threads,
-        memory_bytes=load.memory_bytes,
-        freed_bytes=freed_bytes,
-        draft=load.draft_model,
-        backend=load.backend,
-        flash_attention=load.flash_attention,
-        kv_mode=load.kv_mode,
-        kv_share=load.kv_share,
-    )
+    wishes = {name: getattr(load, name) for name in WISHES}
+    return Ask(path=path_text(path), draft=load.draft_model, freed_bytes=freed_bytes, **wishes)
 
 
 def _files(question: Ask) -> list[str]:

@@ -6,13 +6,15 @@ import signal
 import sys
 from dataclasses import dataclass
 
+from common.sentences import Sentence
+
 SIGNALS = {
-    "SIGKILL": "The engine was stopped by the system, most likely because memory ran out.",
-    "SIGTERM": "The engine was closed by another program.",
-    "SIGILL": "The engine stopped: it was built for a newer processor than this one.",
-    "SIGBUS": "The engine stopped: the model file could no longer be read.",
-    "SIGSEGV": "The engine crashed.",
-    "SIGABRT": "The engine stopped because of an internal error.",
+    "SIGKILL": "engine_end.killed",
+    "SIGTERM": "engine_end.closed",
+    "SIGILL": "engine_end.processor",
+    "SIGBUS": "engine_end.file",
+    "SIGSEGV": "engine_end.crashed",
+    "SIGABRT": "engine_end.bug",
 }
 
 
@@ -45,15 +47,21 @@ class ProcessEnd:
 
 
 class EngineEnd(ProcessEnd):
-    """`str()` is what the user reads."""
+    """`str()` is in English what the user reads."""
+
+    @property
+    def sentence(self) -> Sentence:
+        """Why it ended."""
+        if self.not_started:
+            return Sentence.of("engine_end.not_started", reason=self.not_started)
+        if self.killed:
+            return Sentence.of("engine_end.hung")
+        if self.signal_number is not None:
+            known = SIGNALS.get(self.signal_name)
+            return Sentence.of(known) if known else Sentence.of("engine_end.signal", number=self.signal_number)
+        if self.exit_code:
+            return Sentence.of("engine_end.code", code=self.exit_code)
+        return Sentence.of("engine_end.unexpected")
 
     def __str__(self) -> str:
-        if self.not_started:
-            return f"The engine could not be started: {self.not_started}."
-        if self.killed:
-            return "The engine did not respond to Stop, so it was closed; your next message restarts it."
-        if self.signal_number is not None:
-            return SIGNALS.get(self.signal_name, f"The engine was stopped by signal {self.signal_number}.")
-        if self.exit_code:
-            return f"The engine ended unexpectedly (code {self.exit_code})."
-        return "The engine ended unexpectedly."
+        return str(self.sentence)

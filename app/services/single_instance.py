@@ -112,8 +112,7 @@ class SingleInstance(QObject):
             if wish.granted():
                 return False
             if time.monotonic() > until:
-                sentence = "Chickadee is already running but does not respond. Close it, then start it again."
-                raise Failure("already_running", sentence)
+                raise Failure("already_running.hung")
         QLocalServer.removeServer(self._name)  # left behind by a window that was killed
         if not self._server.listen(self._name):
             log.warning("cannot listen for a second start: %s", self._server.errorString())
@@ -127,8 +126,7 @@ class SingleInstance(QObject):
         try:
             return self._lock.take()
         except OSError as error:
-            sentence = f"Chickadee cannot write to its folder {self._folder}. Check its permissions and free space."
-            raise Failure("data_folder", sentence, str(error)) from error
+            raise Failure("data_folder.locked", str(error), folder=self._folder) from error
 
     def _accept(self) -> None:
         socket = self._server.nextPendingConnection()

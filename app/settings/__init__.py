@@ -1,1 +1,1 @@
-"""The settings of all chats and of one: what there is, the file, the dialogs; and what is kept on this computer."""
+"""The user's settings: which there are, the file they are kept in, and the requests that come of them. Knows no Qt."""

@@ -8,8 +8,8 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.settings.wrong import Wrong, wrong
-from app.words import mark, tr
+from app.settings.values import Wrong, wrong
+from app.words import mark
 from common.failures import Failure
 from common.files import write_atomically
 
@@ -22,7 +22,6 @@ HEADER = (
 )
 UNREADABLE = mark("{file} cannot be read: {why}. The defaults are used.")
 NO_TOML = mark("{file} is not valid TOML: {why}. The defaults are used.")
-UNWRITABLE = mark("The settings cannot be saved: {file} cannot be written ({why}).")
 
 
 class NotToml(Exception):
@@ -74,8 +73,7 @@ class SettingsFile:
             if not changes or document.as_string() != before:
                 write_atomically(self._real, document.as_string().encode())
         except OSError as error:
-            why = error.strerror
-            raise Failure("settings", lambda: tr(UNWRITABLE, file=self.path, why=why), str(error)) from error
+            raise Failure("settings.unwritable", str(error), file=self.path, reason=error.strerror) from error
         return aside
 
     @property

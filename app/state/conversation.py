@@ -20,9 +20,10 @@ from app.state.saving import ChatSaver
 from app.store.chat import UNTITLED, Chat, ChatMessage, Ending, cleaned, title_of
 from app.store.chat_store import ChatStore
 from app.store.tree import Tree, chosen_from
-from app.words import Saying, mark, tr
+from app.words import Saying, mark, tr, worded
 from common.failures import Failure
 from common.reasoning import Kind, open_sections
+from common.sentences import Sentence, stored
 from engine.protocol import Message, Remedy, Statistics
 
 # A second is promised: to it come the quarter until somebody looks again (app.wiring), and a busy computer's delays.
@@ -322,12 +323,14 @@ class Conversation:
         self._end(answer)
 
     def fail(
-        self, sentence: str, detail: str = "", reason: Ending = "failed", remedies: tuple[Remedy, ...] = ()
+        self, sentence: Sentence | None, detail: str = "", reason: Ending = "failed", remedies: tuple[Remedy, ...] = ()
     ) -> None:
         """The answer cannot go on; what was written of it is kept."""
         if self.phase in ("reading", "answering"):
             self.remedies = remedies
-            self._end(replace(self._answer(), stop_reason=reason, problem=sentence, detail=detail))
+            self._end(
+                replace(self._answer(), stop_reason=reason, problem=stored(sentence) if sentence else "", detail=detail)
+            )
 
     def checkpoint(self, at_once: bool = False) -> None:
         """Store the answer written so far if the last time is CHECKPOINT_SECONDS ago, or in any case."""
@@ -420,4 +423,4 @@ class Conversation:
         self._storing.save(self.chat, messages)
 
     def _cannot_store(self, failure: Failure) -> None:
-        self.not_saved.emit(self, lambda: f"{failure} {tr(GOES_ON)}")
+        self.not_saved.emit(self, lambda: f"{worded(failure.sentence)} {tr(GOES_ON)}")

@@ -13,11 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from app.bugs import BUG, report
-from app.chats.chat_options import applied
 from app.events import Event
-from app.intervals import Intervals
 from app.services.process_end import EngineEnd
-from app.settings.options import Options
+from app.settings.chat_options import unpacked
+from app.settings.resolve import Options
+from app.settings.settings import Settings
 from app.state.conversation import Conversation
 from app.state.engine_requests import Counting, Link, Loading, ReadAhead, Taker
 from app.state.engine_state import Ahead, EngineState, Problem
@@ -26,6 +26,7 @@ from common.paths import path_of
 from engine import protocol
 
 log = logging.getLogger(__name__)
+PATIENCE_MS = 3_000  # with an engine that was asked to stop; an answer ends within 100
 
 
 class LiveSpeed:
@@ -58,7 +59,7 @@ class LiveSpeed:
 
 
 class EngineQueue:
-    """One engine, one model, a queue of conversations. `tailored` gives the options for a model, from the general ones.
+    """One engine, one model, a queue of conversations.
 
     `active_changed`: another conversation is answered now, or none; `pulsed`: what the engine tells while it is
     watched. The rest is told by `state`."""
@@ -66,18 +67,16 @@ class EngineQueue:
     def __init__(
         self,
         link: Link,
-        options: Options | None = None,
-        tailored: Callable[[Path | None, Options], Options] = lambda _path, options: options,
+        settings: Settings,
         clock: Callable[[], float] = time.monotonic,
-        patience_ms: int = Intervals().patience,
+        patience_ms: int = PATIENCE_MS,
     ) -> None:
         self.state = EngineState()
         self.active_changed: Event[()] = Event()
         self.pulsed: Event[protocol.Pulse] = Event()
         self._watch = False
         self._link = link
-        self._tailored = tailored
-        self._general = self._options = options or Options()
+        self._settings, self._options = settings, settings.options()
         self._loading = Loading(self._options.load)
         self._queue: list[Conversation] = []
         self._active: Conversation | None = None
@@ -112,13 +111,13 @@ class EngineQueue:
         else:
             self.start_engine()
 
-    def use_options(self, options: Options) -> None:
-        """Answer with these from the next message on; `settle` loads the model again if it must be."""
-        if options.system_prompt != self._options.system_prompt:
+    def use_settings(self) -> None:
+        """They are others now: answer with them from here on. `settle` loads the model again if it must be."""
+        before = self._options.system_prompt
+        self._adopt(self.state.path)
+        if self._options.system_prompt != before:
             self._read_ahead.forget()
             self.state.change(ahead=None)
-        self._general = options
-        self._adopt(self.state.path)
 
     def settle(self) -> None:
         """Nothing more is about to change: unless it is busy, load the model again if its options are others now."""
@@ -223,7 +222,7 @@ class EngineQueue:
             case protocol.Pulse():
                 self.pulsed.emit(event)
             case protocol.Notice():
-                self.state.change(problem=Problem(event.message, "none"))
+                self.state.change(problem=Problem(event.sentence, "none"))
             case protocol.Counted():
                 self._counting.take(event)
             case protocol.StatusReport():
@@ -267,8 +266,8 @@ class EngineQueue:
         self._read_ahead.forget()
         self._counting.forget()
         if self._active:
-            self._release().fail(str(end), end.output, reason="engine")
-        problem = None if self._resting else Problem(str(end), "restart", end.output)
+            self._release().fail(end.sentence, end.output, reason="engine")
+        problem = None if self._resting else Problem(end.sentence, "restart", end.output)
         self.state.change(phase="off", model=None, problem=problem, context_tokens=0, rss_bytes=0, ahead=None)
         if wanted:
             self.start_engine()
@@ -303,21 +302,21 @@ class EngineQueue:
             self.state.change(ahead=replace(self.state.ahead, done=event.done, total=event.total, reused=event.reused))
 
     def _take_failure(self, event: protocol.Failed) -> None:
-        log.warning("request %d failed: %s %s %s", event.id, event.code, event.message, event.detail)
+        log.warning("request %d failed: %s %s %s", event.id, event.code, event.sentence, event.detail)
         if event.id == self._generate and self._active:
             conversation = self._release()
             if event.code == "cancelled":  # stopped before there was anything of the answer
-                conversation.fail("", reason="cancelled")
+                conversation.fail(None, reason="cancelled")
             else:
-                conversation.fail(event.message, event.detail, remedies=event.remedies)
+                conversation.fail(event.sentence, event.detail, remedies=event.remedies)
             self._next()
         elif event.id == self._read_ahead.id:
             self.state.change(ahead=None)  # nobody asked for it; the next message tells what is wrong
         elif event.id == self._hello:
-            self.state.change(phase="failed", problem=Problem(event.message, "restart", event.detail))
+            self.state.change(phase="failed", problem=Problem(event.sentence, "restart", event.detail))
         elif event.id == self._load:
             self._loading.failed()
-            self.state.change(phase="failed", problem=Problem(event.message, "choose", event.detail))
+            self.state.change(phase="failed", problem=Problem(event.sentence, "choose", event.detail))
             self._send(protocol.Status)  # the model that was loaded before may still be there
 
     def _take_status(self, event: protocol.StatusReport) -> None:
@@ -332,7 +331,7 @@ class EngineQueue:
 
     def _adopt(self, path: Path | None) -> None:
         """From now on with the options of this model."""
-        self._options = self._tailored(path, self._general)
+        self._options = self._settings.options(path)
         self._loading.use(self._options.load)
 
     def _release(self) -> Conversation:
@@ -344,7 +343,7 @@ class EngineQueue:
         return active
 
     def _options_for(self, conversation: Conversation) -> Options:
-        return applied(self._options, conversation.chat.options)
+        return self._settings.options(self.state.path, unpacked(conversation.chat.options).values)
 
     def _next(self) -> None:
         self._send(protocol.Status)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from app.events import Event
+from common.sentences import Sentence
 from engine.protocol import Limit, ModelInfo, Statistics
 
 Phase = Literal["off", "starting", "loading", "ready", "failed"]
@@ -16,7 +17,7 @@ Phase = Literal["off", "starting", "loading", "ready", "failed"]
 class Problem:
     """Something the user should know: one sentence, the next sensible step, and details for the curious."""
 
-    sentence: str
+    sentence: Sentence
     step: Literal["restart", "choose", "none"]
     detail: str = ""
 

@@ -26,7 +26,7 @@ def new_id() -> str:
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """One stored turn. `problem` is the sentence for the user when the answer failed, `detail` is for the curious.
+    """One stored turn. `problem` says why the answer failed (`common.sentences.stored`), `detail` is for the curious.
 
     `attachments` are a user message's files; `sources` is JSON of app.state.answer_facts.Source: which parts of them an
     answer is from, where it was not the whole files. `deleted_at` is a Unix time; None while the message is there.

@@ -8,13 +8,8 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from app.words import mark, tr
 from common.failures import Failure
 
-GONE = mark(
-    "The file with your chats, {path}, was moved or deleted while Chickadee was open, so nothing can be saved. Put it "
-    "back."
-)
 WAIT_SECONDS = 0.2  # one writer per data folder, so a lock is someone's backup: wait briefly, never freeze the window
 
 
@@ -49,8 +44,7 @@ class Place:
     def check(self) -> None:
         """Raises Failure."""
         if self._identity(self._path) != self._was:
-            path = self._path
-            raise Failure("store_gone", lambda: tr(GONE, path=path))
+            raise Failure("store_gone.file", path=self._path)
 
     @staticmethod
     def _identity(path: Path) -> tuple[int, int] | None:
@@ -107,40 +101,18 @@ def failures(path: Path) -> Iterator[None]:
 
 
 def failure_of(path: Path, error: sqlite3.Error) -> Failure:
-    """Its sentence is said anew in the language of the moment: it may be shown for long."""
     name = getattr(error, "sqlite_errorname", "") or ""
-    known = next(((code, sentence) for code, names, sentence in SENTENCES if name.startswith(names)), None)
-    if known is None:
-        return _cannot_store(path, str(error), error)
-    code, sentence = known
-    return Failure(code, lambda: tr(sentence, path=path), str(error))
+    known = next((id for id, names in KNOWN.items() if name.startswith(names)), None)
+    return Failure(known, str(error), path=path) if known else _cannot_store(path, str(error), error)
 
 
 def _cannot_store(path: Path, reason: str, error: Exception) -> Failure:
-    return Failure(
-        "store", lambda: tr("Your chats cannot be saved to {path}: {reason}.", path=path, reason=reason), str(error)
-    )
+    return Failure("store.unwritable", str(error), path=path, reason=reason)
 
 
-SENTENCES = (
-    (
-        "disk_full",
-        ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"),  # or its index of the log has no room
-        mark("The disk is full, so this chat cannot be saved. Free some space."),
-    ),
-    (
-        "store_damaged",
-        ("SQLITE_CORRUPT", "SQLITE_NOTADB"),
-        mark("The file with your chats, {path}, is damaged. Restart Chickadee to recover what can be read."),
-    ),
-    (
-        "store_locked",
-        ("SQLITE_BUSY", "SQLITE_LOCKED"),
-        mark("Another program is using the file with your chats, {path}. Close it and try again."),
-    ),
-    (
-        "store_readonly",
-        ("SQLITE_READONLY",),
-        mark("The file with your chats, {path}, is read-only. Allow writing to it and its folder."),
-    ),
-)
+KNOWN = {
+    "disk_full.chats": ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"),  # or its index of the log has no room
+    "store_damaged.file": ("SQLITE_CORRUPT", "SQLITE_NOTADB"),
+    "store_locked.file": ("SQLITE_BUSY", "SQLITE_LOCKED"),
+    "store_readonly.file": ("SQLITE_READONLY",),
+}

@@ -37,14 +37,12 @@ from app.store.formats import (
 )
 from app.store.json_stream import JsonStream, NotJson
 from app.store.merging import Imported, Merging
-from app.words import mark, tr
 from common.failures import Failure
 from common.files import TEMPORARY, replacing
 
 ENDING = ".md"
 LARGEST = 8 << 30  # bytes of JSON: a zip file may claim any number
 CHATGPT_NAME = "conversations.json"
-NEWER = mark("This file comes from a newer version of Chickadee. Update Chickadee to import it.")
 
 
 class Stopped(Exception):
@@ -177,7 +175,7 @@ def _writing_failures(target: Path) -> Iterator[None]:
 
 def _not_written(path: Path, error: OSError) -> Failure:
     reason = error.strerror or str(error)
-    return Failure("export", lambda: tr("{path} could not be written: {reason}.", path=path, reason=reason), str(error))
+    return Failure("export.unwritable", str(error), path=path, reason=reason)
 
 
 # --- from a file ----------------------------------------------------------------------------------------------------
@@ -216,16 +214,14 @@ def _read(path: Path, file: BinaryIO, size: int, merging: Merging, progress: Pro
     except NotJson as error:
         raise _damaged(path, error) from error
     except ValueError as error:
-        raise _not_read(
-            mark("Entry {number} in {name} cannot be read. Nothing was imported."), path, error, number=number
-        ) from error
+        raise Failure("import.entry", str(error), name=path.name, number=number) from error
     if not number and not ours:
         raise _unknown(path)
 
 
 def _check_version(raw: object) -> None:
     if not isinstance(raw, int) or raw > VERSION:
-        raise Failure("import", lambda: tr(NEWER))
+        raise Failure("import.newer")
 
 
 @contextlib.contextmanager
@@ -242,9 +238,9 @@ def _json_of(path: Path) -> Iterator[tuple[BinaryIO, int]]:
                 yield cast(BinaryIO, packed), entry.file_size
     except OSError as error:
         reason = error.strerror or str(error)
-        raise _not_read(mark("{name} cannot be read: {reason}."), path, error, reason=reason) from error
+        raise Failure("import.unreadable", str(error), name=path.name, reason=reason) from error
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
-        raise _not_read(mark("{name} is damaged or password-protected. Nothing was imported."), path, error) from error
+        raise Failure("import.damaged_zip", str(error), name=path.name) from error
 
 
 def _entry(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
@@ -255,24 +251,13 @@ def _entry(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
         raise _unknown(path)
     chosen = (named or entries)[0]
     if chosen.file_size > LARGEST:
-        raise _not_read(mark("{name} is too large. Nothing was imported."), path)
+        raise Failure("import.too_large", name=path.name)
     return chosen
 
 
 def _unknown(path: Path) -> Failure:
-    return _not_read(
-        mark(
-            "{name} contains no chats that Chickadee can read. Choose a JSON file exported from Chickadee, or "
-            "conversations.json or the zip file of a ChatGPT export."
-        ),
-        path,
-    )
+    return Failure("import.unknown", name=path.name)
 
 
 def _damaged(path: Path, error: NotJson) -> Failure:
-    return _not_read(mark("{name} is damaged at byte {at}. Nothing was imported."), path, error, at=f"{error.at:,}")
-
-
-def _not_read(sentence: str, path: Path, error: Exception | str = "", **values: object) -> Failure:
-    """Said in the language of the moment: it may be shown for long."""
-    return Failure("import", lambda: tr(sentence, name=path.name, **values), str(error))
+    return Failure("import.damaged", str(error), name=path.name, at=error.at)

@@ -14,7 +14,8 @@ import msgspec
 
 from app.store.chat import UNTITLED, Chat, ChatMessage, Ending, Folder, title_of
 from app.store.tree import Tree, chosen_from
-from app.words import tr
+from app.words import tr, worded
+from common.sentences import restored
 
 FORMAT, VERSION = "chickadee-chats", 1
 LONGEST_ID = 200
@@ -89,13 +90,16 @@ def _entry(message: ChatMessage) -> dict[str, Any]:
     entry: dict[str, Any] = msgspec.to_builtins(message)
     for name in ("chat_id", "deleted_at"):
         entry.pop(name)
+    entry["problem"] = str(restored(message.problem))
+    if entry["problem"] != message.problem:
+        entry["problem_code"] = message.problem
     return entry
 
 
 def _message(raw: object, chat: Chat) -> ChatMessage:
-    message = msgspec.convert(
-        {"created_at": chat.created_at} | _identified(raw) | {"chat_id": chat.id, "deleted_at": None}, ChatMessage
-    )
+    entry = {"created_at": chat.created_at} | _identified(raw) | {"chat_id": chat.id, "deleted_at": None}
+    entry["problem"] = entry.get("problem_code") or entry.get("problem", "")
+    message = msgspec.convert(entry, ChatMessage)
     for file in message.attachments:
         if any(not 0 <= part < len(file.parts) for part in file.sent or ()):
             raise ValueError("an attachment has no such part")
@@ -262,7 +266,7 @@ def _turn(message: ChatMessage) -> str:
     pieces = [f"## {_line(who)} · {moment}"]
     pieces += [tr("*Attached: {name}*", name=_line(file.name)) for file in message.attachments]
     pieces += [message.content] if message.content else []
-    pieces += [f"*{_line(message.problem)}*"] if message.problem else []
+    pieces += [f"*{_line(worded(restored(message.problem)))}*"] if message.problem else []
     return "\n\n".join(pieces)
 
 

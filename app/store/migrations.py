@@ -202,9 +202,7 @@ def migrate(db: sqlite3.Connection) -> None:
     know_spaced(db)
     (version,) = db.execute("PRAGMA user_version").fetchone()
     if version > len(MIGRATIONS):
-        raise Failure(
-            "store_newer", "Your chats were saved by a newer version of Chickadee. Update Chickadee to open them."
-        )
+        raise Failure("store_newer.file")
     for number, step in enumerate(MIGRATIONS[version:], start=version + 1):
         db.execute("BEGIN IMMEDIATE")
         try:

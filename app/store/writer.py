@@ -18,7 +18,6 @@ from threading import Thread
 from app.bugs import BUG
 from app.store.database import Place, failures, open_database
 from app.store.migrations import know_spaced
-from app.words import tr
 from common.failures import Failure
 
 log = logging.getLogger(__name__)
@@ -92,7 +91,7 @@ class Writer:
             return failure
         except Exception as error:
             log.exception("bug in a write")
-            return Failure("internal", lambda: tr(BUG), repr(error))
+            return Failure(BUG, repr(error))
         return None
 
     def _deliver(self) -> None:

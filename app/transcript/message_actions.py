@@ -339,5 +339,8 @@ def words_of(remedy: Remedy) -> str:
 
 
 def forgotten_line(turns: int) -> str:
-    one = mark("The oldest turn is left out starting with your next message.")
-    return tr_n(one, mark("The oldest {n} turns are left out starting with your next message."), turns)
+    return tr_n(
+        "The oldest turn is left out starting with your next message.",
+        "The oldest {n} turns are left out starting with your next message.",
+        turns,
+    )

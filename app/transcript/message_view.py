@@ -33,8 +33,9 @@ from app.store.chat import ChatMessage
 from app.transcript.answer_view import AnswerView
 from app.transcript.message_actions import ActionRow, MessageActions, MessageMenu, RemedyButtons
 from app.transcript.message_editor import MessageEditor
-from app.words import mark, told, tr
+from app.words import mark, tr, worded
 from common.reasoning import Kind
+from common.sentences import restored
 from engine.protocol import Remedy
 
 ENDINGS = {
@@ -265,10 +266,11 @@ class MessageView(Live, QWidget):
         message = self.message
         answer = message.role == "assistant" and not self._streaming
         ending = ENDINGS.get(message.stop_reason, "") if answer else ""
-        said = [message.problem, message.detail] if message.stop_reason == "engine" else [message.detail]
+        problem = worded(restored(message.problem)) if message.problem else ""
+        said = [problem, message.detail] if message.stop_reason == "engine" else [message.detail]
         details = "\n".join(filter(None, said))[-2000:] if answer else ""
         self._say("sources", sources_line(message.sources) if answer else "")
-        self._say("problem", told(message.problem) if answer and message.stop_reason == "failed" else "")
+        self._say("problem", problem if answer and message.stop_reason == "failed" else "")
         self._say("aside", tr(ending) if ending else "")
         self._say("details", details if self._open_details else "")
         self.has_details = bool(details)

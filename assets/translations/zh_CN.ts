@@ -2,7 +2,90 @@
 <!DOCTYPE TS>
 <TS version="2.1" language="zh_CN" sourcelanguage="en">
 <context>
-  <name>Chickadee</name>
+  <name>app</name>
+  <message>
+    <location filename="../../app/memory_plan.py"/>
+    <source>Checking whether it fits…</source>
+    <translation>正在判断能否运行…</translation>
+  </message>
+  <message>
+    <location filename="../../app/memory_plan.py"/>
+    <source>Could not determine whether it fits</source>
+    <translation>无法判断能否运行</translation>
+  </message>
+  <message>
+    <location filename="../../app/memory_plan.py"/>
+    <source>Does not fit: needs {size} of memory</source>
+    <translation>无法运行：需要 {size} 内存</translation>
+  </message>
+  <message>
+    <location filename="../../app/memory_plan.py"/>
+    <source>Does not fit: needs {size}; a context of {n} tokens would fit</source>
+    <translation>无法运行：需要 {size}；{n} 个词元的上下文则可以</translation>
+  </message>
+  <message>
+    <location filename="../../app/memory_plan.py"/>
+    <source>Fits: {size} of memory with {n} tokens</source>
+    <translation>可运行：{n} 个词元时占用内存 {size}</translation>
+  </message>
+  <message>
+    <location filename="../../app/memory_plan.py"/>
+    <source>Memory: {choices}</source>
+    <translation>内存：{choices}</translation>
+  </message>
+  <message>
+    <location filename="../../app/memory_plan.py"/>
+    <source>Memory: {size} for each 1,000 tokens</source>
+    <translation>内存：每 1,000 个词元占 {size}</translation>
+  </message>
+  <message>
+    <location filename="../../app/memory_plan.py"/>
+    <source>Tight: {size} of memory with {n} tokens</source>
+    <translation>勉强可运行：{n} 个词元时占用内存 {size}</translation>
+  </message>
+  <message>
+    <location filename="../../app/memory_plan.py"/>
+    <source>about {size}</source>
+    <translation>约 {size}</translation>
+  </message>
+  <message>
+    <location filename="../../app/memory_plan.py"/>
+    <source>draft model</source>
+    <translation>草稿模型</translation>
+  </message>
+  <message>
+    <location filename="../../app/memory_plan.py"/>
+    <source>other</source>
+    <translation>其他</translation>
+  </message>
+  <message>
+    <location filename="../../app/memory_plan.py"/>
+    <source>weights</source>
+    <translation>权重</translation>
+  </message>
+  <message>
+    <location filename="../../app/memory_plan.py"/>
+    <source>{n} tok/s, measured on this computer</source>
+    <translation>{n} 词元/秒（本机实测）</translation>
+  </message>
+  <message>
+    <location filename="../../app/memory_plan.py"/>
+    <source>{size} available</source>
+    <translation>可用 {size}</translation>
+  </message>
+  <message>
+    <location filename="../../app/notice.py"/>
+    <source>Dismiss</source>
+    <translation>关闭提示</translation>
+  </message>
+  <message>
+    <location filename="../../app/window.py"/>
+    <source>Instructions and persona for this chat</source>
+    <translation>此对话的指令与角色</translation>
+  </message>
+</context>
+<context>
+  <name>attachments</name>
   <message>
     <location filename="../../app/attachments/attachment.py"/>
     <source>Reading “{name}” needed too much memory and was stopped. Attach a part, or save it as text.</source>
@@ -108,17 +191,9 @@
     <source>“{name}” unpacks to far more data than it should, so it was not opened.</source>
     <translation>“{name}”解压后的大小异常，因此没有打开。</translation>
   </message>
-  <message>
-    <location filename="../../app/bugs.py"/>
-    <source>Something went wrong inside Chickadee; the log has the details.</source>
-    <translation>Chickadee 内部出现错误；详情见日志。</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/about.py"/>
-    <location filename="../../app/transcript/welcome.py"/>
-    <source>A chickadee</source>
-    <translation>一只山雀</translation>
-  </message>
+</context>
+<context>
+  <name>commands</name>
   <message>
     <location filename="../../app/commands/about.py"/>
     <source>About Chickadee</source>
@@ -126,25 +201,8 @@
   </message>
   <message>
     <location filename="../../app/commands/about.py"/>
-    <location filename="../../app/commands/help_sheet.py"/>
-    <location filename="../../app/model_library/model_options.py"/>
-    <location filename="../../app/model_library/models_dialog.py"/>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <location filename="../../app/settings_view/chat_panel.py"/>
-    <location filename="../../app/settings_view/settings_dialog.py"/>
-    <source>Close</source>
-    <translation>关闭</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/about.py"/>
     <source>Components and their licences</source>
     <translation>组成部分及其许可证</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/about.py"/>
-    <location filename="../../app/markdown/code_view.py"/>
-    <source>Copy</source>
-    <translation>复制</translation>
   </message>
   <message>
     <location filename="../../app/commands/about.py"/>
@@ -338,12 +396,6 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <location filename="../../app/composer/composer.py"/>
-    <source>Attach files</source>
-    <translation>添加文件</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/commands.py"/>
     <source>Collapse folder</source>
     <translation>折叠文件夹</translation>
   </message>
@@ -359,27 +411,8 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <location filename="../../app/state/message_actions.py"/>
-    <source>Copy message</source>
-    <translation>复制消息</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/commands.py"/>
     <source>Delete chats</source>
     <translation>删除对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/commands.py"/>
-    <location filename="../../app/state/message_actions.py"/>
-    <source>Delete message</source>
-    <translation>删除消息</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/commands.py"/>
-    <location filename="../../app/state/message_actions.py"/>
-    <location filename="../../app/transcript/message_editor.py"/>
-    <source>Edit message</source>
-    <translation>编辑消息</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -438,12 +471,6 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <location filename="../../app/transcript/message_actions.py"/>
-    <source>Next version</source>
-    <translation>下一个版本</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/commands.py"/>
     <source>On a message</source>
     <translation>在消息上</translation>
   </message>
@@ -471,12 +498,6 @@
     <location filename="../../app/commands/commands.py"/>
     <source>Previous message</source>
     <translation>上一条消息</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/commands.py"/>
-    <location filename="../../app/transcript/message_actions.py"/>
-    <source>Previous version</source>
-    <translation>上一个版本</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -515,13 +536,6 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <location filename="../../app/settings_view/settings_dialog.py"/>
-    <location filename="../../app/store/kept_files.py"/>
-    <source>Settings</source>
-    <translation>设置</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/commands.py"/>
     <source>Show file text</source>
     <translation>显示文件文本</translation>
   </message>
@@ -542,13 +556,6 @@
   </message>
   <message>
     <location filename="../../app/commands/palette.py"/>
-    <location filename="../../app/settings_view/settings_dialog.py"/>
-    <location filename="../../app/sidebar/sidebar.py"/>
-    <source>No results</source>
-    <translation>无结果</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/palette.py"/>
     <source>Results</source>
     <translation>搜索结果</translation>
   </message>
@@ -557,6 +564,9 @@
     <source>Search chats and commands</source>
     <translation>搜索对话和命令</translation>
   </message>
+</context>
+<context>
+  <name>composer</name>
   <message>
     <location filename="../../app/composer/chips.py"/>
     <source>File {name}</source>
@@ -566,13 +576,6 @@
     <location filename="../../app/composer/chips.py"/>
     <source>Opens the text. Press Delete to remove the file.</source>
     <translation>打开文本。按 Delete 键移除文件。</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/chips.py"/>
-    <location filename="../../app/composer/tray.py"/>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Remove</source>
-    <translation>移除</translation>
   </message>
   <message>
     <location filename="../../app/composer/chips.py"/>
@@ -594,39 +597,17 @@
     <source>reading…</source>
     <translation>正在读取…</translation>
   </message>
-  <message>
-    <location filename="../../app/composer/chips.py"/>
-    <source>{n} character</source>
-    <translation>{n} 个字符</translation>
-  </message>
-  <message>
+  <message numerus="yes">
     <location filename="../../app/composer/chips.py"/>
     <source>{n} characters</source>
-    <translation>{n} 个字符</translation>
+    <extracomment>n = 1: {n} character</extracomment>
+    <translation><numerusform>{n} 个字符</numerusform></translation>
   </message>
-  <message>
-    <location filename="../../app/composer/chips.py"/>
-    <source>{n} page</source>
-    <translation>{n} 页</translation>
-  </message>
-  <message>
+  <message numerus="yes">
     <location filename="../../app/composer/chips.py"/>
     <source>{n} pages</source>
-    <translation>{n} 页</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/chips.py"/>
-    <location filename="../../app/state/answer_facts.py"/>
-    <location filename="../../app/state/prompt.py"/>
-    <source>{n} token</source>
-    <translation>{n} 个词元</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/chips.py"/>
-    <location filename="../../app/state/answer_facts.py"/>
-    <location filename="../../app/state/prompt.py"/>
-    <source>{n} tokens</source>
-    <translation>{n} 个词元</translation>
+    <extracomment>n = 1: {n} page</extracomment>
+    <translation><numerusform>{n} 页</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/composer/chips.py"/>
@@ -665,18 +646,6 @@
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
-    <location filename="../../app/transcript/message_editor.py"/>
-    <source>Send</source>
-    <translation>发送</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/composer.py"/>
-    <location filename="../../app/sidebar/sidebar.py"/>
-    <source>Stop</source>
-    <translation>停止</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/composer.py"/>
     <source>Waiting: another chat is being answered first</source>
     <translation>正在等待：先回答另一个对话</translation>
   </message>
@@ -697,20 +666,8 @@
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
-    <location filename="../../app/transcript/answer_view.py"/>
-    <source>{n} min</source>
-    <translation>{n} 分钟</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/composer.py"/>
     <source>{n} s</source>
     <translation>{n} 秒</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/composer.py"/>
-    <location filename="../../app/look/live.py"/>
-    <source>{words} ({keys})</source>
-    <translation>{words} ({keys})</translation>
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
@@ -739,13 +696,6 @@
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Memory</source>
-    <translation>内存</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/status_line.py"/>
     <source>Model</source>
     <translation>模型</translation>
   </message>
@@ -766,12 +716,6 @@
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>Speed</source>
-    <translation>速度</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/status_line.py"/>
     <source>{model} · {millions} million parameters · {size}</source>
     <translation>{model} · {millions} 百万参数 · {size}</translation>
   </message>
@@ -779,12 +723,6 @@
     <location filename="../../app/composer/status_line.py"/>
     <source>{n:,.0f} tok/s</source>
     <translation>{n:,.0f} 词元/秒</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/status_line.py"/>
-    <location filename="../../app/state/prompt.py"/>
-    <source>{used:,} of {n_ctx:,} tokens of context used</source>
-    <translation>上下文已用 {used:,} / {n_ctx:,} 个词元</translation>
   </message>
   <message>
     <location filename="../../app/composer/tray.py"/>
@@ -821,28 +759,20 @@
     <source>The parts that match your question best will be sent.</source>
     <translation>将发送与问题最相关的部分。</translation>
   </message>
-  <message>
+  <message numerus="yes">
     <location filename="../../app/composer/tray.py"/>
     <source>The {n} files have {tokens} tokens; this chat has room for {room}.</source>
-    <translation>这 {n} 个文件共有 {tokens} 个词元，此对话还能容纳 {room} 个。</translation>
+    <extracomment>n = 1: The file has {tokens} tokens; this chat has room for {room}.</extracomment>
+    <translation><numerusform>这 {n} 个文件共有 {tokens} 个词元，此对话还能容纳 {room} 个。</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/composer/tray.py"/>
     <source>This chat has no room for files. Start a new chat with them, or remove them.</source>
     <translation>此对话已没有空间放文件。请新建对话，或移除这些文件。</translation>
   </message>
-  <message>
-    <location filename="../../app/control/bringing.py"/>
-    <location filename="../../app/model_library/models_dialog.py"/>
-    <source>Add file…</source>
-    <translation>添加文件…</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/bringing.py"/>
-    <location filename="../../app/model_library/models_dialog.py"/>
-    <source>Add folder…</source>
-    <translation>添加文件夹…</translation>
-  </message>
+</context>
+<context>
+  <name>control</name>
   <message>
     <location filename="../../app/control/bringing.py"/>
     <source>Models (*.gguf)</source>
@@ -896,20 +826,16 @@
   <message>
     <location filename="../../app/control/chat_list_controller.py"/>
     <location filename="../../app/control/message_controller.py"/>
-    <location filename="../../app/control/model_keeper.py"/>
+    <location filename="../../app/control/model_controller.py"/>
     <location filename="../../app/control/status_controller.py"/>
     <source>Undo</source>
     <translation>撤销</translation>
   </message>
-  <message>
-    <location filename="../../app/control/chat_list_controller.py"/>
-    <source>{n} chat was deleted.</source>
-    <translation>已删除 {n} 个对话。</translation>
-  </message>
-  <message>
+  <message numerus="yes">
     <location filename="../../app/control/chat_list_controller.py"/>
     <source>{n} chats were deleted.</source>
-    <translation>已删除 {n} 个对话。</translation>
+    <extracomment>n = 1: {n} chat was deleted.</extracomment>
+    <translation><numerusform>已删除 {n} 个对话。</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/control/chat_list_controller.py"/>
@@ -917,7 +843,7 @@
     <translation>已删除“{title}”。</translation>
   </message>
   <message>
-    <location filename="../../app/control/chat_options_control.py"/>
+    <location filename="../../app/control/chat_options_controller.py"/>
     <source>Changed</source>
     <translation>已更改</translation>
   </message>
@@ -1036,55 +962,23 @@
     <source>{folder} already contains a file named {name}.</source>
     <translation>{folder} 中已有文件 {name}。</translation>
   </message>
-  <message>
-    <location filename="../../app/control/import_export_controller.py"/>
-    <source>{n} chat was exported.</source>
-    <translation>已导出 {n} 个对话。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/import_export_controller.py"/>
-    <source>{n} chat was imported.</source>
-    <translation>已导入 {n} 个对话。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/import_export_controller.py"/>
-    <source>{n} chat was updated.</source>
-    <translation>更新了 {n} 个对话。</translation>
-  </message>
-  <message>
+  <message numerus="yes">
     <location filename="../../app/control/import_export_controller.py"/>
     <source>{n} chats were exported.</source>
-    <translation>已导出 {n} 个对话。</translation>
+    <extracomment>n = 1: {n} chat was exported.</extracomment>
+    <translation><numerusform>已导出 {n} 个对话。</numerusform></translation>
   </message>
-  <message>
+  <message numerus="yes">
     <location filename="../../app/control/import_export_controller.py"/>
     <source>{n} chats were imported.</source>
-    <translation>已导入 {n} 个对话。</translation>
+    <extracomment>n = 1: {n} chat was imported.</extracomment>
+    <translation><numerusform>已导入 {n} 个对话。</numerusform></translation>
   </message>
-  <message>
+  <message numerus="yes">
     <location filename="../../app/control/import_export_controller.py"/>
     <source>{n} chats were updated.</source>
-    <translation>更新了 {n} 个对话。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/keeping.py"/>
-    <source>No program could open the folder {folder}.</source>
-    <translation>没有程序能打开文件夹 {folder}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/keeping.py"/>
-    <source>Some files could not be deleted: {files}.</source>
-    <translation>部分文件无法删除：{files}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/keeping.py"/>
-    <source>Storage</source>
-    <translation>存储空间</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/keeping.py"/>
-    <source>The deleted data is still in the file and will be removed later.</source>
-    <translation>已删除的数据仍在文件中，稍后会被清除。</translation>
+    <extracomment>n = 1: {n} chat was updated.</extracomment>
+    <translation><numerusform>更新了 {n} 个对话。</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/control/message_controller.py"/>
@@ -1098,37 +992,27 @@
   </message>
   <message>
     <location filename="../../app/control/message_controller.py"/>
-    <location filename="../../app/sidebar/bin_dialog.py"/>
-    <source>Restore</source>
-    <translation>恢复</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/message_controller.py"/>
     <source>The messages in this chat were deleted.</source>
     <translation>此对话的消息已被删除。</translation>
   </message>
-  <message>
-    <location filename="../../app/control/message_controller.py"/>
-    <source>{n} message was deleted.</source>
-    <translation>已删除 {n} 条消息。</translation>
-  </message>
-  <message>
+  <message numerus="yes">
     <location filename="../../app/control/message_controller.py"/>
     <source>{n} messages were deleted.</source>
-    <translation>已删除 {n} 条消息。</translation>
+    <extracomment>n = 1: {n} message was deleted.</extracomment>
+    <translation><numerusform>已删除 {n} 条消息。</numerusform></translation>
   </message>
   <message>
-    <location filename="../../app/control/model_keeper.py"/>
+    <location filename="../../app/control/model_controller.py"/>
     <source>No results on huggingface.co</source>
     <translation>在 huggingface.co 上无结果</translation>
   </message>
   <message>
-    <location filename="../../app/control/preferences.py"/>
+    <location filename="../../app/control/settings_controller.py"/>
     <source>No program could open {file}. Open it in a text editor.</source>
     <translation>没有程序能打开 {file}。请用文本编辑器打开。</translation>
   </message>
   <message>
-    <location filename="../../app/control/preferences.py"/>
+    <location filename="../../app/control/settings_controller.py"/>
     <source>Open settings</source>
     <translation>打开设置</translation>
   </message>
@@ -1141,12 +1025,6 @@
     <location filename="../../app/control/status_controller.py"/>
     <source>Include all turns again</source>
     <translation>重新包含全部对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/status_controller.py"/>
-    <location filename="../../app/transcript/message_actions.py"/>
-    <source>Leave out the oldest turn</source>
-    <translation>不再包含最早的一轮对话</translation>
   </message>
   <message>
     <location filename="../../app/control/status_controller.py"/>
@@ -1169,6 +1047,26 @@
     <translation>发送下一条消息时，模型会重新读取整个对话。</translation>
   </message>
   <message>
+    <location filename="../../app/control/storage_controller.py"/>
+    <source>No program could open the folder {folder}.</source>
+    <translation>没有程序能打开文件夹 {folder}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/storage_controller.py"/>
+    <source>Some files could not be deleted: {files}.</source>
+    <translation>部分文件无法删除：{files}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/storage_controller.py"/>
+    <source>Storage</source>
+    <translation>存储空间</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/storage_controller.py"/>
+    <source>The deleted data is still in the file and will be removed later.</source>
+    <translation>已删除的数据仍在文件中，稍后会被清除。</translation>
+  </message>
+  <message>
     <location filename="../../app/control/unsaved_controller.py"/>
     <source>Everything is saved now.</source>
     <translation>所有内容现已保存。</translation>
@@ -1188,6 +1086,381 @@
     <source>Your edit in “{title}” could not be saved.</source>
     <translation>你在“{title}”中的编辑未能保存。</translation>
   </message>
+</context>
+<context>
+  <name>dialogs</name>
+  <message>
+    <location filename="../../app/dialogs/chat_panel.py"/>
+    <source>Delete this persona; chats that use it keep its settings</source>
+    <translation>删除此角色；使用它的对话保留其设置</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/chat_panel.py"/>
+    <source>Name of the persona</source>
+    <translation>角色名称</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/chat_panel.py"/>
+    <source>Persona</source>
+    <translation>角色</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/chat_panel.py"/>
+    <source>Rename this persona</source>
+    <translation>重命名此角色</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/chat_panel.py"/>
+    <source>Rename…</source>
+    <translation>重命名…</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/chat_panel.py"/>
+    <source>Save</source>
+    <translation>保存</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/chat_panel.py"/>
+    <source>Save as persona…</source>
+    <translation>存为角色…</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/chat_panel.py"/>
+    <source>Save these instructions and values as a persona</source>
+    <translation>将这些指令和参数存为角色</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/chat_panel.py"/>
+    <source>This chat</source>
+    <translation>此对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Available only with an account on huggingface.co.</source>
+    <translation>仅对 huggingface.co 的注册用户提供。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Cancelled</source>
+    <translation>已取消</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Connecting</source>
+    <translation>正在连接</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Connection lost; retrying</source>
+    <translation>连接中断，正在重试</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Done</source>
+    <translation>完成</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Download</source>
+    <translation>下载</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Downloading</source>
+    <translation>正在下载</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Downloads</source>
+    <translation>下载</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Hide</source>
+    <translation>隐藏</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <location filename="../../app/dialogs/model_options.py"/>
+    <source>Load</source>
+    <translation>加载</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>On this computer</source>
+    <translation>本机</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Options…</source>
+    <translation>选项…</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Pause</source>
+    <translation>暂停</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Paused</source>
+    <translation>已暂停</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Recommended</source>
+    <translation>推荐</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Remove folder</source>
+    <translation>移除文件夹</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Results from huggingface.co</source>
+    <translation>huggingface.co 的搜索结果</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Resume</source>
+    <translation>继续</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Show files</source>
+    <translation>显示文件</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Stopped</source>
+    <translation>已停止</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Unload</source>
+    <translation>卸载</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Verifying</source>
+    <translation>正在校验</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Waiting</source>
+    <translation>等待中</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>added by you</source>
+    <translation>由你添加</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>built in</source>
+    <translation>内置</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>downloaded</source>
+    <translation>已下载</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>from LM Studio</source>
+    <translation>来自 LM Studio</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>from Ollama</source>
+    <translation>来自 Ollama</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>from llama.cpp</source>
+    <translation>来自 llama.cpp</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>from the Hugging Face cache</source>
+    <translation>来自 Hugging Face 缓存</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>in use</source>
+    <translation>使用中</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>on this computer</source>
+    <translation>本机已有</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>{done} of {total}</source>
+    <translation>{done} / {total}</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>{hours} hours</source>
+    <translation>{hours} 小时</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>{n} downloads</source>
+    <extracomment>n = 1: {n} download</extracomment>
+    <translation><numerusform>{n} 次下载</numerusform></translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>{n} minutes</source>
+    <extracomment>n = 1: {n} minute</extracomment>
+    <translation><numerusform>{n} 分钟</numerusform></translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>{speed}/s</source>
+    <translation>{speed}/秒</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>{time} left</source>
+    <translation>还需 {time}</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_options.py"/>
+    <source>Options for {model}</source>
+    <translation>{model} 的选项</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_options.py"/>
+    <source>Use global settings</source>
+    <translation>使用全局设置</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/models_dialog.py"/>
+    <source>Download progress of {model}</source>
+    <translation>{model} 的下载进度</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/models_dialog.py"/>
+    <source>Find a model</source>
+    <translation>查找模型</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/models_dialog.py"/>
+    <source>No results on this computer. Try searching huggingface.co.</source>
+    <translation>本机无结果。可尝试搜索 huggingface.co。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/models_dialog.py"/>
+    <source>Only searching and downloading connect to huggingface.co. They send your search words and the names of models.</source>
+    <translation>仅搜索和下载会连接 huggingface.co，并发送你的搜索词和模型名称。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/models_dialog.py"/>
+    <source>Search huggingface.co</source>
+    <translation>搜索 huggingface.co</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/models_dialog.py"/>
+    <source>Searching…</source>
+    <translation>正在搜索…</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/models_dialog.py"/>
+    <source>{action}: {model}</source>
+    <translation>{action}：{model}</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/setting_row.py"/>
+    <source>Reset</source>
+    <translation>重置</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/setting_row.py"/>
+    <source>Reset {setting}</source>
+    <translation>重置{setting}</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/setting_row.py"/>
+    <source>Restore the default: {setting}</source>
+    <translation>恢复默认值：{setting}</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/setting_row.py"/>
+    <source>This must be {allowed}.</source>
+    <translation>此处应为{allowed}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/settings_dialog.py"/>
+    <source>Go to: {section}</source>
+    <translation>转到：{section}</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/settings_dialog.py"/>
+    <source>Open file</source>
+    <translation>打开文件</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/settings_dialog.py"/>
+    <source>Restore defaults</source>
+    <translation>恢复默认设置</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/settings_dialog.py"/>
+    <source>Search settings</source>
+    <translation>搜索设置</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/settings_dialog.py"/>
+    <source>Undo restore</source>
+    <translation>撤销恢复</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/storage_page.py"/>
+    <source>Delete {kind}</source>
+    <translation>删除{kind}</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/storage_page.py"/>
+    <source>Delete…</source>
+    <translation>删除…</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/storage_page.py"/>
+    <source>Empty</source>
+    <translation>空</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/storage_page.py"/>
+    <source>Everything stays on this computer, in files that only you can read.</source>
+    <translation>所有内容都留在这台电脑上，保存在只有你能读取的文件中。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/storage_page.py"/>
+    <source>Open folder</source>
+    <translation>打开文件夹</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/storage_page.py"/>
+    <source>Open folder: {kind}</source>
+    <translation>打开文件夹：{kind}</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/storage_page.py"/>
+    <source>{files}, {size}</source>
+    <translation>{files}，{size}</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/dialogs/storage_page.py"/>
+    <source>{n} files</source>
+    <extracomment>n = 1: {n} file</extracomment>
+    <translation><numerusform>{n} 个文件</numerusform></translation>
+  </message>
+</context>
+<context>
+  <name>markdown</name>
   <message>
     <location filename="../../app/markdown/code_view.py"/>
     <source>Code</source>
@@ -1197,12 +1470,6 @@
     <location filename="../../app/markdown/code_view.py"/>
     <source>Copied</source>
     <translation>已复制</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/code_view.py"/>
-    <location filename="../../app/transcript/message_actions.py"/>
-    <source>Copy code</source>
-    <translation>复制代码</translation>
   </message>
   <message>
     <location filename="../../app/markdown/code_view.py"/>
@@ -1277,13 +1544,6 @@
   </message>
   <message>
     <location filename="../../app/markdown/prose_view.py"/>
-    <location filename="../../app/state/message_actions.py"/>
-    <location filename="../../app/transcript/message_view.py"/>
-    <source>Answer</source>
-    <translation>回答</translation>
-  </message>
-  <message>
-    <location filename="../../app/markdown/prose_view.py"/>
     <source>Your message</source>
     <translation>你的消息</translation>
   </message>
@@ -1292,317 +1552,1428 @@
     <source>Table</source>
     <translation>表格</translation>
   </message>
+</context>
+<context>
+  <name>messages</name>
   <message>
-    <location filename="../../app/model_library/model_options.py"/>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Load</source>
-    <translation>加载</translation>
+    <location filename="../../common/messages.py"/>
+    <source>A KV cache stored as {kv_type} needs flash attention: leave it on, or store the cache as f16.</source>
+    <extracomment>bad_option.flash_attention</extracomment>
+    <translation>以 {kv_type} 存储的 KV 缓存需要 Flash Attention：请保持开启，或改用 f16。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_options.py"/>
-    <source>Options for {model}</source>
-    <translation>{model} 的选项</translation>
+    <location filename="../../common/messages.py"/>
+    <source>A context of up to {n_ctx:,} tokens would fit (KV cache {kv_type}).</source>
+    <extracomment>plan.context_would_fit</extracomment>
+    <translation>最多可容纳 {n_ctx:,} 个词元的上下文（KV 缓存 {kv_type}）。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_options.py"/>
-    <source>Use global settings</source>
-    <translation>使用全局设置</translation>
+    <location filename="../../common/messages.py"/>
+    <source>A context of {n_ctx:,} tokens is too small to calibrate.</source>
+    <extracomment>context_too_small.to_calibrate</extracomment>
+    <translation>{n_ctx:,} 个词元的上下文太小，无法校准。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_page.py"/>
-    <source>Downloads</source>
-    <translation>下载</translation>
+    <location filename="../../common/messages.py"/>
+    <source>A question names a file or an estimate.</source>
+    <extracomment>planner.no_model</extracomment>
+    <translation>问题须指明一个文件或一个估算。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_page.py"/>
-    <source>On this computer</source>
-    <translation>本机</translation>
+    <location filename="../../common/messages.py"/>
+    <source>Another program is using the file with your chats, {path}. Close it and try again.</source>
+    <extracomment>store_locked.file</extracomment>
+    <translation>另一个程序正在使用对话文件 {path}。请关闭它后重试。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_page.py"/>
-    <source>Recommended</source>
-    <translation>推荐</translation>
+    <location filename="../../common/messages.py"/>
+    <source>Chickadee cannot write to its folder {folder}. Check its permissions and free space.</source>
+    <extracomment>data_folder.locked</extracomment>
+    <translation>Chickadee 无法写入它的文件夹 {folder}。请检查权限和剩余空间。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_page.py"/>
-    <source>Results from huggingface.co</source>
-    <translation>huggingface.co 的搜索结果</translation>
+    <location filename="../../common/messages.py"/>
+    <source>Chickadee cannot write to its folder {folder}: {reason}. Check its permissions and free space.</source>
+    <extracomment>data_folder.unwritable</extracomment>
+    <translation>Chickadee 无法写入它的文件夹 {folder}：{reason}。请检查权限和剩余空间。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_row_view.py"/>
-    <source>Download progress of {model}</source>
-    <translation>{model} 的下载进度</translation>
+    <location filename="../../common/messages.py"/>
+    <source>Chickadee is already open. Its window is now in front.</source>
+    <extracomment>start.already_open</extracomment>
+    <translation>Chickadee 已经打开，窗口现已移到最前面。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_row_view.py"/>
-    <source>{action}: {model}</source>
-    <translation>{action}：{model}</translation>
+    <location filename="../../common/messages.py"/>
+    <source>Chickadee is already running but does not respond. Close it, then start it again.</source>
+    <extracomment>already_running.hung</extracomment>
+    <translation>Chickadee 已在运行，但没有响应。请关闭它，然后重新启动。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Available only with an account on huggingface.co.</source>
-    <translation>仅对 huggingface.co 的注册用户提供。</translation>
+    <location filename="../../common/messages.py"/>
+    <source>Choose the built-in engine (--backend graph), or another form of speculative decoding.</source>
+    <extracomment>no_early_exit.choose_graph</extracomment>
+    <translation>请选择内置引擎（--backend graph），或换一种推测解码方式。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <location filename="../../app/settings_view/chat_panel.py"/>
-    <location filename="../../app/settings_view/kept_page.py"/>
-    <location filename="../../app/sidebar/bin_dialog.py"/>
-    <location filename="../../app/transcript/message_editor.py"/>
-    <source>Cancel</source>
-    <translation>取消</translation>
+    <location filename="../../common/messages.py"/>
+    <source>Connections are turned off in the settings (network in {file}).</source>
+    <extracomment>offline.settings</extracomment>
+    <translation>设置中已关闭网络连接（{file} 的 network 小节）。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Cancelled</source>
-    <translation>已取消</translation>
+    <location filename="../../common/messages.py"/>
+    <source>Connections are turned off: {variable} is set.</source>
+    <extracomment>offline.variable</extracomment>
+    <translation>网络连接已关闭：设置了 {variable}。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Connecting</source>
-    <translation>正在连接</translation>
+    <location filename="../../common/messages.py"/>
+    <source>Contexts cannot be cached on the disk: {folder} cannot be written ({reason}).</source>
+    <extracomment>cache_unwritable.folder</extracomment>
+    <translation>无法将上下文缓存到磁盘：不能写入 {folder}（{reason}）。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Connection lost; retrying</source>
-    <translation>连接中断，正在重试</translation>
+    <location filename="../../common/messages.py"/>
+    <source>Could not determine whether it fits; the log has the details.</source>
+    <extracomment>planner.no_answer</extracomment>
+    <translation>无法判断是否能容纳，详情见日志。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Done</source>
-    <translation>完成</translation>
+    <location filename="../../common/messages.py"/>
+    <source>Early layers can draft only in a model with at least two layers whose heads keep every token. Turn off head compression, or choose another form of speculative decoding.</source>
+    <extracomment>no_early_exit.whole_heads</extracomment>
+    <translation>只有当模型至少有两层、且所有注意力头都保留每个词元时，模型前几层才能起草。请关闭注意力头压缩，或换一种推测解码方式。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Download</source>
-    <translation>下载</translation>
+    <location filename="../../common/messages.py"/>
+    <source>Early layers can draft only when the model runs on the built-in engine. {how}</source>
+    <extracomment>no_early_exit.other_library</extracomment>
+    <translation>只有在由内置引擎运行模型时，模型前几层才能起草。{how}</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Downloading</source>
-    <translation>正在下载</translation>
+    <location filename="../../common/messages.py"/>
+    <source>Entry {number} in {name} cannot be read. Nothing was imported.</source>
+    <extracomment>import.entry</extracomment>
+    <translation>无法读取 {name} 中的第 {number} 项。未导入任何内容。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Hide</source>
-    <translation>隐藏</translation>
+    <location filename="../../common/messages.py"/>
+    <source>It belongs to LM Studio. Delete it there.</source>
+    <extracomment>owner.lm_studio</extracomment>
+    <translation>它属于 LM Studio。请在那里删除。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Options…</source>
-    <translation>选项…</translation>
+    <location filename="../../common/messages.py"/>
+    <source>It belongs to Ollama. Delete it there with `ollama rm {name}`.</source>
+    <extracomment>owner.ollama</extracomment>
+    <translation>它属于 Ollama。请在那里用 `ollama rm {name}` 删除。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Pause</source>
-    <translation>暂停</translation>
+    <location filename="../../common/messages.py"/>
+    <source>It contains only a vocabulary, no model.</source>
+    <extracomment>kind.vocabulary</extracomment>
+    <translation>它只包含词表，不含模型。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Paused</source>
-    <translation>已暂停</translation>
+    <location filename="../../common/messages.py"/>
+    <source>It has no chat template, so it continues texts rather than answering.</source>
+    <extracomment>kind.base</extracomment>
+    <translation>它没有对话模板，只会续写文本，不会回答。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Remove folder</source>
-    <translation>移除文件夹</translation>
+    <location filename="../../common/messages.py"/>
+    <source>It is an adapter (LoRA), an addition to a model. Choose the model itself.</source>
+    <extracomment>kind.adapter</extracomment>
+    <translation>它是适配器（LoRA），只是模型的附加部分。请选择模型本身。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Resume</source>
-    <translation>继续</translation>
+    <location filename="../../common/messages.py"/>
+    <source>It is an embedding model: it compares texts and cannot answer.</source>
+    <extracomment>kind.embedding</extracomment>
+    <translation>它是嵌入模型，用于比较文本，不能回答。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Show files</source>
-    <translation>显示文件</translation>
+    <location filename="../../common/messages.py"/>
+    <source>It is in llama.cpp's cache. Delete it there.</source>
+    <extracomment>owner.llama_cpp</extracomment>
+    <translation>它位于 llama.cpp 的缓存中。请在那里删除。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Stopped</source>
-    <translation>已停止</translation>
+    <location filename="../../common/messages.py"/>
+    <source>It is in the Hugging Face cache, which other programs use. Delete it there.</source>
+    <extracomment>owner.hub</extracomment>
+    <translation>它位于其他程序也在使用的 Hugging Face 缓存中。请在那里删除。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Unload</source>
-    <translation>卸载</translation>
+    <location filename="../../common/messages.py"/>
+    <source>It is part of Chickadee and cannot be deleted.</source>
+    <extracomment>owner.chickadee</extracomment>
+    <translation>它是 Chickadee 自带的，不能删除。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Verifying</source>
-    <translation>正在校验</translation>
+    <location filename="../../common/messages.py"/>
+    <source>It is the image part of a model. Choose the model itself.</source>
+    <extracomment>kind.image</extracomment>
+    <translation>它是模型的图像部分。请选择模型本身。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>Waiting</source>
-    <translation>等待中</translation>
+    <location filename="../../common/messages.py"/>
+    <source>It translates text to text only and cannot chat.</source>
+    <extracomment>kind.encoder</extracomment>
+    <translation>它只能做文本到文本的转换，不能对话。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>added by you</source>
-    <translation>由你添加</translation>
+    <location filename="../../common/messages.py"/>
+    <source>It would fit with the KV cache stored as {kv_type}.</source>
+    <extracomment>plan.would_fit</extracomment>
+    <translation>若 KV 缓存以 {kv_type} 存储则可容纳。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>built in</source>
-    <translation>内置</translation>
+    <location filename="../../common/messages.py"/>
+    <source>Leave out the oldest turn,</source>
+    <extracomment>turns.leave_out</extracomment>
+    <translation>可以不再包含最早的一轮对话，</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../common/messages.py"/>
+    <source>Leave out the oldest {n} turns,</source>
+    <extracomment>n = 1: Leave out the oldest turn,, turns.leave_out</extracomment>
+    <translation><numerusform>可以不再包含最早的 {n} 轮对话，</numerusform></translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>downloaded</source>
-    <translation>已下载</translation>
+    <location filename="../../common/messages.py"/>
+    <source>Lossy: {share:.0%} of the heads are compressed ({mode}); measured perplexity × {ratio:.3f}.</source>
+    <extracomment>lossy.measured</extracomment>
+    <translation>有损：{share:.0%} 的注意力头已压缩（{mode}）；测得困惑度 × {ratio:.3f}。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>from LM Studio</source>
-    <translation>来自 LM Studio</translation>
+    <location filename="../../common/messages.py"/>
+    <source>Lossy: {share:.0%} of the heads are compressed ({mode}); the effect on quality was not measured.</source>
+    <extracomment>lossy.unmeasured</extracomment>
+    <translation>有损：{share:.0%} 的注意力头已压缩（{mode}）；尚未测量对质量的影响。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>from Ollama</source>
-    <translation>来自 Ollama</translation>
+    <location filename="../../common/messages.py"/>
+    <source>Memory is short: the context is only {n_ctx:,} tokens.</source>
+    <extracomment>plan.short_context</extracomment>
+    <translation>内存不足：上下文只有 {n_ctx:,} 个词元。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>from llama.cpp</source>
-    <translation>来自 llama.cpp</translation>
+    <location filename="../../common/messages.py"/>
+    <source>No context would fit: even the smallest needs {size:bytes}. Choose a smaller model.</source>
+    <extracomment>plan.no_context</extracomment>
+    <translation>无法容纳任何上下文：最小的也需要 {size:bytes}。请选择更小的模型。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>from the Hugging Face cache</source>
-    <translation>来自 Hugging Face 缓存</translation>
+    <location filename="../../common/messages.py"/>
+    <source>No draft model is loaded. Choose one, or another form of speculative decoding.</source>
+    <extracomment>no_draft_model.loaded</extracomment>
+    <translation>未加载草稿模型。请选择一个，或换一种推测解码方式。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>in use</source>
-    <translation>使用中</translation>
+    <location filename="../../common/messages.py"/>
+    <source>No model is loaded. Choose a model first.</source>
+    <extracomment>no_model.loaded</extracomment>
+    <translation>未加载模型。请先选择一个模型。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>on this computer</source>
-    <translation>本机已有</translation>
+    <location filename="../../common/messages.py"/>
+    <source>None of these chats leaves room for an answer in {n_ctx:,} tokens.</source>
+    <extracomment>bad_data.long_chats</extracomment>
+    <translation>在 {n_ctx:,} 个词元的上下文中，这些对话都没有留出回答的空间。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>{done} of {total}</source>
-    <translation>{done} / {total}</translation>
+    <location filename="../../common/messages.py"/>
+    <source>Only the built-in engine supports --kv {mode}, not {backend}.</source>
+    <extracomment>bad_option.kv_mode</extracomment>
+    <translation>只有内置引擎支持 --kv {mode}，{backend} 不支持。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>{hours} hours</source>
-    <translation>{hours} 小时</translation>
+    <location filename="../../common/messages.py"/>
+    <source>Shorten the message,</source>
+    <extracomment>turns.shorten</extracomment>
+    <translation>可以缩短消息，</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>{n} download</source>
-    <translation>{n} 次下载</translation>
+    <location filename="../../common/messages.py"/>
+    <source>Something went wrong inside Chickadee; the log has the details.</source>
+    <extracomment>internal.window</extracomment>
+    <translation>Chickadee 内部出现错误；详情见日志。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>{n} downloads</source>
-    <translation>{n} 次下载</translation>
+    <location filename="../../common/messages.py"/>
+    <source>Something went wrong inside the engine; the log has the details. Try again.</source>
+    <extracomment>internal.engine</extracomment>
+    <translation>引擎内部出错，详情见日志。请重试。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>{n} minute</source>
-    <translation>{n} 分钟</translation>
+    <location filename="../../common/messages.py"/>
+    <source>Something went wrong; the log has the details.</source>
+    <extracomment>internal.download</extracomment>
+    <translation>出错了，详情见日志。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>{n} minutes</source>
-    <translation>{n} 分钟</translation>
+    <location filename="../../common/messages.py"/>
+    <source>The KV cache starts small and grows with the chat; the numbers are for a full context.</source>
+    <extracomment>plan.grows</extracomment>
+    <translation>KV 缓存从小开始，随对话增长；以上数字按上下文全满计算。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>{speed}/s</source>
-    <translation>{speed}/秒</translation>
+    <location filename="../../common/messages.py"/>
+    <source>The attention heads of {name} have not been ranked yet. Rank them with `python -m engine rank-heads --kv {mode} --model {path}`.</source>
+    <extracomment>no_ranking.of_model</extracomment>
+    <translation>{name} 的注意力头尚未排名。请用 `python -m engine rank-heads --kv {mode} --model {path}` 进行排名。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_rows.py"/>
-    <source>{time} left</source>
-    <translation>还需 {time}</translation>
+    <location filename="../../common/messages.py"/>
+    <source>The built-in engine cannot run this model: {reason}. llama.cpp can.</source>
+    <extracomment>graph.cannot_run</extracomment>
+    <translation>内置引擎无法运行此模型：{reason}。llama.cpp 可以。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_settings.py"/>
-    <source>A small model of the same family that drafts tokens for this model to check.</source>
-    <translation>同系列的小模型，为此模型起草词元并由此模型核对。</translation>
+    <location filename="../../common/messages.py"/>
+    <source>The built-in engine needs flash attention: leave it on, or choose llama.cpp.</source>
+    <extracomment>not_supported.without_flash_attention</extracomment>
+    <translation>内置引擎需要 Flash Attention：请保持开启，或选择 llama.cpp。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_settings.py"/>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>Draft model</source>
-    <translation>草稿模型</translation>
+    <location filename="../../common/messages.py"/>
+    <source>The built-in model is missing from this installation. Install Chickadee again.</source>
+    <extracomment>no_such_file.built_in</extracomment>
+    <translation>此安装缺少内置模型。请重新安装 Chickadee。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_settings.py"/>
-    <source>Global setting</source>
-    <translation>全局设置</translation>
+    <location filename="../../common/messages.py"/>
+    <source>The cached context could not be written to {file}: {reason}.</source>
+    <extracomment>cache_unwritable.file</extracomment>
+    <translation>无法将上下文缓存写入 {file}：{reason}。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_settings.py"/>
-    <source>How many tokens of a chat this model can see at once. Automatic: the global setting.</source>
-    <translation>此模型一次能看到的对话词元数。自动：使用全局设置。</translation>
+    <location filename="../../common/messages.py"/>
+    <source>The cached context {file} does not match this model and its head compression.</source>
+    <extracomment>cache_unusable.other_heads</extracomment>
+    <translation>上下文缓存 {file} 与此模型及其注意力头压缩方式不符。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_settings.py"/>
-    <location filename="../../app/settings_view/chat_panel.py"/>
-    <source>None</source>
-    <translation>无</translation>
+    <location filename="../../common/messages.py"/>
+    <source>The cached context {file} does not match this model.</source>
+    <extracomment>cache_unusable.other_model</extracomment>
+    <translation>上下文缓存 {file} 与此模型不符。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_settings.py"/>
-    <source>Processor threads used for this model. Automatic: the global setting.</source>
-    <translation>此模型使用的处理器线程数。自动：使用全局设置。</translation>
+    <location filename="../../common/messages.py"/>
+    <source>The cached context {file} is damaged.</source>
+    <extracomment>cache_unusable.damaged</extracomment>
+    <translation>上下文缓存 {file} 已损坏。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/model_settings.py"/>
-    <source>The share of this model's attention heads to compress, from 0.01 to 1. Automatic: the global setting.</source>
-    <translation>此模型中要压缩的注意力头比例，0.01 到 1。自动：使用全局设置。</translation>
+    <location filename="../../common/messages.py"/>
+    <source>The catalogue of models is missing from this installation. Install Chickadee again.</source>
+    <extracomment>no_such_file.catalogue</extracomment>
+    <translation>此安装缺少模型目录。请重新安装 Chickadee。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/models_dialog.py"/>
-    <source>Find a model</source>
-    <translation>查找模型</translation>
+    <location filename="../../common/messages.py"/>
+    <source>The common phrases are missing from this installation. Install Chickadee again.</source>
+    <extracomment>no_such_file.phrases</extracomment>
+    <translation>此安装缺少常用短语。请重新安装 Chickadee。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/models_dialog.py"/>
-    <location filename="../../app/settings/schema.py"/>
-    <location filename="../../app/store/kept_files.py"/>
-    <source>Models</source>
-    <translation>模型</translation>
+    <location filename="../../common/messages.py"/>
+    <source>The common phrases in this installation are damaged. Install Chickadee again.</source>
+    <extracomment>no_such_file.phrases_damaged</extracomment>
+    <translation>此安装中的常用短语已损坏。请重新安装 Chickadee。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/models_dialog.py"/>
-    <source>No results on this computer. Try searching huggingface.co.</source>
-    <translation>本机无结果。可尝试搜索 huggingface.co。</translation>
+    <location filename="../../common/messages.py"/>
+    <source>The computer's memory is full. Close other programs or load a smaller model.</source>
+    <extracomment>out_of_memory.computer</extracomment>
+    <translation>电脑内存已满。请关闭其他程序，或加载更小的模型。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/models_dialog.py"/>
-    <source>Only searching and downloading connect to huggingface.co. They send your search words and the names of models.</source>
-    <translation>仅搜索和下载会连接 huggingface.co，并发送你的搜索词和模型名称。</translation>
+    <location filename="../../common/messages.py"/>
+    <source>The connection to {host} is not safe: its certificate cannot be trusted. Check this computer's clock.</source>
+    <extracomment>refused.certificate</extracomment>
+    <translation>与 {host} 的连接不安全：其证书不可信。请检查本机时钟。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/models_dialog.py"/>
-    <source>Search huggingface.co</source>
-    <translation>搜索 huggingface.co</translation>
+    <location filename="../../common/messages.py"/>
+    <source>The disk is full, so this chat cannot be saved. Free some space.</source>
+    <extracomment>disk_full.chats</extracomment>
+    <translation>磁盘已满，无法保存此对话。请释放一些空间。</translation>
   </message>
   <message>
-    <location filename="../../app/model_library/models_dialog.py"/>
-    <source>Searching…</source>
-    <translation>正在搜索…</translation>
+    <location filename="../../common/messages.py"/>
+    <source>The disk is full. Free some space, then resume {name}: the part already downloaded is kept.</source>
+    <extracomment>disk_full.download</extracomment>
+    <translation>磁盘已满。请释放空间后继续下载 {name}：已下载的部分会保留。</translation>
   </message>
   <message>
-    <location filename="../../app/notice.py"/>
-    <location filename="../../app/state/message_actions.py"/>
-    <location filename="../../app/transcript/message_actions.py"/>
-    <source>Details</source>
-    <translation>详情</translation>
+    <location filename="../../common/messages.py"/>
+    <source>The disk is nearly full: contexts are no longer cached on it.</source>
+    <extracomment>cache_full.disk</extracomment>
+    <translation>磁盘即将写满：不再将上下文缓存到磁盘。</translation>
   </message>
   <message>
-    <location filename="../../app/notice.py"/>
-    <source>Dismiss</source>
-    <translation>关闭提示</translation>
+    <location filename="../../common/messages.py"/>
+    <source>The draft model {name} is no smaller than the model it drafts for, so it is unlikely to make answers faster.</source>
+    <extracomment>plan.large_draft</extracomment>
+    <translation>草稿模型 {name} 不比主模型小，几乎不会带来加速。</translation>
   </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The draft model {name} was not loaded: with it, {size:bytes} would be needed for a context of {n_ctx:,} tokens.</source>
+    <extracomment>plan.without_draft</extracomment>
+    <translation>未加载草稿模型 {name}：加上它，{n_ctx:,} 个词元的上下文需要 {size:bytes}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The engine accepts messages of up to {most:bytes}, and this one is longer.</source>
+    <extracomment>bad_request.long</extracomment>
+    <translation>引擎接收的消息最大为 {most:bytes}，而这一条更长。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The engine could not be started: {reason}.</source>
+    <extracomment>engine_end.not_started</extracomment>
+    <translation>无法启动引擎：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The engine crashed.</source>
+    <extracomment>engine_end.crashed</extracomment>
+    <translation>引擎崩溃了。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The engine did not respond to Stop, so it was closed; your next message restarts it.</source>
+    <extracomment>engine_end.hung</extracomment>
+    <translation>引擎对“停止”没有响应，已被关闭；发送下一条消息时会重新启动。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The engine did not understand a message: {reason}.</source>
+    <extracomment>bad_request.message</extracomment>
+    <translation>引擎无法理解一条消息：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The engine ended unexpectedly (code {code}).</source>
+    <extracomment>engine_end.code</extracomment>
+    <translation>引擎意外退出（代码 {code}）。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The engine ended unexpectedly.</source>
+    <extracomment>engine_end.unexpected</extracomment>
+    <translation>引擎意外退出。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The engine sent a message that this window does not understand; their versions may differ. The log has the details.</source>
+    <extracomment>protocol.unknown</extracomment>
+    <translation>引擎发来了本窗口无法理解的内容；两者的版本可能不同。详情见日志。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The engine stopped because of an internal error.</source>
+    <extracomment>engine_end.bug</extracomment>
+    <translation>引擎因内部错误而中止。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The engine stopped: it was built for a newer processor than this one.</source>
+    <extracomment>engine_end.processor</extracomment>
+    <translation>引擎已停止：它是为更新的处理器构建的。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The engine stopped: the model file could no longer be read.</source>
+    <extracomment>engine_end.file</extracomment>
+    <translation>引擎已停止：无法继续读取模型文件。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The engine was closed by another program.</source>
+    <extracomment>engine_end.closed</extracomment>
+    <translation>引擎被另一个程序关闭。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The engine was stopped by signal {number}.</source>
+    <extracomment>engine_end.signal</extracomment>
+    <translation>引擎被信号 {number} 终止。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The engine was stopped by the system, most likely because memory ran out.</source>
+    <extracomment>engine_end.killed</extracomment>
+    <translation>引擎被系统终止，很可能是因为内存不足。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The engine's files are damaged: none of its kernels can be loaded. Install Chickadee again.</source>
+    <extracomment>no_kernels.damaged</extracomment>
+    <translation>引擎的文件已损坏：无法加载任何计算内核。请重新安装 Chickadee。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The file with your chats, {path}, is damaged. Restart Chickadee to recover what can be read.</source>
+    <extracomment>store_damaged.file</extracomment>
+    <translation>对话文件 {path} 已损坏。请重新启动 Chickadee，以恢复可读取的内容。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The file with your chats, {path}, is read-only. Allow writing to it and its folder.</source>
+    <extracomment>store_readonly.file</extracomment>
+    <translation>对话文件 {path} 为只读。请允许写入该文件及其所在文件夹。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The file with your chats, {path}, was moved or deleted while Chickadee was open, so nothing can be saved. Put it back.</source>
+    <extracomment>store_gone.file</extracomment>
+    <translation>存放对话的文件 {path} 在 Chickadee 打开期间被移动或删除，因此无法保存任何内容。请将其放回原处。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The file's name “{name}” cannot be used on this computer.</source>
+    <extracomment>refused.file_name</extracomment>
+    <translation>文件名“{name}”无法在本机使用。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The head ranking cannot be saved to {folder}: {reason}.</source>
+    <extracomment>ranking_unwritable.folder</extracomment>
+    <translation>无法将排名保存到 {folder}：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The list of model folders cannot be saved: {file} cannot be written ({reason}).</source>
+    <extracomment>unwritable.folders</extracomment>
+    <translation>无法保存模型文件夹列表：不能写入 {file}（{reason}）。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The model can use {trained:,} tokens of context; no more fits.</source>
+    <extracomment>plan.no_more_context</extracomment>
+    <translation>该模型最多可用 {trained:,} 个词元的上下文；内存无法容纳更多。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The model can use {trained:,} tokens of context; up to {fitting:,} tokens would fit.</source>
+    <extracomment>plan.more_context</extracomment>
+    <translation>该模型最多可用 {trained:,} 个词元的上下文；最多可容纳 {fitting:,} 个词元。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The model has no chat template of its own; ChatML is used.</source>
+    <extracomment>template.missing</extracomment>
+    <translation>该模型没有自带的对话模板，已使用 ChatML。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The model was trained for {n_ctx:,} tokens of context; more than that is not used.</source>
+    <extracomment>plan.trained</extracomment>
+    <translation>该模型按 {n_ctx:,} 个词元的上下文训练；超出部分不会使用。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The model's chat template does not accept this chat: {reason}. Try a new chat or another model.</source>
+    <extracomment>template.refuses</extracomment>
+    <translation>该模型的对话模板不接受此对话：{reason}。请尝试新对话或其他模型。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The model's chat template is damaged ({reason}); ChatML is used.</source>
+    <extracomment>template.damaged</extracomment>
+    <translation>该模型的对话模板已损坏（{reason}），已使用 ChatML。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The model's chat template produces nothing for this chat. Choose another model.</source>
+    <extracomment>template.empty</extracomment>
+    <translation>该模型的对话模板没有为此对话生成任何内容。请选择其他模型。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The model's chat template takes too much time or memory. Choose another model.</source>
+    <extracomment>template.endless</extracomment>
+    <translation>该模型的对话模板占用过多时间或内存。请选择其他模型。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The model's vocabulary has no tokens for this chat. Choose another model.</source>
+    <extracomment>template.unknown_tokens</extracomment>
+    <translation>该模型的词表没有可用于此对话的词元。请选择其他模型。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The model's vocabulary is damaged: it has no token for some of the characters. Download the model again.</source>
+    <extracomment>bad_model.missing_tokens</extracomment>
+    <translation>模型的词表已损坏：其中缺少某些字符对应的词元。请重新下载模型。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The planner did not understand a question: {reason}.</source>
+    <extracomment>planner.not_understood</extracomment>
+    <translation>规划程序无法理解一个问题：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The response from {host} does not end.</source>
+    <extracomment>refused.endless</extracomment>
+    <translation>{host} 的响应没有结束。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The results cannot be saved to {folder}: {reason}.</source>
+    <extracomment>unwritable.results</extracomment>
+    <translation>无法将结果保存到 {folder}：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The settings cannot be saved: {file} cannot be written ({reason}).</source>
+    <extracomment>settings.unwritable</extracomment>
+    <translation>无法保存设置：不能写入 {file}（{reason}）。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The system stopped the process that was checking {name}, most likely because memory ran out.</source>
+    <extracomment>out_of_memory.while_checking</extracomment>
+    <translation>检查 {name} 的进程被系统终止，很可能是因为内存不足。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The table of common phrases cannot be saved: {reason}.</source>
+    <extracomment>unwritable.phrases</extracomment>
+    <translation>无法保存常用短语表：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The tokens could not be counted.</source>
+    <extracomment>internal.counting</extracomment>
+    <translation>无法统计词元数。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The tokens of a cached context do not match its record.</source>
+    <extracomment>cache_unusable.tokens</extracomment>
+    <translation>上下文缓存的词元与其记录不符。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The vocabulary of {name} cannot be read.</source>
+    <extracomment>unreadable.vocabulary</extracomment>
+    <translation>无法读取 {name} 的词表。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The window cannot open because a system library is missing: {names}. {how}</source>
+    <extracomment>missing_library.of_system</extracomment>
+    <translation>窗口无法打开，因为缺少系统库：{names}。{how}</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The window's libraries cannot be loaded; the system says: {reason}.</source>
+    <extracomment>qt.libraries</extracomment>
+    <translation>无法加载窗口所需的库，系统提示：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>There is another file named {name} in {folder}. Remove it first.</source>
+    <extracomment>exists.other_file</extracomment>
+    <translation>{folder} 中已有另一个名为 {name} 的文件。请先移除它。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>There is no answer to continue: send a message first.</source>
+    <extracomment>nothing_to_continue.no_answer</extracomment>
+    <translation>没有可继续的回答：请先发送一条消息。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>There is no connection to {host}. Check that this computer is online.</source>
+    <extracomment>no_connection.offline</extracomment>
+    <translation>无法连接到 {host}。请检查本机是否已联网。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>There is no display to open a window on. `{command}` chats in the terminal instead.</source>
+    <extracomment>start.no_display</extracomment>
+    <translation>没有可以打开窗口的显示器。可以用 `{command}` 在终端里对话。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>There is no file or folder {path}. It may have been moved or renamed.</source>
+    <extracomment>no_such_file.or_folder</extracomment>
+    <translation>没有文件或文件夹 {path}。它可能已被移动或重命名。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>There is no file {path}. It may have been moved or renamed.</source>
+    <extracomment>no_such_file.model</extracomment>
+    <translation>没有文件 {path}。它可能已被移动或重命名。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>There is no safe connection to {address}: its address must begin with https://.</source>
+    <extracomment>refused.not_https</extracomment>
+    <translation>无法安全连接到 {address}：地址必须以 https:// 开头。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>There is not enough disk space for {name}: {size:bytes} still to download. Free {short:bytes}.</source>
+    <extracomment>disk_full.no_room</extracomment>
+    <translation>磁盘空间不足以存放 {name}：还需下载 {size:bytes}。请释放 {short:bytes}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>There is not enough free memory for a context of {n_ctx:,} tokens. Try a smaller one.</source>
+    <extracomment>out_of_memory.context</extracomment>
+    <translation>可用内存不足以容纳 {n_ctx:,} 个词元的上下文。请减小上下文。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>There is not enough free memory for {name}.</source>
+    <extracomment>out_of_memory.weights</extracomment>
+    <translation>可用内存不足以容纳 {name}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>There is not enough free memory to load {name}. Try a smaller model.</source>
+    <extracomment>out_of_memory.model</extracomment>
+    <translation>可用内存不足，无法加载 {name}。请使用更小的模型。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>There is nothing to answer: the message is empty.</source>
+    <extracomment>empty_prompt.message</extracomment>
+    <translation>没有可回答的内容：消息为空。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>This chat needs {needed} tokens, the context holds {n_ctx:,}. {first} {other}</source>
+    <extracomment>prompt_too_long.chat</extracomment>
+    <translation>此对话需要 {needed} 个词元，上下文只能容纳 {n_ctx:,} 个。{first}{other}</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>This chat's context of {size:bytes} exceeds the space for cached context.</source>
+    <extracomment>cache_full.one_chat</extracomment>
+    <translation>此对话的上下文（{size:bytes}）超出了上下文缓存的空间。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>This file comes from a newer version of Chickadee. Update Chickadee to import it.</source>
+    <extracomment>import.newer</extracomment>
+    <translation>此文件由较新版本的 Chickadee 写成。请更新后再导入。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>This llama.cpp has no kernels of its own for {processor}: {variable} is for the packaged one.</source>
+    <extracomment>no_kernels.for_processor</extracomment>
+    <translation>此 llama.cpp 没有专用于 {processor} 的计算内核：{variable} 只适用于安装包中的版本。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>This model's header contradicts itself: it cannot be loaded.</source>
+    <extracomment>bad_model.contradiction</extracomment>
+    <translation>此模型的文件头自相矛盾，无法加载。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>This model's speed could not be measured because another program was busy.</source>
+    <extracomment>disturbed.by_programs</extracomment>
+    <translation>另一个程序正忙，未能测量此模型的速度。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>To save memory, prompts are read {tokens} tokens at a time, which is a little slower.</source>
+    <extracomment>plan.small_batch</extracomment>
+    <translation>为节省内存，提示词每次读取 {tokens} 个词元，会稍慢一些。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>To save memory, the KV cache is stored as q8_0, half the size of f16 and nearly as exact.</source>
+    <extracomment>plan.q8_0</extracomment>
+    <translation>为节省内存，KV 缓存以 q8_0 存储，大小为 f16 的一半，精度相近。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>To save memory, the weights are not repacked for this processor: answers are 1.2× slower.</source>
+    <extracomment>plan.not_repacked</extracomment>
+    <translation>为节省内存，权重未针对本处理器重新打包：回答会慢约 1.2 倍。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>To save memory, the weights are read into memory once instead of twice; loading takes longer.</source>
+    <extracomment>plan.read_once</extracomment>
+    <translation>为节省内存，权重只读入内存一份而非两份；加载时间会更长。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>Type what to search for, for example: qwen 1.5b instruct.</source>
+    <extracomment>bad_option.empty_search</extracomment>
+    <translation>输入要搜索的内容，例如：qwen 1.5b instruct。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>Whether it fits could not be worked out: the planner ended early.</source>
+    <extracomment>planner.ended</extracomment>
+    <translation>无法判断是否能容纳：规划程序提前结束了。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>Your chats cannot be saved to {path}: {reason}.</source>
+    <extracomment>store.unwritable</extracomment>
+    <translation>无法将对话保存到 {path}：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>Your chats were saved by a newer version of Chickadee. Update Chickadee to open them.</source>
+    <extracomment>store_newer.file</extracomment>
+    <translation>你的对话由较新版本的 Chickadee 保存。请更新 Chickadee 后再打开。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>Your system's package manager has it.</source>
+    <extracomment>how.package_manager</extracomment>
+    <translation>可以用系统的软件包管理器安装它。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>`sudo apt install {package}` installs it on Debian and Ubuntu.</source>
+    <extracomment>how.apt</extracomment>
+    <translation>在 Debian 和 Ubuntu 上可以用 `sudo apt install {package}` 安装。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>ik_llama.cpp crashed with this model, so llama.cpp is used.</source>
+    <extracomment>choice.crashed</extracomment>
+    <translation>ik_llama.cpp 运行此模型时崩溃，因此改用 llama.cpp。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>ik_llama.cpp does not support the architecture “{architecture}” yet.</source>
+    <extracomment>ik.architecture</extracomment>
+    <translation>ik_llama.cpp 尚不支持架构“{architecture}”。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>ik_llama.cpp does not support the quantisation of this file.</source>
+    <extracomment>ik.quantisation</extracomment>
+    <translation>ik_llama.cpp 不支持此文件的权重量化方式。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>ik_llama.cpp is not installed: there is no build of it for this computer.</source>
+    <extracomment>no_backend.ik</extracomment>
+    <translation>未安装 ik_llama.cpp：没有适用于本机的安装包。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>ik_llama.cpp needs a processor with {features}.</source>
+    <extracomment>ik.processor</extracomment>
+    <translation>ik_llama.cpp 需要支持 {features} 的处理器。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>it does not know how its weights are quantised</source>
+    <extracomment>graph.quantisation</extracomment>
+    <translation>它不支持这种权重量化方式</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>it does not know the architecture “{architecture}”</source>
+    <extracomment>graph.architecture</extracomment>
+    <translation>它不认识架构“{architecture}”</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>it does not know the scaling “{scaling}” of positions</source>
+    <extracomment>graph.positions</extracomment>
+    <translation>它不支持位置缩放方式“{scaling}”</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>it knows no mixture of experts</source>
+    <extracomment>graph.experts</extracomment>
+    <translation>它不支持混合专家</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>it knows no weights called “{name}”</source>
+    <extracomment>graph.weights</extracomment>
+    <translation>它不认识名为“{name}”的权重</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>it takes too much time or memory</source>
+    <extracomment>template.limits</extracomment>
+    <translation>占用过多时间或内存</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>its kind is {other}, not {own}</source>
+    <extracomment>vocabulary.kind</extracomment>
+    <translation>其类型为 {other}，而不是 {own}</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>its norms or biases are quantised</source>
+    <extracomment>graph.norms</extracomment>
+    <translation>其归一化或偏置权重已量化</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>llama.cpp could not quantise {name}. Check that there is enough disk space.</source>
+    <extracomment>not_quantised.by_llama</extracomment>
+    <translation>llama.cpp 无法量化 {name}。请检查磁盘空间是否足够。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>llama.cpp is used for this model: ik_llama.cpp is not faster on this computer.</source>
+    <extracomment>choice.slower</extracomment>
+    <translation>此模型使用 llama.cpp：在本机上 ik_llama.cpp 并不更快。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>llama.cpp is used until both libraries have been timed with this model while the computer is idle.</source>
+    <extracomment>choice.not_timed</extracomment>
+    <translation>目前使用 llama.cpp；电脑空闲时会用此模型对两个库计时。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>more than {tokens:,}</source>
+    <extracomment>turns.more_than</extracomment>
+    <translation>超过 {tokens:,}</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>or start a new chat; a context large enough would not fit into memory.</source>
+    <extracomment>turns.no_memory</extracomment>
+    <translation>或新建对话；能容纳它的上下文超出了内存。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>or start a new chat; the model was not trained for a larger context.</source>
+    <extracomment>turns.not_trained</extracomment>
+    <translation>或新建对话；该模型未针对更大的上下文训练。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>start a new chat, or load the model with a context of {n_ctx:,} tokens and an 8-bit KV cache.</source>
+    <extracomment>turns.larger_8_bit</extracomment>
+    <translation>新建对话，或以 {n_ctx:,} 个词元的上下文（KV 缓存为 8 位）加载模型。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>start a new chat, or load the model with a context of {n_ctx:,} tokens.</source>
+    <extracomment>turns.larger_context</extracomment>
+    <translation>新建对话，或以 {n_ctx:,} 个词元的上下文加载模型。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>the text's beginning is token {other}, not {own}</source>
+    <extracomment>vocabulary.beginning</extracomment>
+    <translation>文本开头是词元 {other}，而不是 {own}</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>the text's end is token {other}, not {own}</source>
+    <extracomment>vocabulary.end</extracomment>
+    <translation>文本结尾是词元 {other}，而不是 {own}</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>the turn's end is token {other}, not {own}</source>
+    <extracomment>vocabulary.turn_end</extracomment>
+    <translation>一轮结尾是词元 {other}，而不是 {own}</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>token {token} is “{other}”, not “{own}”</source>
+    <extracomment>vocabulary.token</extracomment>
+    <translation>词元 {token} 是“{other}”，而不是“{own}”</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>token {token}, “{text}”, is added</source>
+    <extracomment>vocabulary.added</extracomment>
+    <translation>多出词元 {token}“{text}”</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>token {token}, “{text}”, is missing</source>
+    <extracomment>vocabulary.missing</extracomment>
+    <translation>缺少词元 {token}“{text}”</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>token {token}, “{text}”, is of another kind</source>
+    <extracomment>vocabulary.token_kind</extracomment>
+    <translation>词元 {token}“{text}”的类型不同</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{count} folders and files are already in the list. Remove some first.</source>
+    <extracomment>too_many.added</extracomment>
+    <translation>列表中已有 {count} 个文件夹和文件。请先移除一些。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{count} layers cannot draft: this model has {layers} in all, and 1 to {most} of them can.</source>
+    <extracomment>no_such_layer.of_model</extracomment>
+    <translation>{count} 层无法起草：此模型共有 {layers} 层，可用其中的 1 到 {most} 层。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{drafter} has a different vocabulary from {target}: {difference}. Choose a draft model of the same family.</source>
+    <extracomment>other_vocabulary.of_pair</extracomment>
+    <translation>{drafter} 的词表与 {target} 不同：{difference}。请选择同一系列的草稿模型。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{file} cannot be read ({reason}), and it may forbid connections. Correct it first.</source>
+    <extracomment>offline.unreadable</extracomment>
+    <translation>无法读取 {file}（{reason}），其中可能禁止了网络连接。请先修正。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{first} {second}</source>
+    <extracomment>sentences.two</extracomment>
+    <translation>{first}{second}</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{host} closed the connection too early.</source>
+    <extracomment>no_connection.closed</extracomment>
+    <translation>{host} 过早断开了连接。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{host} does not respond. Try again later.</source>
+    <extracomment>no_connection.no_answer</extracomment>
+    <translation>{host} 没有响应。请稍后再试。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{host} has a problem (error {status}). Try again later.</source>
+    <extracomment>no_connection.status</extracomment>
+    <translation>{host} 出现问题（错误 {status}）。请稍后再试。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{host} has no such model or file (error {status}). It may have been renamed.</source>
+    <extracomment>not_found.status</extracomment>
+    <translation>{host} 没有此模型或文件（错误 {status}）。它可能已被重命名。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{host} leads to an address that is not safe: {address}.</source>
+    <extracomment>refused.redirect</extracomment>
+    <translation>{host} 指向不安全的地址：{address}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{host} received too many requests (error 429). Try again in a few minutes.</source>
+    <extracomment>no_connection.too_many</extracomment>
+    <translation>对 {host} 的请求过于频繁（错误 429）。请几分钟后再试。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{host} redirects without end.</source>
+    <extracomment>refused.redirects</extracomment>
+    <translation>{host} 不断重定向，没有尽头。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{host} refused the request (error {status}).</source>
+    <extracomment>refused.status</extracomment>
+    <translation>{host} 拒绝了请求（错误 {status}）。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{host} requires an account and a licence for this file (error {status}).</source>
+    <extracomment>refused.account</extracomment>
+    <translation>{host} 要求账号和许可才能下载此文件（错误 {status}）。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{host} sent a response that Chickadee does not understand. Try again later.</source>
+    <extracomment>refused.not_understood</extracomment>
+    <translation>Chickadee 无法理解 {host} 的响应。请稍后再试。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{model} needs up to {size:bytes} with a context of {n_ctx:,} tokens; {room}.</source>
+    <extracomment>plan.needs</extracomment>
+    <translation>{model} 需要最多 {size:bytes}（上下文 {n_ctx:,} 个词元）；{room}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} cannot be read: {reason}.</source>
+    <extracomment>import.unreadable, unreadable.file</extracomment>
+    <translation>无法读取 {name}：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} cannot be removed here. {reason}</source>
+    <extracomment>not_ours.removal</extracomment>
+    <translation>无法在此移除 {name}。{reason}</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} cannot be removed: {reason}.</source>
+    <extracomment>unwritable.removal</extracomment>
+    <translation>无法移除 {name}：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} cannot be saved in {folder}: {reason}.</source>
+    <extracomment>unwritable.download</extracomment>
+    <translation>无法将 {name} 保存到 {folder}：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} cannot be used: its header alone would fill the memory of this computer.</source>
+    <extracomment>bad_model.filling_header</extracomment>
+    <translation>无法使用 {name}：仅其文件头就会占满本机内存。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} cannot be used: its header is larger than any model's. Download it again.</source>
+    <extracomment>bad_model.large_header</extracomment>
+    <translation>{name} 无法使用：它的文件头比任何模型的都大。请重新下载。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} cannot be used: {library} cannot read its header to the end.</source>
+    <extracomment>bad_model.unending_header</extracomment>
+    <translation>无法使用 {name}：{library} 无法读完它的文件头。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} cannot draft for itself. Choose a smaller model to draft.</source>
+    <extracomment>same_model.drafts</extracomment>
+    <translation>{name} 不能作为自己的草稿模型。请选择更小的模型。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} cannot remove tokens from its cache, so speculative decoding is not available with it.</source>
+    <extracomment>cannot_draft.keeps_tokens</extracomment>
+    <translation>{name} 不能从缓存中移除词元，因此无法使用推测解码。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} cannot store its KV cache as {kv_type}.</source>
+    <extracomment>bad_option.kv_type</extracomment>
+    <translation>{name} 不能以 {kv_type} 存储其 KV 缓存。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} contains no chats that Chickadee can read. Choose a JSON file exported from Chickadee, or conversations.json or the zip file of a ChatGPT export.</source>
+    <extracomment>import.unknown</extracomment>
+    <translation>{name} 中没有 Chickadee 能读取的对话。请选择由 Chickadee 导出的 JSON 文件，或 ChatGPT 导出的 conversations.json 或 zip 文件。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} contains no vocabulary.</source>
+    <extracomment>bad_model.no_vocabulary</extracomment>
+    <translation>{name} 不含词表。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} could not be loaded: {library} does not accept the file.</source>
+    <extracomment>bad_model.not_accepted</extracomment>
+    <translation>无法加载 {name}：{library} 不接受该文件。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} does not say what the model looks like: “{key}” is missing or invalid.</source>
+    <extracomment>bad_model.shapes</extracomment>
+    <translation>{name} 没有说明模型的结构：“{key}”缺失或无意义。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} does not state its {key}, so it cannot be loaded.</source>
+    <extracomment>bad_model.not_stated</extracomment>
+    <translation>{name} 没有说明其 {key}，无法加载。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} has GGUF version {version}; versions 2 and 3 can be read.</source>
+    <extracomment>bad_model.version</extracomment>
+    <translation>{name} 的 GGUF 版本为 {version}；只能读取版本 2 和 3。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} has an impossible {key}: {value}.</source>
+    <extracomment>bad_model.impossible</extracomment>
+    <translation>{name} 的 {key} 不可能为 {value}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} has keys and values of sizes that do not match.</source>
+    <extracomment>bad_model.uneven_heads</extracomment>
+    <translation>{name} 的键和值大小不匹配。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} has no vocabulary: it knows numbers of tokens only, so it cannot chat.</source>
+    <extracomment>not_a_chat_model.no_vocabulary</extracomment>
+    <translation>{name} 没有词表：它只认识词元的编号，因此无法对话。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} has the architecture “{architecture}”, which this version of {library} does not support yet.</source>
+    <extracomment>unknown_architecture.of_model</extracomment>
+    <translation>{name} 的架构为“{architecture}”，当前版本的 {library} 尚不支持。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} is an adapter (LoRA), an addition to a model. Choose the model itself.</source>
+    <extracomment>not_a_chat_model.adapter</extracomment>
+    <translation>{name} 是适配器（LoRA），只是模型的附加部分。请选择模型本身。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} is an embedding model: it compares texts and cannot answer. Choose a chat model.</source>
+    <extracomment>not_a_chat_model.embedding</extracomment>
+    <translation>{name} 是嵌入模型，用于比较文本，不能回答。请选择对话模型。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} is being downloaded by another window or terminal.</source>
+    <extracomment>busy.download</extracomment>
+    <translation>另一个窗口或终端正在下载 {name}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} is damaged at byte {at:,}. Nothing was imported.</source>
+    <extracomment>import.damaged</extracomment>
+    <translation>{name} 在第 {at:,} 字节处损坏，未导入任何内容。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} is damaged or incomplete: its header cannot be read. Download it again.</source>
+    <extracomment>bad_model.header</extracomment>
+    <translation>{name} 已损坏或不完整：无法读取文件头。请重新下载。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} is damaged or password-protected. Nothing was imported.</source>
+    <extracomment>import.damaged_zip</extracomment>
+    <translation>{name} 已损坏或受密码保护。未导入任何内容。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} is damaged: it goes on behind the end of the model. Download it again.</source>
+    <extracomment>bad_model.long</extracomment>
+    <translation>{name} 已损坏：模型结尾之后还有内容。请重新下载。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} is damaged: what its header says about “{key}” makes no sense. Download it again.</source>
+    <extracomment>bad_model.senseless</extracomment>
+    <translation>{name} 已损坏：其文件头中关于“{key}”的内容不合理。请重新下载。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} is in none of the folders of {own}, so it was not removed.</source>
+    <extracomment>not_ours.elsewhere</extracomment>
+    <translation>{name} 不在 {own} 的任何文件夹中，因此未移除。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} is in the folder {folder}, which was added. Remove that folder from the list instead.</source>
+    <extracomment>not_ours.in_added</extracomment>
+    <translation>{name} 位于已添加的文件夹 {folder} 中。请将该文件夹从列表中移除。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} is incomplete: part of the model is missing. Download it again.</source>
+    <extracomment>bad_model.incomplete</extracomment>
+    <translation>{name} 不完整，缺少部分模型数据。请重新下载。</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../common/messages.py"/>
+    <source>{name} is incomplete: parts {numbers} of {of} are missing. Download the model again.</source>
+    <extracomment>n = 1: {name} is incomplete: part {numbers} of {of} is missing. Download the model again., unusable.incomplete</extracomment>
+    <translation><numerusform>{name} 不完整：共 {of} 个部分，缺少第 {numbers} 部分。请重新下载模型。</numerusform></translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} is not a GGUF model file. Choose a file that ends in .gguf.</source>
+    <extracomment>not_a_model.other_file</extracomment>
+    <translation>{name} 不是 GGUF 模型文件。请选择以 .gguf 结尾的文件。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} is not a chat model: it translates text to text only.</source>
+    <extracomment>not_a_chat_model.encoder</extracomment>
+    <translation>{name} 不是对话模型，只能做文本到文本的转换。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} is not a file.</source>
+    <extracomment>unusable.no_file</extracomment>
+    <translation>{name} 不是文件。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} is not the model's first file. Choose {first}.</source>
+    <extracomment>bad_model.not_first</extracomment>
+    <translation>{name} 不是该模型的第一个文件。请选择 {first}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} is one of {count} files of a model. Restore their original names.</source>
+    <extracomment>bad_model.split_names</extracomment>
+    <translation>{name} 是一个模型的 {count} 个文件之一。请恢复它们原来的名称。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} is the image part of a model. Choose the model itself.</source>
+    <extracomment>not_a_chat_model.image</extracomment>
+    <translation>{name} 是模型的图像部分。请选择模型本身。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} is too large. Nothing was imported.</source>
+    <extracomment>import.too_large</extracomment>
+    <translation>{name} 过大。未导入任何内容。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} makes {library} crash: it is damaged or made for another version. Choose another model.</source>
+    <extracomment>bad_model.crashes</extracomment>
+    <translation>{name} 会使 {library} 崩溃：文件已损坏，或是为其他版本制作的。请选择其他模型。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} needs {size:bytes} with a context of {n_ctx:,} tokens, {missing:bytes} too much: {room}.</source>
+    <extracomment>plan.too_much</extracomment>
+    <translation>{name} 在 {n_ctx:,} 个词元的上下文下需要 {size:bytes}，超出 {missing:bytes}：{room}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} points to a file that no longer exists.</source>
+    <extracomment>unusable.gone</extracomment>
+    <translation>{name} 指向的文件已不存在。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} was not loaded: the system could not start another process.</source>
+    <extracomment>out_of_memory.no_process</extracomment>
+    <translation>未能加载 {name}：系统无法再启动一个进程。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} was not saved: more arrived than was announced. Download it again.</source>
+    <extracomment>wrong_bytes.more</extracomment>
+    <translation>未保存 {name}：收到的数据多于所声明的。请重新下载。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} was not saved: the bytes that arrived are not those that were published. Download it again.</source>
+    <extracomment>wrong_bytes.other</extracomment>
+    <translation>未保存 {name}：收到的内容与发布的不一致。请重新下载。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} was not saved: {offered:bytes} are offered where {published:bytes} were announced. Download it again.</source>
+    <extracomment>wrong_bytes.size</extracomment>
+    <translation>未保存 {name}：声明为 {published:bytes}，实际提供 {offered:bytes}。请重新下载。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name} with {draft}</source>
+    <extracomment>plan.pair</extracomment>
+    <translation>{name} 与 {draft}</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{name}: {kind}</source>
+    <extracomment>not_a_chat_model.kind</extracomment>
+    <translation>{name}：{kind}</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{numbers} and more</source>
+    <extracomment>unusable.and_more</extracomment>
+    <translation>{numbers} 等</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{path} could not be written: {reason}.</source>
+    <extracomment>export.unwritable</extracomment>
+    <translation>无法写入 {path}：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{path} is a folder. Choose a model file; its name ends in .gguf.</source>
+    <extracomment>not_a_model.folder</extracomment>
+    <translation>{path} 是文件夹。请选择以 .gguf 结尾的模型文件。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{path} is not a file. Choose a model file; its name ends in .gguf.</source>
+    <extracomment>not_a_model.no_file</extracomment>
+    <translation>{path} 不是文件。请选择模型文件，其名称以 .gguf 结尾。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{problem} The part already downloaded is kept.</source>
+    <extracomment>no_connection.part_kept</extracomment>
+    <translation>{problem}已下载的部分会保留。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{repo} contains no GGUF model that can be downloaded.</source>
+    <extracomment>not_found.no_model</extracomment>
+    <translation>{repo} 中没有可下载的 GGUF 模型。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{repo} has no file {file}. It has {listed}.</source>
+    <extracomment>not_found.no_file</extracomment>
+    <translation>{repo} 中没有文件 {file}。现有：{listed}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{size:bytes} of the weights are held twice, as in the file and repacked for this processor: 1.2× faster.</source>
+    <extracomment>plan.held_twice</extracomment>
+    <translation>{size:bytes} 的权重保存两份（文件原样与针对本处理器重新打包），速度为 1.2 倍。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{usable:bytes} is available, {reserve:bytes} left for other programs</source>
+    <extracomment>plan.available</extracomment>
+    <translation>可用 {usable:bytes}，为其他程序预留 {reserve:bytes}</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{usable:bytes} of the budget of {limit:bytes} is available</source>
+    <extracomment>plan.budget</extracomment>
+    <translation>{limit:bytes} 的限额中可用 {usable:bytes}</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{variable}={name} is not known: choose one of {known}.</source>
+    <extracomment>bad_option.processor</extracomment>
+    <translation>{variable}={name} 无法识别：请从 {known} 中选择一个。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>“{repo}” is not a model on the hub: write it like Qwen/Qwen3-4B-GGUF.</source>
+    <extracomment>bad_option.repo</extracomment>
+    <translation>模型库中没有“{repo}”：请按 Qwen/Qwen3-4B-GGUF 的形式填写。</translation>
+  </message>
+</context>
+<context>
+  <name>panel</name>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
     <source>About {seconds} s in this chat</source>
@@ -1640,12 +3011,6 @@
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Engine</source>
-    <translation>引擎</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
     <source>Engine monitor</source>
     <translation>引擎监视器</translation>
   </message>
@@ -1653,12 +3018,6 @@
     <location filename="../../app/panel/engine_panel.py"/>
     <source>Free</source>
     <translation>空闲</translation>
-  </message>
-  <message>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <location filename="../../app/plan_words.py"/>
-    <source>KV cache</source>
-    <translation>KV 缓存</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>
@@ -1810,105 +3169,13 @@
     <source>{steps}, ×{gain} from speculative decoding</source>
     <translation>{steps}，推测解码 ×{gain}</translation>
   </message>
-  <message>
-    <location filename="../../app/plan_words.py"/>
-    <source>Checking whether it fits…</source>
-    <translation>正在判断能否运行…</translation>
-  </message>
-  <message>
-    <location filename="../../app/plan_words.py"/>
-    <source>Could not determine whether it fits</source>
-    <translation>无法判断能否运行</translation>
-  </message>
-  <message>
-    <location filename="../../app/plan_words.py"/>
-    <source>Does not fit: needs {size} of memory</source>
-    <translation>无法运行：需要 {size} 内存</translation>
-  </message>
-  <message>
-    <location filename="../../app/plan_words.py"/>
-    <source>Does not fit: needs {size}; a context of {n} tokens would fit</source>
-    <translation>无法运行：需要 {size}；{n} 个词元的上下文则可以</translation>
-  </message>
-  <message>
-    <location filename="../../app/plan_words.py"/>
-    <source>Fits: {size} of memory with {n} tokens</source>
-    <translation>可运行：{n} 个词元时占用内存 {size}</translation>
-  </message>
-  <message>
-    <location filename="../../app/plan_words.py"/>
-    <source>Memory: {choices}</source>
-    <translation>内存：{choices}</translation>
-  </message>
-  <message>
-    <location filename="../../app/plan_words.py"/>
-    <source>Memory: {size} for each 1,000 tokens</source>
-    <translation>内存：每 1,000 个词元占 {size}</translation>
-  </message>
-  <message>
-    <location filename="../../app/plan_words.py"/>
-    <source>Tight: {size} of memory with {n} tokens</source>
-    <translation>勉强可运行：{n} 个词元时占用内存 {size}</translation>
-  </message>
-  <message>
-    <location filename="../../app/plan_words.py"/>
-    <source>about {size}</source>
-    <translation>约 {size}</translation>
-  </message>
-  <message>
-    <location filename="../../app/plan_words.py"/>
-    <source>draft model</source>
-    <translation>草稿模型</translation>
-  </message>
-  <message>
-    <location filename="../../app/plan_words.py"/>
-    <source>other</source>
-    <translation>其他</translation>
-  </message>
-  <message>
-    <location filename="../../app/plan_words.py"/>
-    <source>weights</source>
-    <translation>权重</translation>
-  </message>
-  <message>
-    <location filename="../../app/plan_words.py"/>
-    <source>{n} tok/s, measured on this computer</source>
-    <translation>{n} 词元/秒（本机实测）</translation>
-  </message>
-  <message>
-    <location filename="../../app/plan_words.py"/>
-    <source>{size} available</source>
-    <translation>可用 {size}</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>16 bits (f16)</source>
-    <translation>16 位 (f16)</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>4 bits (q4_0)</source>
-    <translation>4 位 (q4_0)</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>8 bits (q8_0)</source>
-    <translation>8 位 (q8_0)</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Above 1, recent words are less likely to be repeated. At 1, small models can get stuck in loops.</source>
-    <translation>大于 1 时，最近用过的词不易再次出现；为 1 时小模型容易陷入重复。</translation>
-  </message>
+</context>
+<context>
+  <name>settings</name>
   <message>
     <location filename="../../app/settings/schema.py"/>
     <source>Advanced</source>
     <translation>高级</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>An answer ends after this many tokens. Automatic: when the model ends it, or the context is full.</source>
-    <translation>回答达到此词元数后结束。自动：由模型结束，或上下文已满。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -1917,50 +3184,8 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Any</source>
-    <translation>任意</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <location filename="../../app/settings_view/setting_controls.py"/>
-    <source>Automatic</source>
-    <translation>自动</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Automatic (on)</source>
-    <translation>自动（开启）</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Backend</source>
-    <translation>计算后端</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Built-in engine (experimental)</source>
-    <translation>内置引擎（实验性）</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <location filename="../../app/store/kept_files.py"/>
-    <source>Cached context</source>
-    <translation>上下文缓存</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
     <source>Chickadee connects only when you search for or download models. “Never” blocks that too.</source>
     <translation>Chickadee 仅在你搜索或下载模型时联网。“从不”会将其一并禁止。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Common phrases, when faster</source>
-    <translation>常用短语，更快时使用</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Computes attention without storing all scores. Uses less memory, and an 8-bit or 4-bit KV cache needs it. Off is for comparison.</source>
-    <translation>计算注意力时不保存全部分数。占用内存更少，8 位或 4 位 KV 缓存需要它。关闭仅供比较。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -1969,53 +3194,8 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Context</source>
-    <translation>上下文</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
     <source>Dark</source>
     <translation>深色</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Disk space</source>
-    <translation>磁盘空间</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Draft layers</source>
-    <translation>草稿层数</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Draft model (published)</source>
-    <translation>草稿模型（论文方法）</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Draft model, when faster</source>
-    <translation>草稿模型，更快时使用</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Drafts several tokens ahead and lets the model check them at once, which can make answers faster. Tokens are drafted from the chat's own text, from common phrases, by a draft model (chosen in the options of a model) or by the model's own early layers (built-in engine only). If the chosen form is not available, “When faster” is used.</source>
-    <translation>提前起草若干词元，由模型一次核对，可加快回答。草稿可来自对话自身的文本、常用短语、草稿模型（在模型选项中选择），或模型自己的前几层（仅限内置引擎）。所选方式不可用时，使用“更快时使用”。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Early layers (published)</source>
-    <translation>模型前几层（论文方法）</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Early layers, when faster</source>
-    <translation>模型前几层，更快时使用</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Flash attention</source>
-    <translation>Flash Attention</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -2024,58 +3204,13 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Head compression</source>
-    <translation>注意力头压缩</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>How exactly the model remembers the chat. Fewer bits leave room for a longer context and need flash attention.</source>
-    <translation>模型记住对话内容的精确程度。位数越少，可容纳的上下文越长，但需要 Flash Attention。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>How many of the model's early layers draft tokens. Automatic: the fastest number measured (python -m engine calibrate --midlayer).</source>
-    <translation>由模型的前多少层起草词元。自动：测得最快的层数（python -m engine calibrate --midlayer）。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>How many tokens of a chat the model can see at once. Automatic: as many as fit into memory.</source>
-    <translation>模型一次能看到的对话词元数。自动：取内存能容纳的最大值。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>How varied the wording is. 0 always takes the most likely token; higher values are more creative.</source>
-    <translation>用词的变化程度。0 总是选最可能的词元，数值越大越有创意。</translation>
+    <source>Global setting</source>
+    <translation>全局设置</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
     <source>In percent, from 80 to 200. Ctrl and + or - change it too; Ctrl+0 resets it.</source>
     <translation>百分比，80 到 200。也可用 Ctrl 加 + 或 - 调整，Ctrl+0 重置。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Instructions</source>
-    <translation>指令</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Instructions that the model reads before every chat.</source>
-    <translation>模型在每次对话之前都会读到的固定指令。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>KV cache policy</source>
-    <translation>KV 缓存策略</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>KV cache precision</source>
-    <translation>KV 缓存精度</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Keep all</source>
-    <translation>全部保留</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -2094,168 +3229,13 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Lossy: part of the model remembers less, so that long chats take less memory. Needs the built-in engine and a ranking of the model's heads (python -m engine rank-heads).</source>
-    <translation>有损：模型的一部分记得更少，使长对话占用更少内存。需要内置引擎以及该模型注意力头的排名（python -m engine rank-heads）。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Maximum answer length</source>
-    <translation>回答长度上限</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Measured</source>
-    <translation>按测量</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Merged tokens (lossy)</source>
-    <translation>合并词元（有损）</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Min-p</source>
-    <translation>Min-p</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Most recent</source>
-    <translation>最近的</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
     <source>Never</source>
     <translation>从不</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Off</source>
-    <translation>关闭</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Off (exact)</source>
-    <translation>关闭（精确）</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>On</source>
-    <translation>开启</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Only the most likely tokens that together reach this probability are considered. 1 turns this off.</source>
-    <translation>只考虑累计概率达到此值的最可能词元。1 表示关闭。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Only this many of the most likely tokens are considered. 0 turns this off.</source>
-    <translation>只考虑最可能的这么多个词元。0 表示关闭。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Processor threads to use. Automatic: the number that suits this computer.</source>
-    <translation>使用的处理器线程数。自动：选择适合本机的数量。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Prompt lookup (published)</source>
-    <translation>提示词查找（论文方法）</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Prompt lookup (published): how many earlier matches are tried at once. Together with the tokens of each match, at most 64 tokens in all.</source>
-    <translation>提示词查找（论文方法）：一次尝试多少个先前匹配。连同每处匹配的词元，总共最多 64 个词元。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Prompt lookup (published): how many of the last tokens must match earlier text.</source>
-    <translation>提示词查找（论文方法）：最后多少个词元须与前文匹配。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Prompt lookup (published): how many tokens are drafted from each match.</source>
-    <translation>提示词查找（论文方法）：从每处匹配起草多少个词元。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Prompt lookup (published): which earlier matches are tried.</source>
-    <translation>提示词查找（论文方法）：尝试哪些先前匹配。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Prompt lookup, when faster</source>
-    <translation>提示词查找，更快时使用</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Prompt lookup: match length</source>
-    <translation>提示词查找：匹配长度</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Prompt lookup: matches (m)</source>
-    <translation>提示词查找：匹配数 (m)</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Prompt lookup: tokens per match (n)</source>
-    <translation>提示词查找：每处匹配的词元数 (n)</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Prompt lookup: which matches</source>
-    <translation>提示词查找：选哪些匹配</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Published method (lossy)</source>
-    <translation>论文方法（有损）</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Published rule</source>
-    <translation>论文规则</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Repeat penalty</source>
-    <translation>重复惩罚</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Seed</source>
-    <translation>随机种子</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Share of heads to compress</source>
-    <translation>压缩的注意力头比例</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Sliding window (lossy)</source>
-    <translation>滑动窗口（有损）</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Space for cached context, which lets long chats open quickly. 0 turns caching off and deletes the cache.</source>
-    <translation>用于上下文缓存的空间，使长对话能快速打开。0 表示关闭缓存并删除已有缓存。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Speculative decoding</source>
-    <translation>推测解码</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
     <source>System default</source>
     <translation>系统默认</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Temperature</source>
-    <translation>温度</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -2269,108 +3249,13 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>The library that runs models. Automatic: the faster one for each model, timed while the computer is idle.</source>
-    <translation>运行模型的库。自动：电脑空闲时计时，为每个模型选择更快的一个。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>The most memory the engine may use, for example 4GB. Automatic: free memory, less a reserve.</source>
-    <translation>引擎最多可使用的内存，例如 4GB。自动：可用内存减去预留部分。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>The same seed gives the same answer to the same chat. Automatic: a new seed each time.</source>
-    <translation>相同的种子对相同的对话给出相同的回答。自动：每次使用新种子。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>The share of attention heads to compress, from 0.01 to 1. Automatic: a quarter.</source>
-    <translation>要压缩的注意力头比例，0.01 到 1。自动：四分之一。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
     <source>Theme</source>
     <translation>主题</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Threads</source>
-    <translation>线程数</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Tokens below this share of the most likely token's probability are not considered. 0 turns this off.</source>
-    <translation>不考虑概率低于最可能词元概率此比例的词元。0 表示关闭。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Top-k</source>
-    <translation>Top-k</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Top-p</source>
-    <translation>Top-p</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
     <source>When I ask for it</source>
     <translation>仅在我要求时</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>When faster</source>
-    <translation>更快时使用</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Which tokens stay in the KV cache: all of them, or those chosen by measurements on this computer or by a published rule.</source>
-    <translation>哪些词元留在 KV 缓存中：全部，或由本机测量或论文规则选定的部分。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/setting.py"/>
-    <source>a list</source>
-    <translation>列表</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/setting.py"/>
-    <source>a number from {low} to {high}</source>
-    <translation>{low} 到 {high} 之间的数</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/setting.py"/>
-    <source>a size like 4GB, from {low} to {high}</source>
-    <translation>{low} 到 {high} 之间的大小，如 4GB</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/setting.py"/>
-    <source>a table</source>
-    <translation>表</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/setting.py"/>
-    <source>a text of at most {n:,.0f} characters</source>
-    <translation>不超过 {n:,.0f} 个字符的文本</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/setting.py"/>
-    <source>a whole number from {low} to {high}</source>
-    <translation>{low} 到 {high} 之间的整数</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/setting.py"/>
-    <source>{name} is {value}; it must be {allowed}</source>
-    <translation>{name} 的值为 {value}，应为{allowed}</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/setting.py"/>
-    <source>{several} or {last}</source>
-    <translation>{several} 或 {last}</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/setting.py"/>
-    <source>“{text}”</source>
-    <translation>“{text}”</translation>
   </message>
   <message>
     <location filename="../../app/settings/settings.py"/>
@@ -2389,11 +3274,6 @@
   </message>
   <message>
     <location filename="../../app/settings/settings_file.py"/>
-    <source>The settings cannot be saved: {file} cannot be written ({why}).</source>
-    <translation>无法保存设置：不能写入 {file}（{why}）。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/settings_file.py"/>
     <source>line {line} is not UTF-8 text</source>
     <translation>第 {line} 行不是 UTF-8 文本</translation>
   </message>
@@ -2408,157 +3288,703 @@
     <translation>{file} 不是 TOML 格式：{why}。已使用默认值。</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/chat_panel.py"/>
+    <location filename="../../app/settings/values.py"/>
+    <source>a list</source>
+    <translation>列表</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/values.py"/>
+    <source>a number from {low} to {high}</source>
+    <translation>{low} 到 {high} 之间的数</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/values.py"/>
+    <source>a size like 4GB, from {low} to {high}</source>
+    <translation>{low} 到 {high} 之间的大小，如 4GB</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/values.py"/>
+    <source>a table</source>
+    <translation>表</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/values.py"/>
+    <source>a text of at most {n:,.0f} characters</source>
+    <translation>不超过 {n:,.0f} 个字符的文本</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/values.py"/>
+    <source>a whole number from {low} to {high}</source>
+    <translation>{low} 到 {high} 之间的整数</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/values.py"/>
+    <source>{name} is {value}; it must be {allowed}</source>
+    <translation>{name} 的值为 {value}，应为{allowed}</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/values.py"/>
+    <source>{several} or {last}</source>
+    <translation>{several} 或 {last}</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/values.py"/>
+    <source>“{text}”</source>
+    <translation>“{text}”</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>16 bits (f16)</source>
+    <translation>16 位 (f16)</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>4 bits (q4_0)</source>
+    <translation>4 位 (q4_0)</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>8 bits (q8_0)</source>
+    <translation>8 位 (q8_0)</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>A small model of the same family that drafts tokens for this model to check.</source>
+    <translation>同系列的小模型，为此模型起草词元并由此模型核对。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Above 1, recent words are less likely to be repeated. At 1, small models can get stuck in loops.</source>
+    <translation>大于 1 时，最近用过的词不易再次出现；为 1 时小模型容易陷入重复。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>An answer ends after this many tokens. Automatic: when the model ends it, or the context is full.</source>
+    <translation>回答达到此词元数后结束。自动：由模型结束，或上下文已满。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Any</source>
+    <translation>任意</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Automatic (on)</source>
+    <translation>自动（开启）</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Backend</source>
+    <translation>计算后端</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Built-in engine (experimental)</source>
+    <translation>内置引擎（实验性）</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Common phrases, when faster</source>
+    <translation>常用短语，更快时使用</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Computes attention without storing all scores. Uses less memory, and an 8-bit or 4-bit KV cache needs it. Off is for comparison.</source>
+    <translation>计算注意力时不保存全部分数。占用内存更少，8 位或 4 位 KV 缓存需要它。关闭仅供比较。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Context</source>
+    <translation>上下文</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Disk space</source>
+    <translation>磁盘空间</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Draft layers</source>
+    <translation>草稿层数</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Draft model (published)</source>
+    <translation>草稿模型（论文方法）</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Draft model, when faster</source>
+    <translation>草稿模型，更快时使用</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Drafts several tokens ahead and lets the model check them at once, which can make answers faster. Tokens are drafted from the chat's own text, from common phrases, by a draft model (chosen in the options of a model) or by the model's own early layers (built-in engine only). If the chosen form is not available, “When faster” is used.</source>
+    <translation>提前起草若干词元，由模型一次核对，可加快回答。草稿可来自对话自身的文本、常用短语、草稿模型（在模型选项中选择），或模型自己的前几层（仅限内置引擎）。所选方式不可用时，使用“更快时使用”。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Early layers (published)</source>
+    <translation>模型前几层（论文方法）</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Early layers, when faster</source>
+    <translation>模型前几层，更快时使用</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Flash attention</source>
+    <translation>Flash Attention</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Head compression</source>
+    <translation>注意力头压缩</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>How exactly the model remembers the chat. Fewer bits leave room for a longer context and need flash attention.</source>
+    <translation>模型记住对话内容的精确程度。位数越少，可容纳的上下文越长，但需要 Flash Attention。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>How many of the model's early layers draft tokens. Automatic: the fastest number measured (python -m engine calibrate --midlayer).</source>
+    <translation>由模型的前多少层起草词元。自动：测得最快的层数（python -m engine calibrate --midlayer）。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>How many tokens of a chat the model can see at once. Automatic: as many as fit into memory.</source>
+    <translation>模型一次能看到的对话词元数。自动：取内存能容纳的最大值。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>How many tokens of a chat this model can see at once. Automatic: the global setting.</source>
+    <translation>此模型一次能看到的对话词元数。自动：使用全局设置。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>How varied the wording is. 0 always takes the most likely token; higher values are more creative.</source>
+    <translation>用词的变化程度。0 总是选最可能的词元，数值越大越有创意。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Instructions</source>
+    <translation>指令</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Instructions that the model reads before every chat.</source>
+    <translation>模型在每次对话之前都会读到的固定指令。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Instructions that the model reads before this chat.</source>
+    <translation>模型在本次对话之前会读到的固定指令。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>KV cache policy</source>
+    <translation>KV 缓存策略</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>KV cache precision</source>
+    <translation>KV 缓存精度</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Keep all</source>
+    <translation>全部保留</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Lossy: part of the model remembers less, so that long chats take less memory. Needs the built-in engine and a ranking of the model's heads (python -m engine rank-heads).</source>
+    <translation>有损：模型的一部分记得更少，使长对话占用更少内存。需要内置引擎以及该模型注意力头的排名（python -m engine rank-heads）。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Maximum answer length</source>
+    <translation>回答长度上限</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Measured</source>
+    <translation>按测量</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Merged tokens (lossy)</source>
+    <translation>合并词元（有损）</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Min-p</source>
+    <translation>Min-p</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Most recent</source>
+    <translation>最近的</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Off</source>
+    <translation>关闭</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Off (exact)</source>
+    <translation>关闭（精确）</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>On</source>
+    <translation>开启</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Only the most likely tokens that together reach this probability are considered. 1 turns this off.</source>
+    <translation>只考虑累计概率达到此值的最可能词元。1 表示关闭。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Only this many of the most likely tokens are considered. 0 turns this off.</source>
+    <translation>只考虑最可能的这么多个词元。0 表示关闭。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Processor threads to use. Automatic: the number that suits this computer.</source>
+    <translation>使用的处理器线程数。自动：选择适合本机的数量。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Processor threads used for this model. Automatic: the global setting.</source>
+    <translation>此模型使用的处理器线程数。自动：使用全局设置。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Prompt lookup (published)</source>
+    <translation>提示词查找（论文方法）</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Prompt lookup (published): how many earlier matches are tried at once. Together with the tokens of each match, at most 64 tokens in all.</source>
+    <translation>提示词查找（论文方法）：一次尝试多少个先前匹配。连同每处匹配的词元，总共最多 64 个词元。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Prompt lookup (published): how many of the last tokens must match earlier text.</source>
+    <translation>提示词查找（论文方法）：最后多少个词元须与前文匹配。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Prompt lookup (published): how many tokens are drafted from each match.</source>
+    <translation>提示词查找（论文方法）：从每处匹配起草多少个词元。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Prompt lookup (published): which earlier matches are tried.</source>
+    <translation>提示词查找（论文方法）：尝试哪些先前匹配。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Prompt lookup, when faster</source>
+    <translation>提示词查找，更快时使用</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Prompt lookup: match length</source>
+    <translation>提示词查找：匹配长度</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Prompt lookup: matches (m)</source>
+    <translation>提示词查找：匹配数 (m)</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Prompt lookup: tokens per match (n)</source>
+    <translation>提示词查找：每处匹配的词元数 (n)</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Prompt lookup: which matches</source>
+    <translation>提示词查找：选哪些匹配</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Published method (lossy)</source>
+    <translation>论文方法（有损）</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Published rule</source>
+    <translation>论文规则</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Repeat penalty</source>
+    <translation>重复惩罚</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Seed</source>
+    <translation>随机种子</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Share of heads to compress</source>
+    <translation>压缩的注意力头比例</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Sliding window (lossy)</source>
+    <translation>滑动窗口（有损）</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Space for cached context, which lets long chats open quickly. 0 turns caching off and deletes the cache.</source>
+    <translation>用于上下文缓存的空间，使长对话能快速打开。0 表示关闭缓存并删除已有缓存。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Speculative decoding</source>
+    <translation>推测解码</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Temperature</source>
+    <translation>温度</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>The library that runs models. Automatic: the faster one for each model, timed while the computer is idle.</source>
+    <translation>运行模型的库。自动：电脑空闲时计时，为每个模型选择更快的一个。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>The most memory the engine may use, for example 4GB. Automatic: free memory, less a reserve.</source>
+    <translation>引擎最多可使用的内存，例如 4GB。自动：可用内存减去预留部分。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>The same seed gives the same answer to the same chat. Automatic: a new seed each time.</source>
+    <translation>相同的种子对相同的对话给出相同的回答。自动：每次使用新种子。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>The share of attention heads to compress, from 0.01 to 1. Automatic: a quarter.</source>
+    <translation>要压缩的注意力头比例，0.01 到 1。自动：四分之一。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>The share of this model's attention heads to compress, from 0.01 to 1. Automatic: the global setting.</source>
+    <translation>此模型中要压缩的注意力头比例，0.01 到 1。自动：使用全局设置。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Threads</source>
+    <translation>线程数</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Tokens below this share of the most likely token's probability are not considered. 0 turns this off.</source>
+    <translation>不考虑概率低于最可能词元概率此比例的词元。0 表示关闭。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Top-k</source>
+    <translation>Top-k</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Top-p</source>
+    <translation>Top-p</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>When faster</source>
+    <translation>更快时使用</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Which tokens stay in the KV cache: all of them, or those chosen by measurements on this computer or by a published rule.</source>
+    <translation>哪些词元留在 KV 缓存中：全部，或由本机测量或论文规则选定的部分。</translation>
+  </message>
+</context>
+<context>
+  <name>shared</name>
+  <message>
+    <location filename="../../app/commands/about.py"/>
+    <location filename="../../app/transcript/welcome.py"/>
+    <source>A chickadee</source>
+    <translation>一只山雀</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/about.py"/>
+    <location filename="../../app/commands/help_sheet.py"/>
+    <location filename="../../app/dialogs/chat_panel.py"/>
+    <location filename="../../app/dialogs/model_options.py"/>
+    <location filename="../../app/dialogs/models_dialog.py"/>
+    <location filename="../../app/dialogs/settings_dialog.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Close</source>
+    <translation>关闭</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/about.py"/>
+    <location filename="../../app/markdown/code_view.py"/>
+    <source>Copy</source>
+    <translation>复制</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <location filename="../../app/composer/composer.py"/>
+    <source>Attach files</source>
+    <translation>添加文件</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <location filename="../../app/state/message_actions.py"/>
+    <source>Copy message</source>
+    <translation>复制消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <location filename="../../app/state/message_actions.py"/>
+    <source>Delete message</source>
+    <translation>删除消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <location filename="../../app/state/message_actions.py"/>
+    <location filename="../../app/transcript/message_editor.py"/>
+    <source>Edit message</source>
+    <translation>编辑消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <location filename="../../app/transcript/message_actions.py"/>
+    <source>Next version</source>
+    <translation>下一个版本</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <location filename="../../app/transcript/message_actions.py"/>
+    <source>Previous version</source>
+    <translation>上一个版本</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <location filename="../../app/dialogs/settings_dialog.py"/>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Settings</source>
+    <translation>设置</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/palette.py"/>
+    <location filename="../../app/dialogs/settings_dialog.py"/>
+    <location filename="../../app/sidebar/sidebar.py"/>
+    <source>No results</source>
+    <translation>无结果</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/chips.py"/>
+    <location filename="../../app/composer/tray.py"/>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <source>Remove</source>
+    <translation>移除</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/composer/chips.py"/>
+    <location filename="../../app/state/answer_facts.py"/>
+    <location filename="../../app/state/prompt.py"/>
+    <source>{n} tokens</source>
+    <extracomment>n = 1: {n} token</extracomment>
+    <translation><numerusform>{n} 个词元</numerusform></translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/composer.py"/>
+    <location filename="../../app/transcript/message_editor.py"/>
+    <source>Send</source>
+    <translation>发送</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/composer.py"/>
+    <location filename="../../app/sidebar/sidebar.py"/>
+    <source>Stop</source>
+    <translation>停止</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/composer/composer.py"/>
+    <location filename="../../app/transcript/answer_view.py"/>
+    <source>{n} min</source>
+    <extracomment>n = 1: {n} min</extracomment>
+    <translation><numerusform>{n} 分钟</numerusform></translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/composer.py"/>
+    <location filename="../../app/look/live.py"/>
+    <source>{words} ({keys})</source>
+    <translation>{words} ({keys})</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/status_line.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Memory</source>
+    <translation>内存</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/status_line.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Speed</source>
+    <translation>速度</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/status_line.py"/>
+    <location filename="../../app/state/prompt.py"/>
+    <source>{used:,} of {n_ctx:,} tokens of context used</source>
+    <translation>上下文已用 {used:,} / {n_ctx:,} 个词元</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/bringing.py"/>
+    <location filename="../../app/dialogs/models_dialog.py"/>
+    <source>Add file…</source>
+    <translation>添加文件…</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/bringing.py"/>
+    <location filename="../../app/dialogs/models_dialog.py"/>
+    <source>Add folder…</source>
+    <translation>添加文件夹…</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/message_controller.py"/>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
+    <source>Restore</source>
+    <translation>恢复</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/status_controller.py"/>
+    <location filename="../../app/transcript/message_actions.py"/>
+    <source>Leave out the oldest turn</source>
+    <translation>不再包含最早的一轮对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/chat_panel.py"/>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <location filename="../../app/dialogs/storage_page.py"/>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
+    <location filename="../../app/transcript/message_editor.py"/>
+    <source>Cancel</source>
+    <translation>取消</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/chat_panel.py"/>
     <location filename="../../app/sidebar/chat_menu.py"/>
     <source>Delete</source>
     <translation>删除</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/chat_panel.py"/>
-    <source>Delete this persona; chats that use it keep its settings</source>
-    <translation>删除此角色；使用它的对话保留其设置</translation>
+    <location filename="../../app/dialogs/chat_panel.py"/>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>None</source>
+    <translation>无</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/chat_panel.py"/>
-    <source>Instructions that the model reads before this chat.</source>
-    <translation>模型在本次对话之前会读到的固定指令。</translation>
+    <location filename="../../app/dialogs/models_dialog.py"/>
+    <location filename="../../app/settings/schema.py"/>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Models</source>
+    <translation>模型</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/chat_panel.py"/>
-    <source>Name of the persona</source>
-    <translation>角色名称</translation>
+    <location filename="../../app/dialogs/setting_row.py"/>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Automatic</source>
+    <translation>自动</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/chat_panel.py"/>
-    <source>Persona</source>
-    <translation>角色</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings_view/chat_panel.py"/>
-    <source>Rename this persona</source>
-    <translation>重命名此角色</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings_view/chat_panel.py"/>
-    <source>Rename…</source>
-    <translation>重命名…</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings_view/chat_panel.py"/>
-    <source>Save</source>
-    <translation>保存</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings_view/chat_panel.py"/>
-    <source>Save as persona…</source>
-    <translation>存为角色…</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings_view/chat_panel.py"/>
-    <source>Save these instructions and values as a persona</source>
-    <translation>将这些指令和参数存为角色</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings_view/chat_panel.py"/>
-    <source>This chat</source>
-    <translation>此对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings_view/kept_page.py"/>
+    <location filename="../../app/dialogs/storage_page.py"/>
     <location filename="../../app/sidebar/bin_dialog.py"/>
     <source>Delete permanently</source>
     <translation>永久删除</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/kept_page.py"/>
-    <source>Delete {kind}</source>
-    <translation>删除{kind}</translation>
+    <location filename="../../app/markdown/code_view.py"/>
+    <location filename="../../app/transcript/message_actions.py"/>
+    <source>Copy code</source>
+    <translation>复制代码</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/kept_page.py"/>
-    <source>Delete…</source>
-    <translation>删除…</translation>
+    <location filename="../../app/markdown/prose_view.py"/>
+    <location filename="../../app/state/message_actions.py"/>
+    <location filename="../../app/transcript/message_view.py"/>
+    <source>Answer</source>
+    <translation>回答</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/kept_page.py"/>
-    <source>Empty</source>
-    <translation>空</translation>
+    <location filename="../../app/memory_plan.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>KV cache</source>
+    <translation>KV 缓存</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/kept_page.py"/>
-    <source>Everything stays on this computer, in files that only you can read.</source>
-    <translation>所有内容都留在这台电脑上，保存在只有你能读取的文件中。</translation>
+    <location filename="../../app/notice.py"/>
+    <location filename="../../app/state/message_actions.py"/>
+    <location filename="../../app/transcript/message_actions.py"/>
+    <source>Details</source>
+    <translation>详情</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/kept_page.py"/>
-    <source>Open folder</source>
-    <translation>打开文件夹</translation>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Draft model</source>
+    <translation>草稿模型</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/kept_page.py"/>
-    <source>Open folder: {kind}</source>
-    <translation>打开文件夹：{kind}</translation>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Engine</source>
+    <translation>引擎</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/kept_page.py"/>
-    <source>{files}, {size}</source>
-    <translation>{files}，{size}</translation>
+    <location filename="../../app/settings/schema.py"/>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Cached context</source>
+    <translation>上下文缓存</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/kept_page.py"/>
-    <source>{n} file</source>
-    <translation>{n} 个文件</translation>
+    <location filename="../../app/sidebar/chat_list.py"/>
+    <location filename="../../app/store/kept_files.py"/>
+    <source>Chats</source>
+    <translation>对话</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/sidebar/chat_list.py"/>
+    <location filename="../../app/store/recovery.py"/>
+    <source>{n} chats</source>
+    <extracomment>n = 1: {n} chat</extracomment>
+    <translation><numerusform>{n} 个对话</numerusform></translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/kept_page.py"/>
-    <source>{n} files</source>
-    <translation>{n} 个文件</translation>
+    <location filename="../../app/store/formats.py"/>
+    <location filename="../../app/transcript/message_view.py"/>
+    <source>You</source>
+    <translation>你</translation>
   </message>
   <message>
-    <location filename="../../app/settings_view/setting_row.py"/>
-    <source>Reset</source>
-    <translation>重置</translation>
+    <location filename="../../app/transcript/message_view.py"/>
+    <location filename="../../common/messages.py"/>
+    <source>Stopped.</source>
+    <extracomment>cancelled.request</extracomment>
+    <translation>已停止。</translation>
   </message>
-  <message>
-    <location filename="../../app/settings_view/setting_row.py"/>
-    <source>Reset {setting}</source>
-    <translation>重置{setting}</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings_view/setting_row.py"/>
-    <source>Restore the default: {setting}</source>
-    <translation>恢复默认值：{setting}</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings_view/setting_row.py"/>
-    <source>This must be {allowed}.</source>
-    <translation>此处应为{allowed}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings_view/settings_dialog.py"/>
-    <source>Go to: {section}</source>
-    <translation>转到：{section}</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings_view/settings_dialog.py"/>
-    <source>Open file</source>
-    <translation>打开文件</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings_view/settings_dialog.py"/>
-    <source>Restore defaults</source>
-    <translation>恢复默认设置</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings_view/settings_dialog.py"/>
-    <source>Search settings</source>
-    <translation>搜索设置</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings_view/settings_dialog.py"/>
-    <source>Undo restore</source>
-    <translation>撤销恢复</translation>
-  </message>
+</context>
+<context>
+  <name>sidebar</name>
   <message>
     <location filename="../../app/sidebar/bin_dialog.py"/>
     <source>Delete all permanently…</source>
@@ -2589,36 +4015,27 @@
     <source>Recently deleted</source>
     <translation>最近删除</translation>
   </message>
-  <message>
+  <message numerus="yes">
     <location filename="../../app/sidebar/bin_dialog.py"/>
     <source>These {n} chats will be deleted permanently.</source>
-    <translation>这 {n} 个对话将被永久删除。</translation>
+    <extracomment>n = 1: This chat will be deleted permanently.</extracomment>
+    <translation><numerusform>这 {n} 个对话将被永久删除。</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/sidebar/bin_dialog.py"/>
     <source>This chat will be deleted permanently.</source>
     <translation>此对话将被永久删除。</translation>
   </message>
-  <message>
-    <location filename="../../app/sidebar/bin_dialog.py"/>
-    <source>kept for {n} more day</source>
-    <translation>还将保留 {n} 天</translation>
-  </message>
-  <message>
+  <message numerus="yes">
     <location filename="../../app/sidebar/bin_dialog.py"/>
     <source>kept for {n} more days</source>
-    <translation>还将保留 {n} 天</translation>
+    <extracomment>n = 1: kept for {n} more day</extracomment>
+    <translation><numerusform>还将保留 {n} 天</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/sidebar/bin_dialog.py"/>
     <source>{title} · {when}</source>
     <translation>{title} · {when}</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/chat_list.py"/>
-    <location filename="../../app/store/kept_files.py"/>
-    <source>Chats</source>
-    <translation>对话</translation>
   </message>
   <message>
     <location filename="../../app/sidebar/chat_list.py"/>
@@ -2636,26 +4053,15 @@
     <translation>新名称</translation>
   </message>
   <message>
-    <location filename="../../app/sidebar/chat_list.py"/>
-    <location filename="../../app/store/recovery.py"/>
-    <source>{n} chat</source>
-    <translation>{n} 个对话</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/chat_list.py"/>
-    <location filename="../../app/store/recovery.py"/>
-    <source>{n} chats</source>
-    <translation>{n} 个对话</translation>
-  </message>
-  <message>
     <location filename="../../app/sidebar/chat_menu.py"/>
     <source>Delete folder, keep its chats</source>
     <translation>删除文件夹，保留其中的对话</translation>
   </message>
-  <message>
+  <message numerus="yes">
     <location filename="../../app/sidebar/chat_menu.py"/>
     <source>Delete {n} chats</source>
-    <translation>删除 {n} 个对话</translation>
+    <extracomment>n = 1: Delete</extracomment>
+    <translation><numerusform>删除 {n} 个对话</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/sidebar/chat_menu.py"/>
@@ -2732,25 +4138,25 @@
     <source>Your chats appear here.</source>
     <translation>你的对话会列在这里。</translation>
   </message>
+</context>
+<context>
+  <name>state</name>
   <message>
     <location filename="../../app/state/answer_facts.py"/>
     <source> (page {pages})</source>
     <translation>（第 {pages} 页）</translation>
   </message>
-  <message>
+  <message numerus="yes">
     <location filename="../../app/state/answer_facts.py"/>
     <source> (pages {pages})</source>
-    <translation>（第 {pages} 页）</translation>
+    <extracomment>n = 1:  (page {pages})</extracomment>
+    <translation><numerusform>（第 {pages} 页）</numerusform></translation>
   </message>
-  <message>
-    <location filename="../../app/state/answer_facts.py"/>
-    <source>From {name}: part {parts} of {total}</source>
-    <translation>来自 {name}：第 {parts} 部分，共 {total} 部分</translation>
-  </message>
-  <message>
+  <message numerus="yes">
     <location filename="../../app/state/answer_facts.py"/>
     <source>From {name}: parts {parts} of {total}</source>
-    <translation>来自 {name}：第 {parts} 部分，共 {total} 部分</translation>
+    <extracomment>n = 1: From {name}: part {parts} of {total}</extracomment>
+    <translation><numerusform>来自 {name}：第 {parts} 部分，共 {total} 部分</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/state/answer_facts.py"/>
@@ -2872,11 +4278,15 @@
     <source>the oldest turn</source>
     <translation>最早的一轮对话</translation>
   </message>
-  <message>
+  <message numerus="yes">
     <location filename="../../app/state/prompt.py"/>
     <source>the oldest {n} turns</source>
-    <translation>最早的 {n} 轮对话</translation>
+    <extracomment>n = 1: the oldest turn</extracomment>
+    <translation><numerusform>最早的 {n} 轮对话</numerusform></translation>
   </message>
+</context>
+<context>
+  <name>store</name>
   <message>
     <location filename="../../app/store/chat.py"/>
     <source>Last 7 days</source>
@@ -2898,76 +4308,6 @@
     <translation>昨天</translation>
   </message>
   <message>
-    <location filename="../../app/store/database.py"/>
-    <source>Another program is using the file with your chats, {path}. Close it and try again.</source>
-    <translation>另一个程序正在使用对话文件 {path}。请关闭它后重试。</translation>
-  </message>
-  <message>
-    <location filename="../../app/store/database.py"/>
-    <source>The disk is full, so this chat cannot be saved. Free some space.</source>
-    <translation>磁盘已满，无法保存此对话。请释放一些空间。</translation>
-  </message>
-  <message>
-    <location filename="../../app/store/database.py"/>
-    <source>The file with your chats, {path}, is damaged. Restart Chickadee to recover what can be read.</source>
-    <translation>对话文件 {path} 已损坏。请重新启动 Chickadee，以恢复可读取的内容。</translation>
-  </message>
-  <message>
-    <location filename="../../app/store/database.py"/>
-    <source>The file with your chats, {path}, is read-only. Allow writing to it and its folder.</source>
-    <translation>对话文件 {path} 为只读。请允许写入该文件及其所在文件夹。</translation>
-  </message>
-  <message>
-    <location filename="../../app/store/database.py"/>
-    <source>The file with your chats, {path}, was moved or deleted while Chickadee was open, so nothing can be saved. Put it back.</source>
-    <translation>存放对话的文件 {path} 在 Chickadee 打开期间被移动或删除，因此无法保存任何内容。请将其放回原处。</translation>
-  </message>
-  <message>
-    <location filename="../../app/store/database.py"/>
-    <source>Your chats cannot be saved to {path}: {reason}.</source>
-    <translation>无法将对话保存到 {path}：{reason}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/store/exchange.py"/>
-    <source>Entry {number} in {name} cannot be read. Nothing was imported.</source>
-    <translation>无法读取 {name} 中的第 {number} 项。未导入任何内容。</translation>
-  </message>
-  <message>
-    <location filename="../../app/store/exchange.py"/>
-    <source>This file comes from a newer version of Chickadee. Update Chickadee to import it.</source>
-    <translation>此文件由较新版本的 Chickadee 写成。请更新后再导入。</translation>
-  </message>
-  <message>
-    <location filename="../../app/store/exchange.py"/>
-    <source>{name} cannot be read: {reason}.</source>
-    <translation>无法读取 {name}：{reason}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/store/exchange.py"/>
-    <source>{name} contains no chats that Chickadee can read. Choose a JSON file exported from Chickadee, or conversations.json or the zip file of a ChatGPT export.</source>
-    <translation>{name} 中没有 Chickadee 能读取的对话。请选择由 Chickadee 导出的 JSON 文件，或 ChatGPT 导出的 conversations.json 或 zip 文件。</translation>
-  </message>
-  <message>
-    <location filename="../../app/store/exchange.py"/>
-    <source>{name} is damaged at byte {at}. Nothing was imported.</source>
-    <translation>{name} 在第 {at} 字节处损坏。未导入任何内容。</translation>
-  </message>
-  <message>
-    <location filename="../../app/store/exchange.py"/>
-    <source>{name} is damaged or password-protected. Nothing was imported.</source>
-    <translation>{name} 已损坏或受密码保护。未导入任何内容。</translation>
-  </message>
-  <message>
-    <location filename="../../app/store/exchange.py"/>
-    <source>{name} is too large. Nothing was imported.</source>
-    <translation>{name} 过大。未导入任何内容。</translation>
-  </message>
-  <message>
-    <location filename="../../app/store/exchange.py"/>
-    <source>{path} could not be written: {reason}.</source>
-    <translation>无法写入 {path}：{reason}。</translation>
-  </message>
-  <message>
     <location filename="../../app/store/formats.py"/>
     <source>*Attached: {name}*</source>
     <translation>*附件：{name}*</translation>
@@ -2976,12 +4316,6 @@
     <location filename="../../app/store/formats.py"/>
     <source>Assistant</source>
     <translation>助手</translation>
-  </message>
-  <message>
-    <location filename="../../app/store/formats.py"/>
-    <location filename="../../app/transcript/message_view.py"/>
-    <source>You</source>
-    <translation>你</translation>
   </message>
   <message>
     <location filename="../../app/store/kept_files.py"/>
@@ -3058,16 +4392,93 @@
     <source>The file with your chats was damaged. Recovered: {chats} with {messages}.</source>
     <translation>对话文件曾损坏，已恢复{chats}，共{messages}。</translation>
   </message>
-  <message>
-    <location filename="../../app/store/recovery.py"/>
-    <source>{n} message</source>
-    <translation>{n} 条消息</translation>
-  </message>
-  <message>
+  <message numerus="yes">
     <location filename="../../app/store/recovery.py"/>
     <source>{n} messages</source>
-    <translation>{n} 条消息</translation>
+    <extracomment>n = 1: {n} message</extracomment>
+    <translation><numerusform>{n} 条消息</numerusform></translation>
   </message>
+</context>
+<context>
+  <name>suggestions</name>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>A good first choice for a laptop with 8 GB: many languages, little memory.</source>
+    <translation>8 GB 笔记本的首选：支持多种语言，占用内存少。</translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>Explains, completes and corrects code.</source>
+    <translation>解释、补全和修正代码。</translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>Follows instructions closely; summaries and questions about long documents.</source>
+    <translation>严格遵循指令；适合长文档的摘要和问答。</translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>For a laptop with 16 GB: careful answers, slower.</source>
+    <translation>适合 16 GB 笔记本：回答更周全，但较慢。</translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>For serious code on a laptop with 16 GB.</source>
+    <translation>适合在 16 GB 笔记本上认真写代码。</translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>For small pieces of code; can draft for the larger Qwen2.5 Coder.</source>
+    <translation>适合短小的代码；可为更大的 Qwen2.5 Coder 做推测解码。</translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>Fully open, training data included; everyday questions in English.</source>
+    <translation>完全开放，包括训练数据；适合英文日常问题。</translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>Good English for its size: rewriting, summaries, everyday questions.</source>
+    <translation>体积虽小，英文出色：改写、摘要、日常问题。</translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>Open data and six European languages; can think before it answers.</source>
+    <translation>数据开放，支持六种欧洲语言；可先思考再回答。</translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>Strong at reasoning in English; weak in long chats.</source>
+    <translation>擅长英文推理；不擅长长对话。</translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>The best answers that a laptop with 8 GB can give; thinks before it answers.</source>
+    <translation>8 GB 笔记本能给出的最佳回答；先思考再回答。</translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>The smallest one that knows many languages; can draft for the larger Qwen2.5.</source>
+    <translation>最小的多语言模型；可为更大的 Qwen2.5 做推测解码。</translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>Thinks before it answers, even on small laptops; can draft for the larger Qwen3.</source>
+    <translation>先思考再回答，小型笔记本也能运行；可为更大的 Qwen3 做推测解码。</translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>Thinks before it answers; maths, planning and more than a hundred languages.</source>
+    <translation>先思考再回答；擅长数学、规划，支持一百多种语言。</translation>
+  </message>
+  <message>
+    <location filename="../../assets/catalogue.toml"/>
+    <source>Tiny and fast; for short rewrites and summaries in English.</source>
+    <translation>小巧快速；适合简短的英文改写和摘要。</translation>
+  </message>
+</context>
+<context>
+  <name>transcript</name>
   <message>
     <location filename="../../app/transcript/answer_view.py"/>
     <source> {seconds} s</source>
@@ -3118,10 +4529,11 @@
     <source>Copy selection</source>
     <translation>复制所选内容</translation>
   </message>
-  <message>
+  <message numerus="yes">
     <location filename="../../app/transcript/message_actions.py"/>
     <source>Leave out the oldest {n} turns</source>
-    <translation>不再包含最早的 {n} 轮对话</translation>
+    <extracomment>n = 1: Leave out the oldest turn</extracomment>
+    <translation><numerusform>不再包含最早的 {n} 轮对话</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/transcript/message_actions.py"/>
@@ -3138,10 +4550,11 @@
     <source>The oldest turn is left out starting with your next message.</source>
     <translation>从下一条消息起，将不再包含最早的一轮对话。</translation>
   </message>
-  <message>
+  <message numerus="yes">
     <location filename="../../app/transcript/message_actions.py"/>
     <source>The oldest {n} turns are left out starting with your next message.</source>
-    <translation>从下一条消息起，将不再包含最早的 {n} 轮对话。</translation>
+    <extracomment>n = 1: The oldest turn is left out starting with your next message.</extracomment>
+    <translation><numerusform>从下一条消息起，将不再包含最早的 {n} 轮对话。</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/transcript/message_actions.py"/>
@@ -3167,11 +4580,6 @@
     <location filename="../../app/transcript/message_editor.py"/>
     <source>Send as a new version; the old one is kept (Enter)</source>
     <translation>作为新版本发送，原消息会保留 (Enter)</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/message_view.py"/>
-    <source>Stopped.</source>
-    <translation>已停止。</translation>
   </message>
   <message>
     <location filename="../../app/transcript/message_view.py"/>
@@ -3282,1107 +4690,6 @@
     <location filename="../../app/transcript/welcome.py"/>
     <source>{model} is included and ready. Press {keys} to open another GGUF model.</source>
     <translation>已内置 {model}，可立即使用；按 {keys} 可打开其他 GGUF 模型。</translation>
-  </message>
-  <message>
-    <location filename="../../app/window.py"/>
-    <source>Instructions and persona for this chat</source>
-    <translation>此对话的指令与角色</translation>
-  </message>
-  <message>
-    <location filename="../../assets/catalogue.toml"/>
-    <source>A good first choice for a laptop with 8 GB: many languages, little memory.</source>
-    <translation>8 GB 笔记本的首选：支持多种语言，占用内存少。</translation>
-  </message>
-  <message>
-    <location filename="../../assets/catalogue.toml"/>
-    <source>Explains, completes and corrects code.</source>
-    <translation>解释、补全和修正代码。</translation>
-  </message>
-  <message>
-    <location filename="../../assets/catalogue.toml"/>
-    <source>Follows instructions closely; summaries and questions about long documents.</source>
-    <translation>严格遵循指令；适合长文档的摘要和问答。</translation>
-  </message>
-  <message>
-    <location filename="../../assets/catalogue.toml"/>
-    <source>For a laptop with 16 GB: careful answers, slower.</source>
-    <translation>适合 16 GB 笔记本：回答更周全，但较慢。</translation>
-  </message>
-  <message>
-    <location filename="../../assets/catalogue.toml"/>
-    <source>For serious code on a laptop with 16 GB.</source>
-    <translation>适合在 16 GB 笔记本上认真写代码。</translation>
-  </message>
-  <message>
-    <location filename="../../assets/catalogue.toml"/>
-    <source>For small pieces of code; can draft for the larger Qwen2.5 Coder.</source>
-    <translation>适合短小的代码；可为更大的 Qwen2.5 Coder 做推测解码。</translation>
-  </message>
-  <message>
-    <location filename="../../assets/catalogue.toml"/>
-    <source>Fully open, training data included; everyday questions in English.</source>
-    <translation>完全开放，包括训练数据；适合英文日常问题。</translation>
-  </message>
-  <message>
-    <location filename="../../assets/catalogue.toml"/>
-    <source>Good English for its size: rewriting, summaries, everyday questions.</source>
-    <translation>体积虽小，英文出色：改写、摘要、日常问题。</translation>
-  </message>
-  <message>
-    <location filename="../../assets/catalogue.toml"/>
-    <source>Open data and six European languages; can think before it answers.</source>
-    <translation>数据开放，支持六种欧洲语言；可先思考再回答。</translation>
-  </message>
-  <message>
-    <location filename="../../assets/catalogue.toml"/>
-    <source>Strong at reasoning in English; weak in long chats.</source>
-    <translation>擅长英文推理；不擅长长对话。</translation>
-  </message>
-  <message>
-    <location filename="../../assets/catalogue.toml"/>
-    <source>The best answers that a laptop with 8 GB can give; thinks before it answers.</source>
-    <translation>8 GB 笔记本能给出的最佳回答；先思考再回答。</translation>
-  </message>
-  <message>
-    <location filename="../../assets/catalogue.toml"/>
-    <source>The smallest one that knows many languages; can draft for the larger Qwen2.5.</source>
-    <translation>最小的多语言模型；可为更大的 Qwen2.5 做推测解码。</translation>
-  </message>
-  <message>
-    <location filename="../../assets/catalogue.toml"/>
-    <source>Thinks before it answers, even on small laptops; can draft for the larger Qwen3.</source>
-    <translation>先思考再回答，小型笔记本也能运行；可为更大的 Qwen3 做推测解码。</translation>
-  </message>
-  <message>
-    <location filename="../../assets/catalogue.toml"/>
-    <source>Thinks before it answers; maths, planning and more than a hundred languages.</source>
-    <translation>先思考再回答；擅长数学、规划，支持一百多种语言。</translation>
-  </message>
-  <message>
-    <location filename="../../assets/catalogue.toml"/>
-    <source>Tiny and fast; for short rewrites and summaries in English.</source>
-    <translation>小巧快速；适合简短的英文改写和摘要。</translation>
-  </message>
-</context>
-<context>
-  <name>Engine</name>
-  <message>
-    <location filename="../../app/__main__.py"/>
-    <source>Chickadee is already open. Its window is now in front.</source>
-    <translation>Chickadee 已经打开，窗口现已移到最前面。</translation>
-  </message>
-  <message>
-    <location filename="../../app/__main__.py"/>
-    <source>Private chat on the laptop you already have.</source>
-    <translation>在你现有的笔记本电脑上私密对话。</translation>
-  </message>
-  <message>
-    <location filename="../../app/__main__.py"/>
-    <source>There is no display to open a window on. `{1}` chats in the terminal instead.</source>
-    <translation>没有可以打开窗口的显示器。可以用 `{1}` 在终端里对话。</translation>
-  </message>
-  <message>
-    <location filename="../../app/bugs.py"/>
-    <source>Something went wrong inside Chickadee; the log has the details.</source>
-    <translation>Chickadee 内部出现错误；详情见日志。</translation>
-  </message>
-  <message>
-    <location filename="../../app/fatal.py"/>
-    <source>The window cannot open because a system library is missing: {1}.</source>
-    <translation>窗口无法打开，因为缺少系统库：{1}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/fatal.py"/>
-    <source>The window's libraries cannot be loaded; the system says: {1}.</source>
-    <translation>无法加载窗口所需的库，系统提示：{1}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/fatal.py"/>
-    <source>Your system's package manager has it.</source>
-    <translation>可以用系统的软件包管理器安装它。</translation>
-  </message>
-  <message>
-    <location filename="../../app/fatal.py"/>
-    <source>`sudo apt install {1}` installs it on Debian and Ubuntu.</source>
-    <translation>在 Debian 和 Ubuntu 上可以用 `sudo apt install {1}` 安装。</translation>
-  </message>
-  <message>
-    <location filename="../../app/folders.py"/>
-    <source>Chickadee cannot write to its folder {1}: {2}. Check its permissions and free space.</source>
-    <translation>Chickadee 无法写入它的文件夹 {1}：{2}。请检查权限和剩余空间。</translation>
-  </message>
-  <message>
-    <location filename="../../app/services/engine_client.py"/>
-    <source>The engine sent a message that this window does not understand; their versions may differ. The log has the details.</source>
-    <translation>引擎发来了本窗口无法理解的内容；两者的版本可能不同。详情见日志。</translation>
-  </message>
-  <message>
-    <location filename="../../app/services/process_end.py"/>
-    <source>The engine could not be started: {1}.</source>
-    <translation>无法启动引擎：{1}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/services/process_end.py"/>
-    <source>The engine crashed.</source>
-    <translation>引擎崩溃了。</translation>
-  </message>
-  <message>
-    <location filename="../../app/services/process_end.py"/>
-    <source>The engine did not respond to Stop, so it was closed; your next message restarts it.</source>
-    <translation>引擎对“停止”没有响应，已被关闭；发送下一条消息时会重新启动。</translation>
-  </message>
-  <message>
-    <location filename="../../app/services/process_end.py"/>
-    <source>The engine ended unexpectedly (code {1}).</source>
-    <translation>引擎意外退出（代码 {1}）。</translation>
-  </message>
-  <message>
-    <location filename="../../app/services/process_end.py"/>
-    <source>The engine ended unexpectedly.</source>
-    <translation>引擎意外退出。</translation>
-  </message>
-  <message>
-    <location filename="../../app/services/process_end.py"/>
-    <source>The engine stopped because of an internal error.</source>
-    <translation>引擎因内部错误而中止。</translation>
-  </message>
-  <message>
-    <location filename="../../app/services/process_end.py"/>
-    <source>The engine stopped: it was built for a newer processor than this one.</source>
-    <translation>引擎已停止：它是为更新的处理器构建的。</translation>
-  </message>
-  <message>
-    <location filename="../../app/services/process_end.py"/>
-    <source>The engine stopped: the model file could no longer be read.</source>
-    <translation>引擎已停止：无法继续读取模型文件。</translation>
-  </message>
-  <message>
-    <location filename="../../app/services/process_end.py"/>
-    <source>The engine was closed by another program.</source>
-    <translation>引擎被另一个程序关闭。</translation>
-  </message>
-  <message>
-    <location filename="../../app/services/process_end.py"/>
-    <source>The engine was stopped by signal {1}.</source>
-    <translation>引擎被信号 {1} 终止。</translation>
-  </message>
-  <message>
-    <location filename="../../app/services/process_end.py"/>
-    <source>The engine was stopped by the system, most likely because memory ran out.</source>
-    <translation>引擎被系统终止，很可能是因为内存不足。</translation>
-  </message>
-  <message>
-    <location filename="../../app/services/single_instance.py"/>
-    <source>Chickadee cannot write to its folder {1}. Check its permissions and free space.</source>
-    <translation>Chickadee 无法写入它的文件夹 {1}。请检查权限和剩余空间。</translation>
-  </message>
-  <message>
-    <location filename="../../app/services/single_instance.py"/>
-    <source>Chickadee is already running but does not respond. Close it, then start it again.</source>
-    <translation>Chickadee 已在运行，但没有响应。请关闭它，然后重新启动。</translation>
-  </message>
-  <message>
-    <location filename="../../app/store/migrations.py"/>
-    <source>Your chats were saved by a newer version of Chickadee. Update Chickadee to open them.</source>
-    <translation>你的对话由较新版本的 Chickadee 保存。请更新 Chickadee 后再打开。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/costs/measurements.py"/>
-    <source>This model's speed could not be measured because another program was busy.</source>
-    <translation>另一个程序正忙，未能测量此模型的速度。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/engine.py"/>
-    <source>No draft model is loaded. Choose one, or another form of speculative decoding.</source>
-    <translation>未加载草稿模型。请选择一个，或换一种推测解码方式。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/engine.py"/>
-    <source>No model is loaded. Choose a model first.</source>
-    <translation>未加载模型。请先选择一个模型。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/engine.py"/>
-    <source>There is nothing to answer: the message is empty.</source>
-    <translation>没有可回答的内容：消息为空。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/kv/saved.py"/>
-    <source>Contexts cannot be cached on the disk: {1} cannot be written ({2}).</source>
-    <translation>无法将上下文缓存到磁盘：不能写入 {1}（{2}）。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/kv/saved.py"/>
-    <source>The cached context {1} is damaged.</source>
-    <translation>上下文缓存 {1} 已损坏。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/kv/saved.py"/>
-    <source>The disk is nearly full: contexts are no longer cached on it.</source>
-    <translation>磁盘即将写满：不再将上下文缓存到磁盘。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/kv/saved.py"/>
-    <source>The tokens of a cached context do not match its record.</source>
-    <translation>上下文缓存的词元与其记录不符。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/kv/saved.py"/>
-    <source>This chat's context of {1} exceeds the space for cached context.</source>
-    <translation>此对话的上下文（{1}）超出了上下文缓存的空间。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/first_look.py"/>
-    <source>The system stopped the process that was checking {1}, most likely because memory ran out.</source>
-    <translation>检查 {1} 的进程被系统终止，很可能是因为内存不足。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/first_look.py"/>
-    <source>{1} cannot be used: its header alone would fill the memory of this computer.</source>
-    <translation>无法使用 {1}：仅其文件头就会占满本机内存。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/first_look.py"/>
-    <source>{1} cannot be used: {2} cannot read its header to the end.</source>
-    <translation>无法使用 {1}：{2} 无法读完它的文件头。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/first_look.py"/>
-    <source>{1} makes {2} crash: it is damaged or made for another version. Choose another model.</source>
-    <translation>{1} 会使 {2} 崩溃：文件已损坏，或是为其他版本制作的。请选择其他模型。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/first_look.py"/>
-    <source>{1} was not loaded: the system could not start another process.</source>
-    <translation>未能加载 {1}：系统无法再启动一个进程。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/libraries.py"/>
-    <location filename="../../engine/runtime/ik/needs.py"/>
-    <source>ik_llama.cpp is not installed: there is no build of it for this computer.</source>
-    <translation>未安装 ik_llama.cpp：没有适用于本机的安装包。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/library_choice.py"/>
-    <source>ik_llama.cpp crashed with this model, so llama.cpp is used.</source>
-    <translation>ik_llama.cpp 运行此模型时崩溃，因此改用 llama.cpp。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/library_choice.py"/>
-    <source>llama.cpp is used for this model: ik_llama.cpp is not faster on this computer.</source>
-    <translation>此模型使用 llama.cpp：在本机上 ik_llama.cpp 并不更快。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/library_choice.py"/>
-    <source>llama.cpp is used until both libraries have been timed with this model while the computer is idle.</source>
-    <translation>目前使用 llama.cpp；电脑空闲时会用此模型对两个库计时。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/memory_plan.py"/>
-    <source>A context of up to {1} tokens would fit (KV cache {2}).</source>
-    <translation>最多可容纳 {1} 个词元的上下文（KV 缓存 {2}）。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/memory_plan.py"/>
-    <source>It would fit with the KV cache stored as {1}.</source>
-    <translation>若 KV 缓存以 {1} 存储则可容纳。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/memory_plan.py"/>
-    <source>Memory is short: the context is only {1} tokens.</source>
-    <translation>内存不足：上下文只有 {1} 个词元。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/memory_plan.py"/>
-    <source>No context would fit: even the smallest needs {1}. Choose a smaller model.</source>
-    <translation>无法容纳任何上下文：最小的也需要 {1}。请选择更小的模型。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/memory_plan.py"/>
-    <source>The KV cache starts small and grows with the chat; the numbers are for a full context.</source>
-    <translation>KV 缓存从小开始，随对话增长；以上数字按上下文全满计算。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/memory_plan.py"/>
-    <source>The draft model {1} is no smaller than the model it drafts for, so it is unlikely to make answers faster.</source>
-    <translation>草稿模型 {1} 不比主模型小，几乎不会带来加速。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/memory_plan.py"/>
-    <source>The draft model {1} was not loaded: with it, {2} would be needed for a context of {3} tokens.</source>
-    <translation>未加载草稿模型 {1}：加上它，{3} 个词元的上下文需要 {2}。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/memory_plan.py"/>
-    <source>The model can use {1} tokens of context; {2}.</source>
-    <translation>该模型最多可用 {1} 个词元的上下文；{2}。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/memory_plan.py"/>
-    <source>The model was trained for {1} tokens of context; more than that is not used.</source>
-    <translation>该模型按 {1} 个词元的上下文训练；超出部分不会使用。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/memory_plan.py"/>
-    <source>To save memory, prompts are read {1} tokens at a time, which is a little slower.</source>
-    <translation>为节省内存，提示词每次读取 {1} 个词元，会稍慢一些。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/memory_plan.py"/>
-    <source>To save memory, the KV cache is stored as q8_0, half the size of f16 and nearly as exact.</source>
-    <translation>为节省内存，KV 缓存以 q8_0 存储，大小为 f16 的一半，精度相近。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/memory_plan.py"/>
-    <source>To save memory, the weights are not repacked for this processor: answers are 1.2× slower.</source>
-    <translation>为节省内存，权重未针对本处理器重新打包：回答会慢约 1.2 倍。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/memory_plan.py"/>
-    <source>To save memory, the weights are read into memory once instead of twice; loading takes longer.</source>
-    <translation>为节省内存，权重只读入内存一份而非两份；加载时间会更长。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/memory_plan.py"/>
-    <source>no more fits</source>
-    <translation>内存无法容纳更多</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/memory_plan.py"/>
-    <source>up to {1} tokens would fit</source>
-    <translation>最多可容纳 {1} 个词元</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/memory_plan.py"/>
-    <source>{1} cannot store its KV cache as {2}.</source>
-    <translation>{1} 不能以 {2} 存储其 KV 缓存。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/memory_plan.py"/>
-    <source>{1} is available, {2} left for other programs</source>
-    <translation>可用 {1}，为其他程序预留 {2}</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/memory_plan.py"/>
-    <source>{1} needs</source>
-    <translation>{1} 需要</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/memory_plan.py"/>
-    <source>{1} needs {2} with a context of {3} tokens, {4} too much: </source>
-    <translation>{1} 在 {3} 个词元的上下文下需要 {2}，超出 {4}：</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/memory_plan.py"/>
-    <source>{1} of the budget of {2} is available</source>
-    <translation>{2} 的限额中可用 {1}</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/memory_plan.py"/>
-    <source>{1} of the weights are held twice, as in the file and repacked for this processor: 1.2× faster.</source>
-    <translation>{1} 的权重保存两份（文件原样与针对本处理器重新打包），速度为 1.2 倍。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/memory_plan.py"/>
-    <source>{1} up to {2} with a context of {3} tokens; {4}.</source>
-    <translation>{1}最多 {2}（上下文 {3} 个词元）；{4}。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/memory_plan.py"/>
-    <source>{1} with {2} needs</source>
-    <translation>{1} 与 {2} 需要</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/options.py"/>
-    <source>Only the built-in engine supports --kv {1}, not {2}.</source>
-    <translation>只有内置引擎支持 --kv {1}，{2} 不支持。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/loading/resolve.py"/>
-    <source>{1} cannot remove tokens from its cache, so speculative decoding is not available with it.</source>
-    <translation>{1} 不能从缓存中移除词元，因此无法使用推测解码。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/machine.py"/>
-    <source>{1}={2} is not known: choose one of {3}.</source>
-    <translation>{1}={2} 无法识别：请从 {3} 中选择一个。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/capi/context.py"/>
-    <location filename="../../engine/runtime/graph/layout.py"/>
-    <source>There is not enough free memory for a context of {1} tokens. Try a smaller one.</source>
-    <translation>可用内存不足以容纳 {1} 个词元的上下文。请减小上下文。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/capi/model.py"/>
-    <source>There is not enough free memory to load {1}. Try a smaller model.</source>
-    <translation>可用内存不足，无法加载 {1}。请使用更小的模型。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/capi/model.py"/>
-    <source>{1} could not be loaded: {2} does not accept the file.</source>
-    <translation>无法加载 {1}：{2} 不接受该文件。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/capi/model.py"/>
-    <source>{1} has the architecture “{2}”, which this version of {3} does not support yet.</source>
-    <translation>{1} 的架构为“{2}”，当前版本的 {3} 尚不支持。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/capi/model.py"/>
-    <source>{1} is an adapter (LoRA), an addition to a model. Choose the model itself.</source>
-    <translation>{1} 是适配器（LoRA），只是模型的附加部分。请选择模型本身。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/capi/model.py"/>
-    <source>{1} is an embedding model: it compares texts and cannot answer. Choose a chat model.</source>
-    <translation>{1} 是嵌入模型，用于比较文本，不能回答。请选择对话模型。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/capi/model.py"/>
-    <location filename="../../engine/runtime/graph/model.py"/>
-    <location filename="../../models/header.py"/>
-    <source>{1} is incomplete: part of the model is missing. Download it again.</source>
-    <translation>{1} 不完整，缺少部分模型数据。请重新下载。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/capi/model.py"/>
-    <source>{1} is not a chat model: it translates text to text only.</source>
-    <translation>{1} 不是对话模型，只能做文本到文本的转换。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/capi/model.py"/>
-    <source>{1} is the image part of a model. Choose the model itself.</source>
-    <translation>{1} 是模型的图像部分。请选择模型本身。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/capi/state.py"/>
-    <source>The cached context could not be written to {1}: {2}.</source>
-    <translation>无法将上下文缓存写入 {1}：{2}。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/capi/state.py"/>
-    <source>The cached context {1} does not match this model.</source>
-    <translation>上下文缓存 {1} 与此模型不符。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/capi/vocabulary.py"/>
-    <source>The model's vocabulary is damaged: it has no token for some of the characters. Download the model again.</source>
-    <translation>模型的词表已损坏：其中缺少某些字符对应的词元。请重新下载模型。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/contexts.py"/>
-    <source>A KV cache stored as {1} needs flash attention: leave it on, or store the cache as f16.</source>
-    <translation>以 {1} 存储的 KV 缓存需要 Flash Attention：请保持开启，或改用 f16。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/graph/dimensions.py"/>
-    <source>The built-in engine cannot run this model: {1}. llama.cpp can.</source>
-    <translation>内置引擎无法运行此模型：{1}。llama.cpp 可以。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/graph/dimensions.py"/>
-    <source>This model's header contradicts itself: it cannot be loaded.</source>
-    <translation>此模型的文件头自相矛盾，无法加载。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/graph/dimensions.py"/>
-    <source>{1} does not state its {2}, so it cannot be loaded.</source>
-    <translation>{1} 没有说明其 {2}，无法加载。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/graph/dimensions.py"/>
-    <source>{1} has an impossible {2}: {3}.</source>
-    <translation>{1} 的 {2} 不可能为 {3}。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/graph/dimensions.py"/>
-    <source>{1} has keys and values of sizes that do not match.</source>
-    <translation>{1} 的键和值大小不匹配。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/graph/model.py"/>
-    <source>There is not enough free memory for {1}.</source>
-    <translation>可用内存不足以容纳 {1}。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/graph/modes.py"/>
-    <source>Lossy: {1} of the heads are compressed ({2}); measured perplexity × {3}.</source>
-    <translation>有损：{1} 的注意力头已压缩（{2}）；测得困惑度 × {3}。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/graph/modes.py"/>
-    <source>Lossy: {1} of the heads are compressed ({2}); the effect on quality was not measured.</source>
-    <translation>有损：{1} 的注意力头已压缩（{2}）；尚未测量对质量的影响。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/graph/modes.py"/>
-    <source>The attention heads of {1} have not been ranked yet. Rank them with `python -m engine rank-heads --kv {2} --model {3}`.</source>
-    <translation>{1} 的注意力头尚未排名。请用 `python -m engine rank-heads --kv {2} --model {3}` 进行排名。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/graph/modes.py"/>
-    <source>The built-in engine needs flash attention: leave it on, or choose llama.cpp.</source>
-    <translation>内置引擎需要 Flash Attention：请保持开启，或选择 llama.cpp。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/graph/modes.py"/>
-    <source>The head ranking cannot be saved to {1}: {2}.</source>
-    <translation>无法将排名保存到 {1}：{2}。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/graph/state.py"/>
-    <source>The cached context {1} does not match this model and its head compression.</source>
-    <translation>上下文缓存 {1} 与此模型及其注意力头压缩方式不符。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/ik/needs.py"/>
-    <source>ik_llama.cpp does not support the architecture “{1}” yet.</source>
-    <translation>ik_llama.cpp 尚不支持架构“{1}”。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/ik/needs.py"/>
-    <source>ik_llama.cpp does not support the quantisation of this file.</source>
-    <translation>ik_llama.cpp 不支持此文件的权重量化方式。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/ik/needs.py"/>
-    <source>ik_llama.cpp needs a processor with {1}.</source>
-    <translation>ik_llama.cpp 需要支持 {1} 的处理器。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/llama/library.py"/>
-    <source>The engine's files are damaged: none of its kernels can be loaded. Install Chickadee again.</source>
-    <translation>引擎的文件已损坏：无法加载任何计算内核。请重新安装 Chickadee。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/llama/library.py"/>
-    <source>This llama.cpp has no kernels of its own for {1}: {2} is for the packaged one.</source>
-    <translation>此 llama.cpp 没有专用于 {1} 的计算内核：{2} 只适用于安装包中的版本。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/runtime/llama/runtime.py"/>
-    <source>llama.cpp could not quantise {1}. Check that there is enough disk space.</source>
-    <translation>llama.cpp 无法量化 {1}。请检查磁盘空间是否足够。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/serve.py"/>
-    <source>Something went wrong inside the engine; the log has the details. Try again.</source>
-    <translation>引擎内部出错，详情见日志。请重试。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/serve.py"/>
-    <source>The computer's memory is full. Close other programs or load a smaller model.</source>
-    <translation>电脑内存已满。请关闭其他程序，或加载更小的模型。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/serve.py"/>
-    <source>The engine accepts messages of up to {1} MB, and this one is longer.</source>
-    <translation>引擎接收的消息最大为 {1} MB，而这一条更长。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/serve.py"/>
-    <source>The engine did not understand a message: {1}.</source>
-    <translation>引擎无法理解一条消息：{1}。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/serve.py"/>
-    <source>The tokens could not be counted.</source>
-    <translation>无法统计词元数。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/speculative/exits.py"/>
-    <source>None of these chats leaves room for an answer in {1} tokens.</source>
-    <translation>在 {1} 个词元的上下文中，这些对话都没有留出回答的空间。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/speculative/exits.py"/>
-    <source>The results cannot be saved to {1}: {2}.</source>
-    <translation>无法将结果保存到 {1}：{2}。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/speculative/mid_layer.py"/>
-    <source>Choose the built-in engine (--backend graph), or another form of speculative decoding.</source>
-    <translation>请选择内置引擎（--backend graph），或换一种推测解码方式。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/speculative/mid_layer.py"/>
-    <source>Early layers can draft only in a model with at least two layers whose heads keep every token. Turn off head compression, or choose another form of speculative decoding.</source>
-    <translation>只有当模型至少有两层、且所有注意力头都保留每个词元时，模型前几层才能起草。请关闭注意力头压缩，或换一种推测解码方式。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/speculative/mid_layer.py"/>
-    <source>Early layers can draft only when the model runs on the built-in engine.</source>
-    <translation>只有在由内置引擎运行模型时，模型前几层才能起草。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/speculative/mid_layer.py"/>
-    <source>{1} layers cannot draft: this model has {2} in all, and 1 to {3} of them can.</source>
-    <translation>{1} 层无法起草：此模型共有 {2} 层，可用其中的 1 到 {3} 层。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/speculative/ngram_book.py"/>
-    <source>The common phrases are missing from this installation. Install Chickadee again.</source>
-    <translation>此安装缺少常用短语。请重新安装 Chickadee。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/speculative/ngram_book.py"/>
-    <source>The common phrases in this installation are damaged. Install Chickadee again.</source>
-    <translation>此安装中的常用短语已损坏。请重新安装 Chickadee。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/speculative/ngram_book.py"/>
-    <source>The table of common phrases cannot be saved: {1}.</source>
-    <translation>无法保存常用短语表：{1}。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/tokenization/template.py"/>
-    <source>The model has no chat template of its own; ChatML is used.</source>
-    <translation>该模型没有自带的对话模板，已使用 ChatML。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/tokenization/template.py"/>
-    <source>The model's chat template does not accept this chat: {1}. Try a new chat or another model.</source>
-    <translation>该模型的对话模板不接受此对话：{1}。请尝试新对话或其他模型。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/tokenization/template.py"/>
-    <source>The model's chat template is damaged ({1}); ChatML is used.</source>
-    <translation>该模型的对话模板已损坏（{1}），已使用 ChatML。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/tokenization/template.py"/>
-    <source>The model's chat template produces nothing for this chat. Choose another model.</source>
-    <translation>该模型的对话模板没有为此对话生成任何内容。请选择其他模型。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/tokenization/template.py"/>
-    <source>The model's chat template takes too much time or memory. Choose another model.</source>
-    <translation>该模型的对话模板占用过多时间或内存。请选择其他模型。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/tokenization/template.py"/>
-    <source>The model's vocabulary has no tokens for this chat. Choose another model.</source>
-    <translation>该模型的词表没有可用于此对话的词元。请选择其他模型。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/tokenization/template.py"/>
-    <source>There is no answer to continue: send a message first.</source>
-    <translation>没有可继续的回答：请先发送一条消息。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/tokenization/turns.py"/>
-    <source> Leave out the oldest turn,</source>
-    <translation>可以不再包含最早的一轮对话，</translation>
-  </message>
-  <message>
-    <location filename="../../engine/tokenization/turns.py"/>
-    <source> Leave out the oldest {1} turns,</source>
-    <translation>可以不再包含最早的 {1} 轮对话，</translation>
-  </message>
-  <message>
-    <location filename="../../engine/tokenization/turns.py"/>
-    <source> Shorten the message,</source>
-    <translation>可以缩短消息，</translation>
-  </message>
-  <message>
-    <location filename="../../engine/tokenization/turns.py"/>
-    <source> and an 8-bit KV cache</source>
-    <translation>（KV 缓存为 8 位）</translation>
-  </message>
-  <message>
-    <location filename="../../engine/tokenization/turns.py"/>
-    <source> or start a new chat; a context large enough would not fit into memory.</source>
-    <translation>或新建对话；能容纳它的上下文超出了内存。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/tokenization/turns.py"/>
-    <source> or start a new chat; the model was not trained for a larger context.</source>
-    <translation>或新建对话；该模型未针对更大的上下文训练。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/tokenization/turns.py"/>
-    <source> start a new chat, or load the model with a context of {1} tokens{2}.</source>
-    <translation>新建对话，或以 {1} 个词元的上下文{2}加载模型。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/tokenization/turns.py"/>
-    <source>This chat needs {1} tokens, the context holds {2}.</source>
-    <translation>此对话需要 {1} 个词元，上下文只能容纳 {2} 个。</translation>
-  </message>
-  <message>
-    <location filename="../../engine/tokenization/turns.py"/>
-    <source>more than {1}</source>
-    <translation>超过 {1}</translation>
-  </message>
-  <message>
-    <location filename="../../models/added.py"/>
-    <source>The list of model folders cannot be saved: {1} cannot be written ({2}).</source>
-    <translation>无法保存模型文件夹列表：不能写入 {1}（{2}）。</translation>
-  </message>
-  <message>
-    <location filename="../../models/added.py"/>
-    <source>There is no file or folder {1}. It may have been moved or renamed.</source>
-    <translation>没有文件或文件夹 {1}。它可能已被移动或重命名。</translation>
-  </message>
-  <message>
-    <location filename="../../models/added.py"/>
-    <source>{1} folders and files are already in the list. Remove some first.</source>
-    <translation>列表中已有 {1} 个文件夹和文件。请先移除一些。</translation>
-  </message>
-  <message>
-    <location filename="../../models/added.py"/>
-    <location filename="../../models/header.py"/>
-    <source>{1} is not a GGUF model file. Choose a file that ends in .gguf.</source>
-    <translation>{1} 不是 GGUF 模型文件。请选择以 .gguf 结尾的文件。</translation>
-  </message>
-  <message>
-    <location filename="../../models/catalogue.py"/>
-    <source>The catalogue of models is missing from this installation. Install Chickadee again.</source>
-    <translation>此安装缺少模型目录。请重新安装 Chickadee。</translation>
-  </message>
-  <message>
-    <location filename="../../models/collection.py"/>
-    <location filename="../../models/header.py"/>
-    <location filename="../../models/part_file.py"/>
-    <source>{1} cannot be read: {2}.</source>
-    <translation>无法读取 {1}：{2}。</translation>
-  </message>
-  <message>
-    <location filename="../../models/collection.py"/>
-    <source>{1} is incomplete: {2} {3} of {4} {5} missing. Download the model again.</source>
-    <translation>{1} 不完整：{4} 个{5}中缺少 {2} 个{3}。请重新下载模型。</translation>
-  </message>
-  <message>
-    <location filename="../../models/collection.py"/>
-    <source>{1} is not a file.</source>
-    <translation>{1} 不是文件。</translation>
-  </message>
-  <message>
-    <location filename="../../models/collection.py"/>
-    <source>{1} points to a file that no longer exists.</source>
-    <translation>{1} 指向的文件已不存在。</translation>
-  </message>
-  <message>
-    <location filename="../../models/default.py"/>
-    <source>The built-in model is missing from this installation. Install Chickadee again.</source>
-    <translation>此安装缺少内置模型。请重新安装 Chickadee。</translation>
-  </message>
-  <message>
-    <location filename="../../models/download.py"/>
-    <source>There is another file named {1} in {2}. Remove it first.</source>
-    <translation>{2} 中已有另一个名为 {1} 的文件。请先移除它。</translation>
-  </message>
-  <message>
-    <location filename="../../models/download.py"/>
-    <source>{1} The part already downloaded is kept.</source>
-    <translation>{1}已下载的部分会保留。</translation>
-  </message>
-  <message>
-    <location filename="../../models/download.py"/>
-    <source>{1} closed the connection too early.</source>
-    <translation>{1} 过早断开了连接。</translation>
-  </message>
-  <message>
-    <location filename="../../models/download.py"/>
-    <source>{1} was not saved: {2}. Download it again.</source>
-    <translation>未保存 {1}：{2}。请重新下载。</translation>
-  </message>
-  <message>
-    <location filename="../../models/downloads.py"/>
-    <source>Something went wrong; the log has the details.</source>
-    <translation>出错了，详情见日志。</translation>
-  </message>
-  <message>
-    <location filename="../../models/downloads.py"/>
-    <source>The file's name “{1}” cannot be used on this computer.</source>
-    <translation>文件名“{1}”无法在本机使用。</translation>
-  </message>
-  <message>
-    <location filename="../../models/facts.py"/>
-    <source>It contains only a vocabulary, no model.</source>
-    <translation>它只包含词表，不含模型。</translation>
-  </message>
-  <message>
-    <location filename="../../models/facts.py"/>
-    <source>It has no chat template, so it continues texts rather than answering.</source>
-    <translation>它没有对话模板，只会续写文本，不会回答。</translation>
-  </message>
-  <message>
-    <location filename="../../models/facts.py"/>
-    <source>It is an adapter (LoRA), an addition to a model. Choose the model itself.</source>
-    <translation>它是适配器（LoRA），只是模型的附加部分。请选择模型本身。</translation>
-  </message>
-  <message>
-    <location filename="../../models/facts.py"/>
-    <source>It is an embedding model: it compares texts and cannot answer.</source>
-    <translation>它是嵌入模型，用于比较文本，不能回答。</translation>
-  </message>
-  <message>
-    <location filename="../../models/facts.py"/>
-    <source>It is the image part of a model. Choose the model itself.</source>
-    <translation>它是模型的图像部分。请选择模型本身。</translation>
-  </message>
-  <message>
-    <location filename="../../models/facts.py"/>
-    <source>It translates text to text only and cannot chat.</source>
-    <translation>它只能做文本到文本的转换，不能对话。</translation>
-  </message>
-  <message>
-    <location filename="../../models/header.py"/>
-    <source>There is no file {1}. It may have been moved or renamed.</source>
-    <translation>没有文件 {1}。它可能已被移动或重命名。</translation>
-  </message>
-  <message>
-    <location filename="../../models/header.py"/>
-    <location filename="../../models/split.py"/>
-    <source>{1} cannot be used: its header is larger than any model's. Download it again.</source>
-    <translation>{1} 无法使用：它的文件头比任何模型的都大。请重新下载。</translation>
-  </message>
-  <message>
-    <location filename="../../models/header.py"/>
-    <source>{1} has GGUF version {2}; versions 2 and 3 can be read.</source>
-    <translation>{1} 的 GGUF 版本为 {2}；只能读取版本 2 和 3。</translation>
-  </message>
-  <message>
-    <location filename="../../models/header.py"/>
-    <source>{1} is a folder. Choose a model file; its name ends in .gguf.</source>
-    <translation>{1} 是文件夹。请选择以 .gguf 结尾的模型文件。</translation>
-  </message>
-  <message>
-    <location filename="../../models/header.py"/>
-    <source>{1} is damaged or incomplete: its header cannot be read. Download it again.</source>
-    <translation>{1} 已损坏或不完整：无法读取文件头。请重新下载。</translation>
-  </message>
-  <message>
-    <location filename="../../models/header.py"/>
-    <source>{1} is damaged: it goes on behind the end of the model. Download it again.</source>
-    <translation>{1} 已损坏：模型结尾之后还有内容。请重新下载。</translation>
-  </message>
-  <message>
-    <location filename="../../models/header.py"/>
-    <source>{1} is not a file. Choose a model file; its name ends in .gguf.</source>
-    <translation>{1} 不是文件。请选择模型文件，其名称以 .gguf 结尾。</translation>
-  </message>
-  <message>
-    <location filename="../../models/hub.py"/>
-    <source>The response from {1} does not end.</source>
-    <translation>{1} 的响应没有结束。</translation>
-  </message>
-  <message>
-    <location filename="../../models/hub.py"/>
-    <source>Type what to search for, for example: qwen 1.5b instruct.</source>
-    <translation>输入要搜索的内容，例如：qwen 1.5b instruct。</translation>
-  </message>
-  <message>
-    <location filename="../../models/hub.py"/>
-    <source>{1} contains no GGUF model that can be downloaded.</source>
-    <translation>{1} 中没有可下载的 GGUF 模型。</translation>
-  </message>
-  <message>
-    <location filename="../../models/hub.py"/>
-    <source>{1} has no file {2}. It has {3}.</source>
-    <translation>{1} 中没有文件 {2}。现有：{3}。</translation>
-  </message>
-  <message>
-    <location filename="../../models/hub.py"/>
-    <source>{1} sent a response that Chickadee does not understand. Try again later.</source>
-    <translation>Chickadee 无法理解 {1} 的响应。请稍后再试。</translation>
-  </message>
-  <message>
-    <location filename="../../models/hub.py"/>
-    <source>“{1}” is not a model on the hub: write it like Qwen/Qwen3-4B-GGUF.</source>
-    <translation>模型库中没有“{1}”：请按 Qwen/Qwen3-4B-GGUF 的形式填写。</translation>
-  </message>
-  <message>
-    <location filename="../../models/network.py"/>
-    <source>Connections are turned off in the settings (network in {1}).</source>
-    <translation>设置中已关闭网络连接（{1} 的 network 小节）。</translation>
-  </message>
-  <message>
-    <location filename="../../models/network.py"/>
-    <source>Connections are turned off: {1} is set.</source>
-    <translation>网络连接已关闭：设置了 {1}。</translation>
-  </message>
-  <message>
-    <location filename="../../models/network.py"/>
-    <source>The connection to {1} is not safe: its certificate cannot be trusted. Check this computer's clock.</source>
-    <translation>与 {1} 的连接不安全：其证书不可信。请检查本机时钟。</translation>
-  </message>
-  <message>
-    <location filename="../../models/network.py"/>
-    <source>There is no connection to {1}. Check that this computer is online.</source>
-    <translation>无法连接到 {1}。请检查本机是否已联网。</translation>
-  </message>
-  <message>
-    <location filename="../../models/network.py"/>
-    <source>There is no safe connection to {1}: its address must begin with https://.</source>
-    <translation>无法安全连接到 {1}：地址必须以 https:// 开头。</translation>
-  </message>
-  <message>
-    <location filename="../../models/network.py"/>
-    <source>{1} cannot be read ({2}), and it may forbid connections. Correct it first.</source>
-    <translation>无法读取 {1}（{2}），其中可能禁止了网络连接。请先修正。</translation>
-  </message>
-  <message>
-    <location filename="../../models/network.py"/>
-    <source>{1} does not respond. Try again later.</source>
-    <translation>{1} 没有响应。请稍后再试。</translation>
-  </message>
-  <message>
-    <location filename="../../models/network.py"/>
-    <source>{1} has a problem (error {2}). Try again later.</source>
-    <translation>{1} 出现问题（错误 {2}）。请稍后再试。</translation>
-  </message>
-  <message>
-    <location filename="../../models/network.py"/>
-    <source>{1} has no such model or file (error {2}). It may have been renamed.</source>
-    <translation>{1} 没有此模型或文件（错误 {2}）。它可能已被重命名。</translation>
-  </message>
-  <message>
-    <location filename="../../models/network.py"/>
-    <source>{1} leads to an address that is not safe: {2}.</source>
-    <translation>{1} 指向不安全的地址：{2}。</translation>
-  </message>
-  <message>
-    <location filename="../../models/network.py"/>
-    <source>{1} received too many requests (error 429). Try again in a few minutes.</source>
-    <translation>对 {1} 的请求过于频繁（错误 429）。请几分钟后再试。</translation>
-  </message>
-  <message>
-    <location filename="../../models/network.py"/>
-    <source>{1} redirects without end.</source>
-    <translation>{1} 不断重定向，没有尽头。</translation>
-  </message>
-  <message>
-    <location filename="../../models/network.py"/>
-    <source>{1} refused the request (error {2}).</source>
-    <translation>{1} 拒绝了请求（错误 {2}）。</translation>
-  </message>
-  <message>
-    <location filename="../../models/network.py"/>
-    <source>{1} requires an account and a licence for this file (error {2}).</source>
-    <translation>{1} 要求账号和许可才能下载此文件（错误 {2}）。</translation>
-  </message>
-  <message>
-    <location filename="../../models/part_file.py"/>
-    <source>The disk is full. Free some space, then resume {1}: the part already downloaded is kept.</source>
-    <translation>磁盘已满。请释放空间后继续下载 {1}：已下载的部分会保留。</translation>
-  </message>
-  <message>
-    <location filename="../../models/part_file.py"/>
-    <source>There is not enough disk space for {1}: {2} still to download. Free {3}.</source>
-    <translation>磁盘空间不足以存放 {1}：还需下载 {2}。请释放 {3}。</translation>
-  </message>
-  <message>
-    <location filename="../../models/part_file.py"/>
-    <source>{1} cannot be saved in {2}: {3}.</source>
-    <translation>无法将 {1} 保存到 {2}：{3}。</translation>
-  </message>
-  <message>
-    <location filename="../../models/part_file.py"/>
-    <source>{1} is being downloaded by another window or terminal.</source>
-    <translation>另一个窗口或终端正在下载 {1}。</translation>
-  </message>
-  <message>
-    <location filename="../../models/removal.py"/>
-    <source>It belongs to LM Studio. Delete it there.</source>
-    <translation>它属于 LM Studio。请在那里删除。</translation>
-  </message>
-  <message>
-    <location filename="../../models/removal.py"/>
-    <source>It belongs to Ollama. Delete it there with `ollama rm {1}`.</source>
-    <translation>它属于 Ollama。请在那里用 `ollama rm {1}` 删除。</translation>
-  </message>
-  <message>
-    <location filename="../../models/removal.py"/>
-    <source>It is in llama.cpp's cache. Delete it there.</source>
-    <translation>它位于 llama.cpp 的缓存中。请在那里删除。</translation>
-  </message>
-  <message>
-    <location filename="../../models/removal.py"/>
-    <source>It is in the Hugging Face cache, which other programs use. Delete it there.</source>
-    <translation>它位于其他程序也在使用的 Hugging Face 缓存中。请在那里删除。</translation>
-  </message>
-  <message>
-    <location filename="../../models/removal.py"/>
-    <source>It is part of Chickadee and cannot be deleted.</source>
-    <translation>它是 Chickadee 自带的，不能删除。</translation>
-  </message>
-  <message>
-    <location filename="../../models/removal.py"/>
-    <source>{1} cannot be removed here.</source>
-    <translation>无法在此移除 {1}。</translation>
-  </message>
-  <message>
-    <location filename="../../models/removal.py"/>
-    <source>{1} cannot be removed: {2}.</source>
-    <translation>无法移除 {1}：{2}。</translation>
-  </message>
-  <message>
-    <location filename="../../models/removal.py"/>
-    <source>{1} is in none of the folders of {2}, so it was not removed.</source>
-    <translation>{1} 不在 {2} 的任何文件夹中，因此未移除。</translation>
-  </message>
-  <message>
-    <location filename="../../models/removal.py"/>
-    <source>{1} is in the folder {2}, which was added. Remove that folder from the list instead.</source>
-    <translation>{1} 位于已添加的文件夹 {2} 中。请将该文件夹从列表中移除。</translation>
-  </message>
-  <message>
-    <location filename="../../models/same_vocabulary.py"/>
-    <source>{1} Choose a draft model of the same family.</source>
-    <translation>{1}请选择同一系列的草稿模型。</translation>
-  </message>
-  <message>
-    <location filename="../../models/same_vocabulary.py"/>
-    <source>{1} cannot draft for itself. Choose a smaller model to draft.</source>
-    <translation>{1} 不能作为自己的草稿模型。请选择更小的模型。</translation>
-  </message>
-  <message>
-    <location filename="../../models/same_vocabulary.py"/>
-    <source>{1} has a different vocabulary from {2}: {3}.</source>
-    <translation>{1} 的词表与 {2} 不同：{3}。</translation>
-  </message>
-  <message>
-    <location filename="../../models/shapes.py"/>
-    <source>{1} does not say what the model looks like: “{2}” is missing or invalid.</source>
-    <translation>{1} 没有说明模型的结构：“{2}”缺失或无意义。</translation>
-  </message>
-  <message>
-    <location filename="../../models/split.py"/>
-    <source>{1} is not the model's first file. Choose {2}.</source>
-    <translation>{1} 不是该模型的第一个文件。请选择 {2}。</translation>
-  </message>
-  <message>
-    <location filename="../../models/split.py"/>
-    <source>{1} is one of {2} files of a model. Restore their original names.</source>
-    <translation>{1} 是一个模型的 {2} 个文件之一。请恢复它们原来的名称。</translation>
-  </message>
-  <message>
-    <location filename="../../models/token_list.py"/>
-    <source>The vocabulary of {1} cannot be read.</source>
-    <translation>无法读取 {1} 的词表。</translation>
-  </message>
-  <message>
-    <location filename="../../models/token_list.py"/>
-    <source>{1} contains no vocabulary.</source>
-    <translation>{1} 不含词表。</translation>
-  </message>
-  <message>
-    <location filename="../../models/validation.py"/>
-    <source>{1} has no vocabulary: it knows numbers of tokens only, so it cannot chat.</source>
-    <translation>{1} 没有词表：它只认识词元的编号，因此无法对话。</translation>
-  </message>
-  <message>
-    <location filename="../../models/validation.py"/>
-    <source>{1} is damaged: what its header says about “{2}” makes no sense. Download it again.</source>
-    <translation>{1} 已损坏：其文件头中关于“{2}”的内容不合理。请重新下载。</translation>
-  </message>
-  <message>
-    <location filename="../../models/verdict.py"/>
-    <source>Could not determine whether it fits; the log has the details.</source>
-    <translation>无法判断是否能容纳，详情见日志。</translation>
   </message>
 </context>
 </TS>

@@ -13,6 +13,7 @@ from typing import Any, get_args
 from common.failures import Failure
 from common.paths import path_of, shown
 from engine.commands import calibrate_midlayer
+from engine.commands.options import add_option
 from engine.commands.terminal import notes_to_stderr
 from engine.costs.calibration import DEPTHS, Calibration
 from engine.costs.cost_model import CostModel, Timings, nt, roofline_seconds
@@ -36,7 +37,7 @@ TOKENS = 768  # of the model's own answers; from so many on another layer is har
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("calibrate", help="time a model's passes on this machine (7 seconds)")
     parser.add_argument("--model", type=path_of, metavar="PATH", help="GGUF file (default: the built-in model)")
-    parser.add_argument("--threads", type=int, metavar="N", help="threads (default: physical cores)")
+    add_option(parser, "engine.threads")
     parser.add_argument(
         "--backend", choices=NAMES, help="the library that runs the model (default: llama, with --midlayer graph)"
     )
@@ -113,7 +114,7 @@ def measure(plan: LoadPlan, spare: bool = False) -> Timings:
     if known:
         return known.timings
     if spare and memory.verdict != "fits":
-        raise Failure("out_of_memory", memory.reasons[0])
+        raise Failure("out_of_memory.plan", reasons=memory.reasons[0])
     before = signal.signal(signal.SIGINT, lambda _signal, _frame: stop.set())
     try:
         with closing(library.load(plan.headers, lambda _fraction: not stop.is_set())) as model:

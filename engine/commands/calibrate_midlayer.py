@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from common.failures import Failure
+from common.failures import CommandFailure
 from common.paths import shown
 from engine.costs.cost_model import CostModel, Timings
 from engine.costs.measurements import Key, kept
@@ -78,7 +78,7 @@ def timings(plan: LoadPlan, timed: Timed) -> Timings:
         return known.timings
     found = timed(plan)
     if found.disturbed:
-        raise Failure(
+        raise CommandFailure(
             "disturbed", "This model's speed could not be measured because another program was busy. Run this again."
         )
     return found
@@ -97,7 +97,7 @@ def measure(plan: LoadPlan, timings: Timings, asked: Sequence[Sequence[Message]]
     shapes, layers = shapes_of(plan.header), len(shapes_of(plan.header).layers)
     name, threads = shown(plan.options.path), plan.memory.threads
     if layers < 2:
-        raise Failure("no_early_exit", f"{name} has a single layer, so no early layer can draft.")
+        raise CommandFailure("no_early_exit", f"{name} has a single layer, so no early layer can draft.")
     tried = sorted({*exits.candidates(layers), *exits.trained(plan.header)})
     with ExitStack() as stack:
         model = stack.enter_context(closing(GraphModel(plan.headers, lambda _fraction: not stop.is_set())))

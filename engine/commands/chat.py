@@ -10,25 +10,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, get_args
+from typing import IO, TYPE_CHECKING
 
 import msgspec
 
-from common.byte_sizes import parse_bytes
-from common.failures import Failure
+from common.failures import CommandFailure, Failure
 from common.paths import path_of, path_text
+from engine.commands.options import add_options, destination, flagged, given
 from engine.commands.terminal import Conversation, Output, complain, ctrl_c_stops, report
-from engine.protocol import (
-    BackendWish,
-    DraftMode,
-    FlashAttention,
-    Generate,
-    KVModeName,
-    Load,
-    Lookup,
-    Message,
-    Sampling,
-)
+from engine.protocol import BackendWish, Generate, Load, Message
+from engine.protocol.settings import PUBLISHED, filled
 from engine.stop import Stopped
 from models.default import default_model
 
@@ -42,34 +33,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("chat", help="chat in this terminal")
     parser.set_defaults(run=run)
     parser.add_argument("--model", type=path_of, metavar="PATH", help="GGUF file (default: the built-in model)")
-    parser.add_argument("--ctx", type=int, metavar="N", help="context in tokens (default: what fits, up to 32768)")
-    parser.add_argument(
-        "--memory", metavar="SIZE", help="use at most this much, for example 4GB (default: what is free)"
-    )
-    parser.add_argument(
-        "--kv-type",
-        choices=["f16", "q8_0", "q4_0"],
-        help="precision of the KV cache (default: f16, or q8_0 where f16 does not fit)",
-    )
-    add_flash_attention(parser)
-    parser.add_argument("--threads", type=int, metavar="N", help="threads (default: physical cores)")
-    parser.add_argument(
-        "--backend",
-        choices=get_args(BackendWish),
-        help="what runs the model: llama.cpp, ik_llama.cpp, the built-in engine, or the faster library (default: auto)",
-    )
-    parser.add_argument("--temp", type=float, metavar="T", help="temperature, 0 = greedy (default: 0.8)")
-    parser.add_argument("--seed", type=int, metavar="S", help="random seed: the same seed gives the same answer")
+    add_options(parser, "load", "generate")
     parser.add_argument("--greedy", action="store_true", help="always take the most likely token")
-    parser.add_argument("--max-tokens", type=int, metavar="N", help="maximum length of an answer, in tokens")
-    parser.add_argument(
-        "--kv-policy",
-        choices=["always", "published", "measured"],
-        default="measured",
-        help="which tokens stay in the KV cache (default: measured)",
-    )
-    add_kv_mode(parser)
-    add_drafting(parser)
     parser.add_argument(
         "--trace", type=Path, metavar="FILE", help="write each pass of the model and each decision as a line of JSON"
     )
@@ -78,51 +43,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     source.add_argument("--prompt", metavar="TEXT", help="answer this once instead of chatting")
     source.add_argument("--prompt-file", type=Path, metavar="PATH", help="answer the text of a file once")
     source.add_argument("--messages", type=Path, metavar="FILE", help="answer a JSON list of {role, content} once")
-
-
-def add_kv_mode(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--kv",
-        choices=get_args(KVModeName),
-        help="keep the whole KV cache (exact), or compress a share of the heads (lossy; default: exact)",
-    )
-    parser.add_argument(
-        "--kv-share",
-        type=float,
-        metavar="S",
-        help="share of the heads that --kv compresses, up to 1 (default: 0.25)",
-    )
-
-
-def add_flash_attention(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--flash-attention",
-        choices=get_args(FlashAttention),
-        default="auto",
-        help="off stores all attention scores: more memory, f16 only, for comparison (default: auto, which is on)",
-    )
-
-
-def add_drafting(parser: argparse.ArgumentParser) -> None:
-    """What is not given is None: an option without the drafter that it belongs to is refused."""
-    parser.add_argument(
-        "--draft",
-        choices=get_args(DraftMode),
-        help="speculative decoding: drafts from the chat's own text (history), from common phrases (phrases), by a "
-        "draft model (model), by the model's early layers (midlayer), or by whichever is faster (default: auto)",
-    )
-    parser.add_argument(
-        "--layer",
-        type=int,
-        metavar="L",
-        help="with --draft midlayer: how many layers draft (default: the fastest number measured)",
-    )
-    parser.add_argument("--draft-model", type=path_of, metavar="PATH", help="GGUF file of a draft model")
-    published = parser.add_argument_group("options for --draft history-published")
-    published.add_argument("--match", type=int, metavar="N", help="how many of the last tokens must match (default: 1)")
-    published.add_argument("--m", type=int, metavar="M", help="matches tried at once (default: 1)")
-    published.add_argument("--n", type=int, metavar="N", help="tokens per match (default: 4)")
-    published.add_argument("--select", choices=["recent", "random"], help="which matches (default: recent)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -135,27 +55,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def chat(options: argparse.Namespace) -> int:
-    sampling = sampling_of(options)
-    messages = once(options)
-    limit = None if options.memory is None else parse_bytes(options.memory)
-    model = path_text(options.model or default_model())
-    request = Load(
-        0, model, options.ctx, options.threads, limit, options.kv_type,
-        draft_model=draft_model_of(options), backend=backend_of(options), kv_mode=options.kv or "exact",
-        kv_share=options.kv_share, flash_attention=options.flash_attention,
-    )  # fmt: skip
     # Made before the model is loaded, so that a bad option is refused at once.
-    template = Generate(
-        0,
-        (),
-        sampling,
-        options.max_tokens,
-        kv_policy=options.kv_policy,
-        draft=options.draft or "auto",
-        lookup=lookup_of(options),
-        exit_layers=exit_layers_of(options),
-        trace=bool(options.trace),
-    )
+    request, template = requests_of(options)
+    messages = once(options)
     from engine.engine import Engine
 
     engine = Engine()
@@ -208,31 +110,40 @@ def open_trace(path: Path | None) -> Iterator[IO[str] | None]:
     except BrokenPipeError:  # who reads the answer is gone
         raise
     except OSError as error:
-        raise Failure("unwritable", f"The trace cannot be written to {path}: {error.strerror}.") from error
+        raise CommandFailure("unwritable", f"The trace cannot be written to {path}: {error.strerror}.") from error
 
 
-def sampling_of(options: argparse.Namespace) -> Sampling:
+def requests_of(options: argparse.Namespace) -> tuple[Load, Generate]:
+    """What to load, and what every answer asks for but its messages. Raises ValueError."""
+    refuse_strays(options)
+    load = given(options, "load") | {"backend": backend_of(options)}
+    generate = given(options, "generate") | sampling_of(options)
+    return (
+        filled(Load(0, path_text(options.model or default_model())), load),
+        filled(Generate(0, (), trace=bool(options.trace)), generate),
+    )
+
+
+def sampling_of(options: argparse.Namespace) -> dict[str, object]:
+    """What --greedy stands for."""
     if options.greedy and options.temp:
         raise ValueError("--greedy and --temp cannot be combined: use one of them")
-    if options.greedy:
-        return Sampling(temperature=0.0, repeat_penalty=1.0, seed=options.seed)
-    temperature = Sampling().temperature if options.temp is None else options.temp
-    return Sampling(temperature=temperature, seed=options.seed)
+    return {"sampling.temperature": 0.0, "sampling.repeat_penalty": 1.0} if options.greedy else {}
 
 
-def lookup_of(options: argparse.Namespace) -> Lookup:
-    names = ("match", "m", "n", "select")
-    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    if given and options.draft != "history-published":
-        raise ValueError(f"--{next(iter(given))} belongs to --draft history-published")
-    return Lookup(**given)
-
-
-def exit_layers_of(options: argparse.Namespace) -> int | None:
-    layers: int | None = options.layer
-    if layers is not None and not by_layer(options):
+def refuse_strays(options: argparse.Namespace) -> None:
+    """An option without the drafter that it belongs to. Raises ValueError."""
+    lookup = [flag for _, flag in flagged("generate") if flag.group == PUBLISHED]
+    strays = [flag.name for flag in lookup if getattr(options, destination(flag)) is not None]
+    if strays and options.draft != "history-published":
+        raise ValueError(f"{strays[0]} belongs to --draft history-published")
+    if options.layer is not None and not by_layer(options):
         raise ValueError("--layer belongs to --draft midlayer or midlayer-published")
-    return layers
+    by_model = options.draft in ("model", "model-published")  # None, not given, is auto
+    if by_model and options.draft_model is None:
+        raise ValueError(f"--draft {options.draft} needs a --draft-model")
+    if options.draft_model is not None and not by_model and options.draft not in ("auto", None):
+        raise ValueError("--draft-model belongs to --draft model, model-published or auto")
 
 
 def backend_of(options: argparse.Namespace) -> BackendWish | None:
@@ -245,17 +156,6 @@ def by_layer(options: argparse.Namespace) -> bool:
     return options.draft is not None and options.draft.startswith("midlayer")
 
 
-def draft_model_of(options: argparse.Namespace) -> str | None:
-    by_model = options.draft in ("model", "model-published")  # None, not given, is auto
-    if options.draft_model is None:
-        if by_model:
-            raise ValueError(f"--draft {options.draft} needs a --draft-model")
-        return None
-    if not by_model and options.draft not in ("auto", None):
-        raise ValueError("--draft-model belongs to --draft model, model-published or auto")
-    return path_text(options.draft_model)
-
-
 def once(options: argparse.Namespace) -> tuple[Message, ...] | None:
     """The messages given on the command line, or None for an interactive chat."""
     if options.messages is not None:
@@ -266,7 +166,7 @@ def once(options: argparse.Namespace) -> tuple[Message, ...] | None:
             raise ValueError("--json needs --prompt, --prompt-file or --messages")
         return None
     if not prompt.strip():
-        raise Failure("empty_prompt", "The prompt is empty: there is nothing to answer.")
+        raise CommandFailure("empty_prompt", "The prompt is empty: there is nothing to answer.")
     return (Message("user", prompt),)
 
 
@@ -274,9 +174,9 @@ def read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        raise Failure("unreadable", f"{path} cannot be read: {error.strerror}.") from error
+        raise CommandFailure("unreadable", f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        raise Failure("unreadable", f"{path} is not UTF-8 text.") from error
+        raise CommandFailure("unreadable", f"{path} is not UTF-8 text.") from error
 
 
 def parse_messages(text: str, path: Path) -> tuple[Message, ...]:
@@ -284,4 +184,4 @@ def parse_messages(text: str, path: Path) -> tuple[Message, ...]:
         return msgspec.json.decode(text, type=tuple[Message, ...])
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         sentence = f"{path} is not a JSON list of messages with role and content: {error}."
-        raise Failure("bad_messages", sentence) from error
+        raise CommandFailure("bad_messages", sentence) from error

@@ -18,6 +18,7 @@ from typing import get_args
 import msgspec
 
 from common.paths import path_of, shown
+from engine.commands.options import add_option
 from engine.commands.terminal import notes_to_stderr
 from engine.loading.libraries import PACKAGES, vocabulary
 from engine.loading.options import LoadOptions
@@ -61,7 +62,7 @@ def add_rank_heads(commands: argparse._SubParsersAction[argparse.ArgumentParser]
     parser.add_argument("--model", type=path_of, metavar="PATH", help="GGUF file (default: the built-in model)")
     parser.add_argument("--kv", choices=MODES, default="merged", help="for this form of compression (default: merged)")
     parser.add_argument("--tokens", type=int, help=f"calibration tokens (default: {TOKENS}, published {FEWER})")
-    parser.add_argument("--threads", type=int, metavar="N", help="threads (default: physical cores)")
+    add_option(parser, "engine.threads")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     parser.set_defaults(run=rank_heads)
 

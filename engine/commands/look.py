@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         look(options.model, options.backend)
     except Failure as failure:
-        output.write(msgspec.json.encode(Refusal(failure.code, str(failure), failure.detail[-SAID:])))
+        output.write(msgspec.json.encode(Refusal(failure.sentence, failure.detail[-SAID:])))
         output.flush()
         return REFUSED
     return 0

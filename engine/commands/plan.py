@@ -20,7 +20,8 @@ from common.byte_sizes import parse_bytes, show_bytes
 from common.failures import Failure
 from common.paths import path_of, shown
 from common.planning import Ask, Estimate, Verdict, engine_command
-from engine.commands.chat import add_flash_attention, add_kv_mode
+from common.sentences import Sentence
+from engine.commands.options import add_options
 from engine.commands.terminal import notes_to_stderr
 from engine.costs.measurements import timings_with
 from engine.loading.libraries import PACKAGES, SHOWN, OtherLibrary
@@ -29,7 +30,7 @@ from engine.loading.memory_plan import MemoryPlan
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadPlan, Surroundings, planned_estimate, resolve
 from engine.loading.sizes import DRAFT
-from engine.protocol import BackendName, BackendWish, KVModeName, KVType, claim_stdout
+from engine.protocol import BackendName, BackendWish, KVModeName, claim_stdout
 from engine.rights import add_read
 from engine.runtime.contexts import KVMode, mode_of
 from models.default import default_model
@@ -56,26 +57,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "model", type=path_of, nargs="?", metavar="MODEL", help="GGUF file (default: the built-in model)"
     )
-    parser.add_argument(
-        "--draft-model", type=path_of, metavar="PATH", help="GGUF file of a draft model, to be loaded too"
-    )
-    parser.add_argument(
-        "--memory", metavar="SIZE", help="plan for this much memory, for example 4GB (default: what is free)"
-    )
-    parser.add_argument("--ctx", type=int, metavar="N", help="context in tokens (default: what fits, up to 32768)")
-    parser.add_argument(
-        "--kv-type",
-        choices=get_args(KVType),
-        help="precision of the KV cache (default: f16, or q8_0 where f16 does not fit)",
-    )
-    parser.add_argument("--threads", type=int, metavar="N", help="threads (default: physical cores)")
-    parser.add_argument(
-        "--backend",
-        choices=get_args(BackendWish),
-        help="the library that runs the model (default: auto, the faster one)",
-    )
-    add_kv_mode(parser)
-    add_flash_attention(parser)
+    add_options(parser, "load")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     parser.set_defaults(run=run)
     many = commands.add_parser("plans", help="memory plans for other programs: JSON lines in, JSON lines out")
@@ -94,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
             n_ctx=options.ctx,
             kv_type=options.kv_type,
             kv_mode=mode_of(options.kv, options.kv_share),
-            flash_attention=options.flash_attention,
+            flash_attention=options.flash_attention or "auto",
             threads=options.threads,
             memory_bytes=None if options.memory is None else parse_bytes(options.memory),
         )
@@ -119,7 +101,7 @@ def table(path: Path, plan: MemoryPlan, library: BackendName) -> str:
     lines = [f"{shown(path)}: {VERDICTS[plan.verdict]}", ""]
     width = max(22, *(len(name) for name, _ in rows))
     lines += [f"  {name:{width}} {size:>10}" for name, size in rows]
-    lines += ["", *(f"  {name:{width}} {value}" for name, value in loading), "", *plan.reasons]
+    lines += ["", *(f"  {name:{width}} {value}" for name, value in loading), "", *map(str, plan.reasons)]
     return "\n".join(lines)
 
 
@@ -146,18 +128,20 @@ def answer(line: bytes) -> Verdict:
     try:
         ask = msgspec.json.decode(line, type=Ask)
     except (msgspec.MsgspecError, RecursionError) as error:
-        return Verdict(problem=f"The planner did not understand a question: {error}.")
+        return Verdict(problem=Sentence.of("planner.not_understood", reason=error))
     try:
         return _planned(ask)
-    except (Failure, ValueError) as error:
-        return Verdict(id=ask.id, problem=str(error))
+    except Failure as failure:
+        return Verdict(id=ask.id, problem=failure.sentence)
+    except ValueError as error:
+        return Verdict(id=ask.id, problem=Sentence.plain(str(error)))
 
 
 def _planned(ask: Ask) -> Verdict:
     if ask.estimate:
         return _estimated(ask, ask.estimate)
     if ask.path is None:
-        return Verdict(id=ask.id, problem="A question names a file or an estimate.")
+        return Verdict(id=ask.id, problem=Sentence.of("planner.no_model"))
     options = _options(ask, path_of(ask.path))
     try:
         plan = resolve(options, Surroundings(ask.freed_bytes))
@@ -230,7 +214,7 @@ def _apart(ask: Ask) -> Verdict:
     try:
         return msgspec.json.decode(done.stdout, type=Verdict)
     except msgspec.MsgspecError:
-        return Verdict(id=ask.id, problem="Whether it fits could not be worked out: the planner ended early.")
+        return Verdict(id=ask.id, problem=Sentence.of("planner.ended"))
 
 
 def _verdict(ask: Ask, plan: MemoryPlan, library: str) -> Verdict:

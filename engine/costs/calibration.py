@@ -67,7 +67,7 @@ class Calibration:
         words = target.vocabulary.tokenize(TEXT, special=False)
         self.words = cycle(words)
         if target.n_ctx < LOW_DEPTH + 2 * self.ks[-1]:
-            raise Failure("context_too_small", f"A context of {target.n_ctx:,} tokens is too small to calibrate.")
+            raise Failure("context_too_small.to_calibrate", n_ctx=target.n_ctx)
 
     def run(self) -> Iterator[Progress | Timings]:
         """Progress after each pass; the last item is the Timings. Raises Stopped; the cache is left empty."""

@@ -216,7 +216,7 @@ class Measurements:
         for _ in self._calibrate(target):
             pass
         if self.cost_model is None:
-            raise Failure("disturbed", "This model's speed could not be measured because another program was busy.")
+            raise Failure("disturbed.by_programs")
 
     def _calibrate(self, target: Runtime) -> Iterator[None]:
         assert isinstance(target, RollbackRuntime), target

@@ -23,7 +23,6 @@ from pathlib import Path
 
 import msgspec
 
-from common.byte_sizes import show_bytes
 from common.failures import Failure
 from common.files import make_private_folder, sync_folder, write_atomically
 from engine.machine import writer_lives
@@ -119,8 +118,7 @@ class SavedChats:
             sync_folder(self.folder)
             write_atomically(path.with_suffix(".json"), encoded)
         except OSError as error:
-            sentence = f"Contexts cannot be cached on the disk: {self.folder} cannot be written ({error.strerror})."
-            raise Failure("cache_unwritable", sentence) from error
+            raise Failure("cache_unwritable.folder", folder=self.folder, reason=error.strerror) from error
         finally:
             discard(partial)
         return record
@@ -139,10 +137,10 @@ class SavedChats:
         path = self._path(chat, ".kv")
         try:
             if not whole:
-                raise Failure("cache_unusable", f"The cached context {path.name} is damaged.")
+                raise Failure("cache_unusable.damaged", file=path.name)
             tokens = runtime.load(path)
             if tokens != record.tokens:
-                raise Failure("cache_unusable", "The tokens of a cached context do not match its record.")
+                raise Failure("cache_unusable.tokens")
         except Failure:
             self.delete(chat)
             raise
@@ -184,9 +182,7 @@ class SavedChats:
         """Delete what is of no use, then the least worthy chats, until `size` more bytes beside all other files than
         those of `keep` keep to the quota and leave the disk some room."""
         if size > self.quota:
-            raise Failure(
-                "cache_full", f"This chat's context of {show_bytes(size)} exceeds the space for cached context."
-            )
+            raise Failure("cache_full.one_chat", size=size)
         worth = self._delete_useless(keep)
         worth.pop(keep, None)
         others = [path for path in self._files() if stem_of(path) != keep]
@@ -195,11 +191,9 @@ class SavedChats:
             worth, lambda freed: used - freed + size <= self.quota and free + freed >= SPARE_DISK
         )  # fmt: skip
         if free + freed < SPARE_DISK:
-            raise Failure("cache_full", "The disk is nearly full: contexts are no longer cached on it.")
+            raise Failure("cache_full.disk")
         if used - freed + size > self.quota:  # another engine is writing
-            raise Failure(
-                "cache_full", f"This chat's context of {show_bytes(size)} exceeds the space for cached context."
-            )
+            raise Failure("cache_full.one_chat", size=size)
 
     def _delete_useless(self, keep: str = "") -> dict[str, float]:
         """Delete what killed engines left, and what has no record of this version beside it, except for the stem `keep`

@@ -22,6 +22,7 @@ import msgspec
 import psutil
 
 from common.failures import Failure
+from common.sentences import Sentence
 from common.store import Store
 from engine.loading.libraries import BESIDE, PACKAGES, SHOWN
 from engine.machine import library_version, memory
@@ -51,8 +52,7 @@ PASSED = Store("looked-at", 2, bool, most_entries=2000)  # the version is also o
 class Refusal(msgspec.Struct, frozen=True):
     """The Failure that the process came upon, as it prints it."""
 
-    code: str
-    sentence: str
+    sentence: Sentence
     detail: str
 
 
@@ -69,8 +69,7 @@ def first_look(headers: Headers, backend: BackendName) -> Iterator[None]:
         try:
             process = start_apart(*arguments, stdout=subprocess.PIPE, stderr=said, own_group=True)
         except OSError as error:
-            sentence = f"{path.name} was not loaded: the system could not start another process."
-            raise Failure("out_of_memory", sentence, str(error)) from error
+            raise Failure("out_of_memory.no_process", str(error), name=path.name) from error
         with process:
             code = yield from _watched(process, path, backend)
             assert process.stdout
@@ -113,11 +112,16 @@ def _watched(process: subprocess.Popen[bytes], path: Path, backend: BackendName)
                 return code
             seconds, resident = _taken(process.pid)
             if seconds > MOST_SECONDS or time.monotonic() > until:
-                sentence = f"{path.name} cannot be used: {_library(backend)} cannot read its header to the end."
-                raise Failure("bad_model", sentence, f"{seconds} s of a processor")
+                raise Failure(
+                    "bad_model.unending_header",
+                    f"{seconds} s of a processor",
+                    name=path.name,
+                    library=_library(backend),
+                )
             if resident > most:
-                sentence = f"{path.name} cannot be used: its header alone would fill the memory of this computer."
-                raise Failure("bad_model", sentence, f"more than {most} bytes with {_library(backend)}")
+                raise Failure(
+                    "bad_model.filling_header", f"more than {most} bytes with {_library(backend)}", name=path.name
+                )
             yield
     raise AssertionError("it neither ended nor went on")
 
@@ -137,15 +141,11 @@ def _failure(path: Path, backend: BackendName, code: int, printed: bytes, said: 
     if code == REFUSED:
         with contextlib.suppress(msgspec.MsgspecError):
             refusal = msgspec.json.decode(printed, type=Refusal)
-            return Failure(refusal.code, refusal.sentence, refusal.detail)
+            return Failure(refusal.sentence, refusal.detail)
     log.warning("the first look at %s ended with code %d: %s", path, code, said)
     if code == -KILLED:
-        sentence = f"The system stopped the process that was checking {path.name}, most likely because memory ran out."
-        return Failure("out_of_memory", sentence, said)
-    sentence = (
-        f"{path.name} makes {_library(backend)} crash: it is damaged or made for another version. Choose another model."
-    )
-    return Failure("bad_model", sentence, f"code {code}: {said}")
+        return Failure("out_of_memory.while_checking", said, name=path.name)
+    return Failure("bad_model.crashes", f"code {code}: {said}", name=path.name, library=_library(backend))
 
 
 def _library(backend: BackendName) -> str:

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from common.failures import Failure
+from common.sentences import Sentence
 from engine.protocol import BackendName
 from engine.runtime.capi.model import CModel
 from engine.runtime.contexts import DrySizes, KVMode
@@ -28,7 +29,7 @@ class Backend:
     """`load(file, progress, repack=…, mmap=…)` makes a model, `target(model, options, stop, folder)` its target, and
     `dry(file, flash_attention)` tells its sizes without room for it; `file` is its path, or its files' headers.
 
-    `lossy_note(model, mode)`: what the user should know of a lossy way to keep keys and values, as a sentence.
+    `lossy_note(model, mode)`: what the user should know of a lossy way to keep keys and values.
     `build` tells apart what was timed or saved with one library from what another one would do; `kernels`: which of
     its variants for kinds of processors computes."""
 
@@ -38,7 +39,7 @@ class Backend:
     dry: Callable[..., DrySizes]
     build: str
     kernels: str
-    lossy_note: Callable[[CModel, KVMode], str] = lambda _model, _mode: ""
+    lossy_note: Callable[[CModel, KVMode], Sentence | None] = lambda _model, _mode: None
 
 
 class OtherLibrary(Exception):
@@ -77,7 +78,7 @@ def backend(name: BackendName) -> Backend:
 
         return Backend(name, GraphModel, GraphRuntime, DryGraph, graph_build(), kernels(), lossy_note)
     if find_spec("ik_llama_cpp") is None:
-        raise Failure("no_backend", "ik_llama.cpp is not installed: there is no build of it for this computer.")
+        raise Failure("no_backend.ik")
     from engine.runtime.ik.dry import IkDryModel
     from engine.runtime.ik.library import build as ik_build
     from engine.runtime.ik.library import kernels as ik_kernels

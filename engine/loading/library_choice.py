@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from common.sentences import Sentence
 from engine.costs.cost_model import Timings
 from engine.costs.measurements import timings_with
 from engine.loading.crash_mark import CrashMark
@@ -31,18 +32,18 @@ RETRY_AFTER = 60.0  # seconds
 MOST_ATTEMPTS = 3  # of a trial, on a machine that is always busy, or has no room for the model twice
 NO_SLOWER = 0.9  # of each thing alone: calibrations of the same differ by as much on a busy machine
 
-CRASHED = "ik_llama.cpp crashed with this model, so llama.cpp is used."
-NOT_TIMED = "llama.cpp is used until both libraries have been timed with this model while the computer is idle."
-SLOWER = "llama.cpp is used for this model: ik_llama.cpp is not faster on this computer."
+CRASHED = Sentence.of("choice.crashed")
+NOT_TIMED = Sentence.of("choice.not_timed")
+SLOWER = Sentence.of("choice.slower")
 
 
 @dataclass(frozen=True, slots=True)
 class LibraryChoice:
-    """`note`: why it is not what was asked for, or ik_llama.cpp, as a sentence. `trial`: the other
-    one, to be timed, where its speed would matter. `mark`: what a crash sets."""
+    """`note`: why it is not what was asked for, or ik_llama.cpp. `trial`: the other one, to be timed, where its speed
+    would matter. `mark`: what a crash sets."""
 
     name: BackendName
-    note: str = ""
+    note: Sentence | None = None
     trial: BackendName | None = None
     mark: CrashMark | None = None
 

@@ -194,7 +194,7 @@ class _Loader:
         )
 
     def _exits(self, target: Runtime, measured: Measurements, header: Header) -> EarlyExits:
-        why_not = self.plan.choice.note if self.plan.options.backend == "graph" else ""
+        why_not = self.plan.choice.note if self.plan.options.backend == "graph" else None
         found = exits.kept(measured.key) if self.plan.library.name == "graph" else None
         best = found.best.layers if found else next(iter(exits.trained(header)), None)
         pays = bool(found and found.pays)

@@ -20,12 +20,12 @@ further down the list. In order of what is given up:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from common.byte_sizes import show_bytes
 from common.failures import Failure
+from common.sentences import Sentence
 from engine.loading.options import Wish
 from engine.loading.sizes import Budget, Layout, all_parts, draft_kv_type
 from engine.protocol import KVType
@@ -36,7 +36,6 @@ Verdict = Literal["fits", "tight", "no"]
 COMFORTABLE = 4096  # tokens: a chat of some turns or a few pages of text
 MOST_BY_DEFAULT = 32768  # tokens: reading more takes such a machine many minutes; whoever wants it asks for it
 BATCHES = (512, 128)
-GROWS = "The KV cache starts small and grows with the chat; the numbers are for a full context."
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +66,14 @@ class MemoryPlan:
     mmap: bool
     n_batch: int
     threads: int
-    reasons: tuple[str, ...]
-    notes: tuple[str, ...] = field(default=())
+    reasons: tuple[Sentence, ...]
+    notes: tuple[Sentence, ...] = ()
     draft_kv_type: KVType | None = None
 
     def as_json(self) -> dict[str, Any]:
         """What `plan --json` prints; its fields are an interface."""
         names = ("verdict", "total_bytes", "available_bytes", "parts", "n_ctx", "max_n_ctx", "kv_type", "repack")
-        return {name: getattr(self, name) for name in (*names, "threads")} | {"reasons": list(self.reasons)}
+        return {name: getattr(self, name) for name in (*names, "threads")} | {"reasons": list(map(str, self.reasons))}
 
 
 def make_plan(name: str, sizes: Sizes, budget: Budget, wish: Wish, draft: DraftFile | None = None) -> MemoryPlan:
@@ -92,7 +91,7 @@ def make_plan(name: str, sizes: Sizes, budget: Budget, wish: Wish, draft: DraftF
     return pair.plan()
 
 
-def with_note(plan: MemoryPlan, note: str) -> MemoryPlan:
+def with_note(plan: MemoryPlan, note: Sentence) -> MemoryPlan:
     """Where nothing fits, what the draft model adds to it is no news."""
     return plan if plan.verdict == "no" else replace(plan, reasons=(*plan.reasons, note), notes=(*plan.notes, note))
 
@@ -189,7 +188,7 @@ class _Search:
         totals = ((self.total(layout, n_ctx), i) for i, layout in enumerate(layouts))
         possible = [(total, i) for total, i in totals if total is not None]
         if not possible:
-            raise Failure("bad_option", f"{self.name} cannot store its KV cache as {layouts[0].kv_type}.")
+            raise Failure("bad_option.kv_type", name=self.name, kv_type=layouts[0].kv_type)
         total, i = min(possible)
         return total, layouts[i]
 
@@ -218,44 +217,45 @@ class _Search:
         less = given_up(self.layouts[0], layout, n_ctx if short else None)
         verdict: Verdict = "tight" if less else "fits"
         notes = (*self._cut(), *less)
-        total = show_bytes(found.bytes)
-        what = f"{self.name} with {self.draft.name} needs" if self.draft else f"{self.name} needs"
-        room = f"{what} up to {total} with a context of {n_ctx:,} tokens; {usable(self.budget)}."
-        return self._plan(verdict, found, (room, *notes, *self._explained(layout, n_ctx)), notes)
+        model = Sentence.of("plan.pair", name=self.name, draft=self.draft.name) if self.draft else self.name
+        needs = Sentence.of("plan.needs", model=model, size=found.bytes, n_ctx=n_ctx, room=usable(self.budget))
+        return self._plan(verdict, found, (needs, *notes, *self._explained(layout, n_ctx)), notes)
 
-    def _cut(self) -> tuple[str, ...]:
+    def _cut(self) -> tuple[Sentence, ...]:
         return cut(self.trained) if self.wish.n_ctx and self.wish.n_ctx > self.trained else ()
 
-    def _explained(self, layout: Layout, n_ctx: int) -> Iterator[str]:
+    def _explained(self, layout: Layout, n_ctx: int) -> Iterator[Sentence]:
         if layout.repack and layout.mmap:
             yield held_twice(self.sizes.weights.repacked)
         if not self.wish.n_ctx and n_ctx < self.trained:
             yield more_context(self.trained, self.max_n_ctx if self.max_n_ctx > n_ctx else 0)
-        yield GROWS
+        yield Sentence.of("plan.grows")
 
     def _refuse(self) -> MemoryPlan:
         n_ctx = self.most if self.wish.n_ctx else min(SMALLEST, self.most)
         total, layout = self.smallest(n_ctx, self.layouts)
-        missing = show_bytes(total - self.budget.usable)
-        sentence = f"{self.name} needs {show_bytes(total)} with a context of {n_ctx:,} tokens, {missing} too much: "
-        said = (f"{sentence}{usable(self.budget)}.", *self._cut(), self._would_fit(n_ctx))
+        room = usable(self.budget)
+        needs = {"name": self.name, "size": total, "n_ctx": n_ctx, "missing": total - self.budget.usable, "room": room}
+        said = (Sentence.of("plan.too_much", **needs), *self._cut(), self._would_fit(n_ctx))
         parts = self.parts(layout, n_ctx)
         assert parts
         return self._plan("no", _Candidate(layout, n_ctx, parts), said, said)
 
-    def _would_fit(self, n_ctx: int) -> str:
+    def _would_fit(self, n_ctx: int) -> Sentence:
         quantised: KVType = "q8_0"
         if self.wish.kv_type == "f16":
             others = tuple(Layout(quantised, c.n_batch, c.repack, c.mmap) for c in self.layouts)
             if self.total(others[0], n_ctx) is not None and self.smallest(n_ctx, others)[0] <= self.budget.usable:
-                return f"It would fit with the KV cache stored as {quantised}."
+                return Sentence.of("plan.would_fit", kv_type=quantised)
         if self.max_n_ctx:
             _, layout = self.smallest(self.max_n_ctx, self.layouts)
-            return f"A context of up to {self.max_n_ctx:,} tokens would fit (KV cache {layout.kv_type})."
+            return Sentence.of("plan.context_would_fit", n_ctx=self.max_n_ctx, kv_type=layout.kv_type)
         total, _ = self.smallest(min(STEP, self.trained), self.layouts)
-        return f"No context would fit: even the smallest needs {show_bytes(total)}. Choose a smaller model."
+        return Sentence.of("plan.no_context", size=total)
 
-    def _plan(self, verdict: Verdict, found: _Candidate, said: tuple[str, ...], notes: tuple[str, ...]) -> MemoryPlan:
+    def _plan(
+        self, verdict: Verdict, found: _Candidate, said: tuple[Sentence, ...], notes: tuple[Sentence, ...]
+    ) -> MemoryPlan:
         layout = found.layout
         return MemoryPlan(
             verdict=verdict,
@@ -286,55 +286,51 @@ def _classes_down() -> Iterator[int]:
 # --- why it is as it is, for the user ---
 
 
-def usable(budget: Budget) -> str:
-    """How much memory there is for the model."""
-    size = show_bytes(budget.usable)
+def usable(budget: Budget) -> Sentence:
+    """How much memory there is for the model: a part of a sentence."""
     if budget.limit is not None:
-        return f"{size} of the budget of {show_bytes(budget.limit)} is available"
-    return f"{size} is available, {show_bytes(budget.reserve)} left for other programs"
+        return Sentence.of("plan.budget", usable=budget.usable, limit=budget.limit)
+    return Sentence.of("plan.available", usable=budget.usable, reserve=budget.reserve)
 
 
-def given_up(first: Layout, layout: Layout, short_n_ctx: int | None) -> tuple[str, ...]:
+def given_up(first: Layout, layout: Layout, short_n_ctx: int | None) -> tuple[Sentence, ...]:
     """What `layout` does without that `first` has, because memory is short; empty when they are the same."""
     said = []
     if layout.mmap != first.mmap:
-        said.append("To save memory, the weights are read into memory once instead of twice; loading takes longer.")
+        said.append(Sentence.of("plan.read_once"))
     if layout.repack != first.repack:
-        said.append("To save memory, the weights are not repacked for this processor: answers are 1.2× slower.")
+        said.append(Sentence.of("plan.not_repacked"))
     if layout.n_batch != first.n_batch:
-        said.append(f"To save memory, prompts are read {layout.n_batch} tokens at a time, which is a little slower.")
+        said.append(Sentence.of("plan.small_batch", tokens=layout.n_batch))
     if layout.kv_type != first.kv_type:
-        said.append("To save memory, the KV cache is stored as q8_0, half the size of f16 and nearly as exact.")
+        said.append(Sentence.of("plan.q8_0"))
     if short_n_ctx:
-        said.append(f"Memory is short: the context is only {short_n_ctx:,} tokens.")
+        said.append(Sentence.of("plan.short_context", n_ctx=short_n_ctx))
     return tuple(said)
 
 
-def cut(trained: int) -> tuple[str, ...]:
+def cut(trained: int) -> tuple[Sentence, ...]:
     """Why the context is smaller than was asked for: the model was trained for `trained` tokens."""
-    return (f"The model was trained for {trained:,} tokens of context; more than that is not used.",)
+    return (Sentence.of("plan.trained", n_ctx=trained),)
 
 
-def held_twice(repacked: int) -> str:
+def held_twice(repacked: int) -> Sentence:
     """`repacked`: bytes of the weights that are repacked beside the mapped file."""
-    size = show_bytes(repacked)
-    return f"{size} of the weights are held twice, as in the file and repacked for this processor: 1.2× faster."
+    return Sentence.of("plan.held_twice", size=repacked)
 
 
-def more_context(trained: int, fitting: int) -> str:
+def more_context(trained: int, fitting: int) -> Sentence:
     """`fitting` is the largest context that would fit, 0 if it is the planned one."""
-    largest = f"up to {fitting:,} tokens would fit" if fitting else "no more fits"
-    return f"The model can use {trained:,} tokens of context; {largest}."
+    if fitting:
+        return Sentence.of("plan.more_context", trained=trained, fitting=fitting)
+    return Sentence.of("plan.no_more_context", trained=trained)
 
 
-def without_draft(name: str, together: int, n_ctx: int) -> str:
+def without_draft(name: str, together: int, n_ctx: int) -> Sentence:
     """`together`: bytes of the model and the draft model with a context of `n_ctx` tokens."""
-    size = show_bytes(together)
-    return f"The draft model {name} was not loaded: with it, {size} would be needed for a context of {n_ctx:,} tokens."
+    return Sentence.of("plan.without_draft", name=name, size=together, n_ctx=n_ctx)
 
 
-def large_draft(name: str) -> str:
+def large_draft(name: str) -> Sentence:
     """`name`: the draft model's."""
-    return (
-        f"The draft model {name} is no smaller than the model it drafts for, so it is unlikely to make answers faster."
-    )
+    return Sentence.of("plan.large_draft", name=name)

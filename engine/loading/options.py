@@ -58,8 +58,7 @@ class LoadOptions:
             raise ValueError(f"memory must be 0 bytes or more, not {self.memory_bytes}")
         if self.kv_mode != EXACT and self.backend not in (None, "auto", "graph"):
             mode, name = self.kv_mode.name, self.backend
-            sentence = f"Only the built-in engine supports --kv {mode}, not {name}."
-            raise Failure("bad_option", sentence)
+            raise Failure("bad_option.kv_mode", mode=mode, backend=name)
         check_kv_type(self.flash_attention, self.kv_type)
 
     @classmethod

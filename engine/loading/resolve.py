@@ -72,7 +72,7 @@ def resolve(options: LoadOptions, around: Surroundings = HERE) -> LoadPlan:
     draft = model_headers(options.draft) if options.draft else None
     choice = choose(options.backend_wish, headers[0], options.wish.threads, options.kv_type or "f16")
     if choice.name != options.backend_wish and (options.no_other or options.kv_mode != EXACT):
-        raise Failure("not_supported", choice.note)
+        raise Failure("not_supported.model", reason=choice.note)
     library = meanwhile(lambda: _opened(choice, around.crashes), (headers, draft), choice.name, around.stopped)
     memory = _memory_plan(options, headers, draft, library, around.freed_bytes)
     return LoadPlan(options, headers, draft, choice, library, memory)
@@ -118,8 +118,4 @@ def _refuse_draft(target: DrySizes, draft: DrySizes) -> None:
     check_pair(target.header, draft.header)
     for model in (target, draft):
         if not model.can_truncate:
-            sentence = (
-                f"{model.header.path.name} cannot remove tokens from its cache, so speculative decoding is not "
-                "available with it."
-            )
-            raise Failure("cannot_draft", sentence, model.header.architecture)
+            raise Failure("cannot_draft.keeps_tokens", model.header.architecture, name=model.header.path.name)

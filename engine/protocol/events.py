@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from common.sentences import Sentence
 from engine.protocol.requests import BackendName, KVModeName, KVPolicy, KVType, Limit, StopReason
+
+UNSAID = Sentence.of("internal.engine")  # what is said of a failure that came without a sentence
 
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """What is loaded. `template` says whose chat template is used; `notes` are sentences the user should know.
+    """What is loaded. `template` says whose chat template is used; `notes`: what the user should know.
 
     `plan`: bytes by name of what the model takes in memory when its context is full. `backend`: who computes, with
     which `kernels`: a kind of processor where the library has variants."""
@@ -24,7 +27,7 @@ class ModelInfo:
     n_ctx_train: int
     threads: int
     template: Literal["model", "chatml"]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Sentence, ...] = ()
     plan: dict[str, int] = field(default_factory=dict)
     backend: BackendName = "llama"
     kernels: str = ""
@@ -241,11 +244,15 @@ class Forgotten:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something the user may want to know that answers no request (`id` is 0)."""
+    """Something the user may want to know that answers no request (`id` is 0). `code` and `message` as in Failed."""
 
     id: int
-    code: str
-    message: str
+    sentence: Sentence = UNSAID
+    code: str = ""
+    message: str = ""
+
+    def __post_init__(self) -> None:
+        _say(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,13 +328,24 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Ends any request that could not be done. `message` is the sentence for the user, `detail` is for the log."""
+    """Ends any request that could not be done. `sentence` is for the user, in any language, `detail` is for the log.
+
+    `code` and `message` are the sentence's kind and its English, for programs that know none of our sentences."""
 
     id: int
-    code: str
-    message: str
+    sentence: Sentence = UNSAID
     detail: str = ""
     remedies: tuple[Remedy, ...] = ()
+    code: str = ""
+    message: str = ""
+
+    def __post_init__(self) -> None:
+        _say(self)
+
+
+def _say(event: Failed | Notice) -> None:
+    object.__setattr__(event, "code", event.code or event.sentence.code)
+    object.__setattr__(event, "message", event.message or str(event.sentence))
 
 
 Event = (

@@ -60,8 +60,7 @@ def goes_with(wish: FlashAttention, kv_type: KVType) -> bool:
 def check_kv_type(wish: FlashAttention, kv_type: KVType | None) -> None:
     """Raises Failure where the two do not go together."""
     if kv_type and not goes_with(wish, kv_type):
-        sentence = f"A KV cache stored as {kv_type} needs flash attention: leave it on, or store the cache as f16."
-        raise Failure("bad_option", sentence)
+        raise Failure("bad_option.flash_attention", kv_type=kv_type)
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,7 @@ def keep(exits: Exits) -> None:
     try:
         EXITS.put(exits, *_address(exits.key))
     except OSError as error:
-        raise Failure("unwritable", f"The results cannot be saved to {EXITS.folder}: {error.strerror}.") from error
+        raise Failure("unwritable.results", folder=EXITS.folder, reason=error.strerror) from error
 
 
 def kept(key: Key) -> Exits | None:
@@ -156,7 +156,7 @@ class BestExit:
         room = target.n_ctx - 2 * ANSWER  # for the answer, and passes that are timed behind it
         self._prompts = [prompt for prompt in prompts if len(prompt) <= room]
         if not self._prompts:
-            raise Failure("bad_data", f"None of these chats leaves room for an answer in {target.n_ctx:,} tokens.")
+            raise Failure("bad_data.long_chats", n_ctx=target.n_ctx)
 
     def measure(self, key: Key, tokens: int) -> Iterator[float | Exits]:
         """The done part, again and again; at last what was found over so many `tokens` of answers, or a few more."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from common.failures import Failure
+from common.sentences import Sentence
 from engine.costs.cost_model import CostModel
 from engine.runtime.interface import EarlyExitRuntime, Runtime
 from engine.speculative.draft import Draft, sureness
@@ -23,11 +24,6 @@ from models.shapes import Shapes
 LATELY = 32  # looks ahead whose lower quartile is the time of one: other programs only ever make them slower
 LEAST = 0.02  # of a look ahead's time, that drafting a token costs at least: its head
 USUAL = 0.75  # of the layers, where nobody measured which one is best: below that untrained models agree too seldom
-ONLY_GRAPH = "Early layers can draft only when the model runs on the built-in engine."
-WHOLE_HEADS = (
-    "Early layers can draft only in a model with at least two layers whose heads keep every token. Turn off head "
-    "compression, or choose another form of speculative decoding."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +148,7 @@ class EarlyExits:
         costs: Callable[[], CostModel | None],
         best: int | None = None,
         pays: bool = False,
-        why_not: str = "",
+        why_not: Sentence | None = None,
     ) -> None:
         self.target, self.shapes, self.why_not = target, shapes, why_not
         self.best, self.pays = best, pays
@@ -165,8 +161,7 @@ class EarlyExits:
         count = layers or self._usual(target.exits)
         most = target.exits[-1]
         if count not in target.exits:
-            sentence = f"{count} layers cannot draft: this model has {most + 1} in all, and 1 to {most} of them can."
-            raise Failure("no_such_layer", sentence)
+            raise Failure("no_such_layer.of_model", count=count, layers=most + 1, most=most)
         key = count, form
         if key not in self._made:
             self._made[key] = form(target, exit_of(self.shapes, count, most + 1), self._costs)
@@ -190,12 +185,10 @@ class EarlyExits:
 
     def _can_exit(self) -> EarlyExitRuntime:
         if not isinstance(self.target, EarlyExitRuntime):
-            how = self.why_not or (
-                "Choose the built-in engine (--backend graph), or another form of speculative decoding."
-            )
-            raise Failure("no_early_exit", f"{ONLY_GRAPH} {how}")
+            how = self.why_not or Sentence.of("no_early_exit.choose_graph")
+            raise Failure("no_early_exit.other_library", how=how)
         if not self.target.exits:
-            raise Failure("no_early_exit", WHOLE_HEADS)
+            raise Failure("no_early_exit.whole_heads")
         return self.target
 
 

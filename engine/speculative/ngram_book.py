@@ -101,7 +101,7 @@ def made(path: Path, vocabulary: AbstractContextManager[ModelVocabulary]) -> Ngr
     try:
         keep_phrases(identity, table)
     except OSError as error:
-        raise Failure("unwritable", f"The table of common phrases cannot be saved: {error.strerror}.") from error
+        raise Failure("unwritable.phrases", reason=error.strerror) from error
     return table
 
 
@@ -114,7 +114,7 @@ def languages() -> list[Path]:
     """A file for each, in an order that does not change. Raises Failure when the installation lacks them."""
     found = sorted(asset("phrases").glob("*.txt.xz"))
     if not found:
-        raise Failure("no_such_file", "The common phrases are missing from this installation. Install Chickadee again.")
+        raise Failure("no_such_file.phrases")
     return found
 
 
@@ -123,8 +123,7 @@ def texts(file: Path, vocabulary: Vocabulary) -> Iterator[list[int]]:
     try:
         lines = lzma.decompress(file.read_bytes()).decode().splitlines()
     except (OSError, ValueError, lzma.LZMAError) as error:
-        sentence = "The common phrases in this installation are damaged. Install Chickadee again."
-        raise Failure("no_such_file", sentence, f"{file.name}: {error}") from error
+        raise Failure("no_such_file.phrases_damaged", f"{file.name}: {error}") from error
     for at in range(0, len(lines), TOGETHER):
         yield vocabulary.tokenize(" ".join(lines[at : at + TOGETHER]), special=False)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from common.failures import Failure
+from common.failures import CommandFailure
 from engine.protocol import Message
 
 
@@ -27,7 +27,7 @@ def read_chats(path: Path) -> list[Chat]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise Failure("unreadable", f"{path} cannot be read: {error}.") from error
+        raise CommandFailure("unreadable", f"{path} cannot be read: {error}.") from error
     chats = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -36,12 +36,12 @@ def read_chats(path: Path) -> list[Chat]:
             chat = msgspec.json.decode(line, type=Chat)
         except msgspec.MsgspecError as error:
             sentence = f"Line {number} of {path.name} is no chat: {error}."
-            raise Failure(
+            raise CommandFailure(
                 "bad_data", sentence + ' A line is like {"messages": [{"role": "user", "content": "…"}, …]}.'
             ) from error
         if len(chat.messages) < 2 or chat.messages[-1].role != "assistant" or not chat.messages[-1].content.strip():
-            raise Failure("bad_data", f"Line {number} of {path.name} does not end with an answer to learn from.")
+            raise CommandFailure("bad_data", f"Line {number} of {path.name} does not end with an answer to learn from.")
         chats.append(chat)
     if not chats:
-        raise Failure("bad_data", f"{path.name} holds no chats.")
+        raise CommandFailure("bad_data", f"{path.name} holds no chats.")
     return chats

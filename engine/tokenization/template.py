@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any, Literal
 
 from common.failures import Failure
+from common.sentences import Sentence
 from engine.protocol import Message
 from engine.stop import Stopped
 from engine.tokenization.jinja import compiled
@@ -29,7 +30,6 @@ OPENINGS = (
 )  # fmt: skip
 LAST_TOKENS = 16  # of a prompt, among which an opening is looked for
 CHATML_STOPS = ("<|im_end|>", "<|im_start|>")
-ENDLESS = "it takes too much time or memory"
 MOST_TAGS = 200  # what a hostile template would have more of
 
 
@@ -45,14 +45,14 @@ class ChatTemplate:
         """Raises Stopped if it was stopped while the template is compiled."""
         self.vocabulary = vocabulary
         self.kind: Literal["model", "chatml"] = "chatml"
-        self.notes: tuple[str, ...] = ()
+        self.notes: tuple[Sentence, ...] = ()
         self.stops: tuple[str, ...] = CHATML_STOPS
         self._source = CHATML
         self._renderer = Renderer()
         weakref.finalize(self, self._renderer.close)
         self._visible: frozenset[str] = frozenset()
         if not source:
-            self.notes = ("The model has no chat template of its own; ChatML is used.",)
+            self.notes = (Sentence.of("template.missing"),)
             return
         try:
             self._renderer.check(source, stopped)
@@ -62,7 +62,7 @@ class ChatTemplate:
                 tag for tag in found if not self._controls(vocabulary.tokenize(tag, special=True))
             )
         except Trouble as trouble:
-            self.notes = (f"The model's chat template is damaged ({str(trouble) or ENDLESS}); ChatML is used.",)
+            self.notes = (Sentence.of("template.damaged", reason=str(trouble) or Sentence.of("template.limits")),)
 
     def close(self) -> None:
         """What the template's process holds is given back; it starts again when it is needed."""
@@ -123,9 +123,9 @@ class ChatTemplate:
     def _usable(self, tokens: list[int]) -> list[int]:
         """Raises Failure for what no model can read."""
         if len(tokens) <= self.vocabulary.adds_bos:
-            raise Failure("template", "The model's chat template produces nothing for this chat. Choose another model.")
+            raise Failure("template.empty")
         if min(tokens) < 0 or max(tokens) >= self.vocabulary.n_tokens:
-            raise Failure("template", "The model's vocabulary has no tokens for this chat. Choose another model.")
+            raise Failure("template.unknown_tokens")
         return tokens
 
     def certain_tokens(
@@ -147,13 +147,11 @@ class ChatTemplate:
             return self._format(messages, stopped)
         except Trouble as first:
             if first.problem == "endless":
-                sentence = "The model's chat template takes too much time or memory. Choose another model."
-                raise Failure("template", sentence) from first
+                raise Failure("template.endless") from first
             # Some templates know no system role, or want the roles to alternate.
             with suppress(Trouble):
                 return self._format(alternating(messages), stopped)
-            sentence = f"The model's chat template does not accept this chat: {first}. Try a new chat or another model."
-            raise Failure("template", sentence) from first
+            raise Failure("template.refuses", reason=first) from first
 
     def _format(self, messages: Sequence[Message], stopped: Callable[[], bool]) -> str:
         values: dict[str, Any] = {
@@ -203,7 +201,7 @@ def continued_prompt(
 
     Raises Failure if the last message is no answer, and what `tokens` raises."""
     if len(messages) < 2 or messages[-1].role != "assistant":
-        raise Failure("nothing_to_continue", "There is no answer to continue: send a message first.")
+        raise Failure("nothing_to_continue.no_answer")
     asked = template.tokens(messages[:-1], False, most, stopped)
     opening = opened_reasoning(asked, template.vocabulary.text)
     text = messages[-1].content.removeprefix(opening)

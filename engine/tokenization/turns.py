@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from common.failures import Failure
+from common.sentences import Sentence
 from engine.protocol import Message, ModelInfo, Remedy
 
 
 class TooLong(Failure):
     """The chat does not fit the context; `remedies` are what the user may choose from."""
 
-    def __init__(self, sentence: str, remedies: tuple[Remedy, ...]) -> None:
-        super().__init__("prompt_too_long", sentence)
+    def __init__(self, sentence: Sentence, remedies: tuple[Remedy, ...]) -> None:
+        super().__init__(sentence)
         self.remedies = remedies
 
 
@@ -68,21 +69,18 @@ def too_long(
     """What to say and to offer when `messages` need more tokens than the context holds.
 
     `count` as for `turns_to_forget`; `larger`: how to load the model with a context that holds them, if that can be."""
-    needed = f"more than {most_counted(info):,}" if tokens > most_counted(info) else f"{tokens:,}"
-    sentence = f"This chat needs {needed} tokens, the context holds {info.n_ctx:,}."
-    remedies = []
+    most = most_counted(info)
+    needed = (
+        Sentence.of("turns.more_than", tokens=most) if tokens > most else Sentence.of("turns.tokens", tokens=tokens)
+    )
     turns = turns_to_forget(messages, info.n_ctx, count)
-    if turns:
-        remedies.append(Remedy("forget_turns", turns=turns))
-        sentence += f" Leave out the oldest {turns} turns," if turns > 1 else " Leave out the oldest turn,"
-    else:
-        sentence += " Shorten the message,"
+    remedies = [Remedy("forget_turns", turns=turns)] if turns else []
+    first = Sentence.of("turns.leave_out", n=turns) if turns else Sentence.of("turns.shorten")
     if larger:
         remedies.append(larger)
-        how = " and an 8-bit KV cache" if larger.kind == "smaller_kv" else ""
-        sentence += f" start a new chat, or load the model with a context of {larger.n_ctx:,} tokens{how}."
-    elif info.n_ctx < info.n_ctx_train:
-        sentence += " or start a new chat; a context large enough would not fit into memory."
+        quantised = larger.kind == "smaller_kv"
+        other = Sentence.of("turns.larger_8_bit" if quantised else "turns.larger_context", n_ctx=larger.n_ctx)
     else:
-        sentence += " or start a new chat; the model was not trained for a larger context."
-    return TooLong(sentence, tuple(remedies))
+        other = Sentence.of("turns.no_memory" if info.n_ctx < info.n_ctx_train else "turns.not_trained")
+    said = Sentence.of("prompt_too_long.chat", needed=needed, n_ctx=info.n_ctx, first=first, other=other)
+    return TooLong(said, tuple(remedies))

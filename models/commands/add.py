@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     if is_file(path):
         model = describe(path)
         if model.facts is None:  # what cannot be used at all is better told now
-            raise Failure("bad_model", model.problem)
+            raise Failure("bad_model.added", problem=model.problem)
     Added().add(path)
     found = [model for model in scan(Added().read()) if _is_there(model, path)]
     if options.json:

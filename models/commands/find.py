@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from common.failures import Failure
+from common.failures import CommandFailure
 from common.files import is_file
 from common.paths import shown, typed_path
 from models.added import Added
@@ -23,5 +23,5 @@ def find(words: str) -> LocalModel:
         return alike[0]
     if alike:
         listed = ", ".join(model.name for model in alike[:5])
-        raise Failure("unclear", f"“{name}” may be one of {len(alike)} models: {listed}. Give the whole name.")
-    raise Failure("no_such_model", f"There is no model named “{name}” here. `python -m models list` shows them.")
+        raise CommandFailure("unclear", f"“{name}” may be one of {len(alike)} models: {listed}. Give the whole name.")
+    raise CommandFailure("no_such_model", f"There is no model named “{name}” here. `python -m models list` shows them.")

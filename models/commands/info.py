@@ -62,5 +62,5 @@ def lines(model: LocalModel, verdict: Verdict | None, drafters: list[LocalModel]
             ("can draft for it", ", ".join(drafter.name for drafter in drafters) or "no model here"),
         ]
     said = [f"  {name:18}{value}" for name, value in rows]
-    reasons = list(verdict.reasons) if verdict else []
-    return [f"{model.name}: {verdict.sentence if verdict else model.problem}", "", *said, "", *reasons]
+    reasons = list(map(str, verdict.reasons)) if verdict else []
+    return [f"{model.name}: {verdict.line if verdict else model.problem or ''}", "", *said, "", *reasons]

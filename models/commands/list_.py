@@ -48,6 +48,6 @@ def _catalogue(options: argparse.Namespace) -> int:
     rows = []
     for entry in entries:
         verdict = found.get(entry.id)
-        rows.append((entry.id, show_bytes(entry.size), entry.licence, verdict.sentence if verdict else "", entry.about))
+        rows.append((entry.id, show_bytes(entry.size), entry.licence, verdict.line if verdict else "", entry.about))
     print(shown.table(rows, ("id", "size", "licence", "memory", "")))
     return 0

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from common.byte_sizes import show_bytes
-from common.failures import Failure
+from common.failures import CommandFailure
 from common.paths import path_text, printable, typed_path
 from models.added import Added
 from models.commands import shown
@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
     model = find(options.model)
     question = f"Delete {printable(str(model.path))}, {show_bytes(model.size)}?"
     if model.place.is_ours and not options.yes and not _agreed(question):
-        raise Failure("kept", f"{model.name} was not deleted. Use --yes to delete without being asked.")
+        raise CommandFailure("kept", f"{model.name} was not deleted. Use --yes to delete without being asked.")
     removal = remove(model)
     removal.finish()
     return _told(options, model.path, removal.deletes)

@@ -49,7 +49,7 @@ def local(model: LocalModel, verdict: Verdict | None = None) -> dict[str, Any]:
         "files": [path_text(path) for path in model.files],
         "size_bytes": model.size,
         "place": model.place.kind,
-        "problem": model.problem,
+        "problem": str(model.problem or ""),
         "usable": model.usable,
         "title": facts.name if facts else "",
         "architecture": facts.architecture if facts else "",
@@ -71,15 +71,15 @@ def planned(verdict: Verdict | None) -> dict[str, Any] | None:
         "context": verdict.n_ctx,
         "largest_context": verdict.max_n_ctx,
         "exact": verdict.exact,
-        "reasons": list(verdict.reasons),
+        "reasons": list(map(str, verdict.reasons)),
     }
 
 
 def local_row(model: LocalModel, verdict: Verdict | None) -> tuple[str, ...]:
     facts, place = model.facts, NAMES[model.place.kind]
     if facts is None:
-        return (model.name, show_bytes(model.size), "", "", place, model.problem)
-    what = model.problem or (verdict.sentence if verdict else "")
+        return (model.name, show_bytes(model.size), "", "", place, str(model.problem or ""))
+    what = str(model.problem or (verdict.line if verdict else ""))
     return (model.name, show_bytes(model.size), count(facts.parameters), facts.quantisation, place, what)
 
 

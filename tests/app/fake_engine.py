@@ -24,6 +24,7 @@ from dataclasses import replace
 from typing import Any
 
 from common.paths import path_of
+from common.sentences import Sentence
 from engine import protocol as p
 
 REQUESTS: queue.Queue[p.Request | None] = queue.Queue()
@@ -64,7 +65,7 @@ def load(request: p.Load) -> p.ModelInfo | None:
     note(request.path, request)
     say(p.LoadProgress(request.id, 0.5))
     if "missing" in request.path:
-        say(p.Failed(request.id, "no_such_file", "There is no such model file.", "details for the log"))
+        say(p.Failed(request.id, Sentence.of("no_such_file.model", path=request.path), "details for the log"))
         return None
     if "crash" in request.path:
         os.kill(os.getpid(), signal.SIGSEGV)
@@ -112,8 +113,10 @@ def too_long(request: p.Generate, model: p.ModelInfo) -> None:
         p.Remedy("larger_context", n_ctx=8192),
         p.Remedy("smaller_kv", n_ctx=16384, kv_type="q8_0"),
     )
-    sentence = f"This chat needs 5,000 tokens, the context holds {model.n_ctx:,}."
-    say(p.Failed(request.id, "prompt_too_long", sentence, "", remedies))
+    parts = {"needed": Sentence.of("turns.tokens", tokens=5000), "first": Sentence.of("turns.leave_out", n=2)}
+    other = Sentence.of("turns.larger_context", n_ctx=8192)
+    sentence = Sentence.of("prompt_too_long.chat", **parts, n_ctx=model.n_ctx, other=other)
+    say(p.Failed(request.id, sentence, "", remedies))
 
 
 def generate(request: p.Generate, model: p.ModelInfo) -> None:
@@ -121,7 +124,7 @@ def generate(request: p.Generate, model: p.ModelInfo) -> None:
     if "mute" in words:
         while request.id not in CANCELLED:
             time.sleep(0.01)
-        say(p.Failed(request.id, "cancelled", "Stopped."))
+        say(p.Failed(request.id, Sentence.of("cancelled.request")))
         return
     say(p.PrefillProgress(request.id, 0, 3000, 0))
     if "read" in words:
@@ -139,9 +142,9 @@ def generate(request: p.Generate, model: p.ModelInfo) -> None:
         say(p.Text(request.id, "The partial answer"))
         time.sleep(3600)
     elif "refuse" in words:
-        say(p.Failed(request.id, "prompt_too_long", "This chat has 9,000 tokens, 4,096 fit.", "prompt=9000"))
+        say(p.Failed(request.id, Sentence.plain("This chat has 9,000 tokens, 4,096 fit."), "prompt=9000"))
     elif "notice" in words:
-        say(p.Notice(0, "cache", "Something the user may want to know."))
+        say(p.Notice(0, Sentence.of("cache_full.disk")))
         finish(request, "end", 1)
     elif "die" in words:
         say(p.Text(request.id, "The partial answer"))

@@ -124,7 +124,7 @@ def with_chat(chickadee: Chickadee, qtbot: QtBot, ask: Ask) -> Chickadee:
 
 def test_everything_that_is_used_has_a_name(with_chat: Chickadee) -> None:
     window = with_chat.window
-    with_chat.preferences.open()
+    with_chat.settings_controller.open()
     window.commands.run("help")
     window.commands.run("about")
     window.commands.run("models")

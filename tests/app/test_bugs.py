@@ -14,6 +14,7 @@ from app.bugs import log_bugs
 from app.events import Event
 from app.state.conversation import Conversation
 from app.wiring import Chickadee
+from common.sentences import restored
 
 Ask = Callable[[Chickadee, str], None]
 
@@ -62,7 +63,7 @@ def test_a_chat_that_cannot_go_on_ends_with_a_sentence(
     last = chickadee.open_chats.current.messages[-1]
     if step != "begin":  # without an answer there is nothing to say it at
         assert (last.role, last.stop_reason) == ("assistant", "failed")
-        assert "inside Chickadee" in last.problem
+        assert "inside Chickadee" in str(restored(last.problem))
     ask(chickadee, "And now?")
     qtbot.waitUntil(
         lambda: chickadee.open_chats.current.messages[-1].stop_reason == "end" and not chickadee.open_chats.current.busy

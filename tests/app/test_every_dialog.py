@@ -1,4 +1,4 @@
-"""Every dialog opens with every store, policy and mode, in both languages and looks, and closes in any order."""
+"""Every dialog opens with every library, policy and mode, in both languages and looks, and closes in any order."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from app.composer.status_line import lines_of
 from app.folders import Folders
 from app.settings.schema import choice_words
 from app.wiring import Chickadee
+from common.sentences import Sentence
 from engine.protocol import (
     BackendName,
     DrafterStatistics,
@@ -35,7 +36,7 @@ from tests.app.test_window import done
 
 Ask = Callable[[Chickadee, str], None]
 OPENERS = (
-    "about", "help", "palette", "settings", "kept", "models", "open_model", "import", "export_chat", "export_all",
+    "about", "help", "palette", "settings", "storage", "models", "open_model", "import", "export_chat", "export_all",
     "bin", "engine", "chat_options", "attach", "find", "rename_chat",
 )  # fmt: skip
 POLICIES: tuple[KVPolicy, ...] = get_args(KVPolicy)
@@ -62,15 +63,15 @@ def walk(chickadee: Chickadee, qtbot: QtBot, innermost_first: bool = True) -> No
     for name in (*OPENERS, *OPENERS):
         if name != "engine" or chickadee.chats.engine_monitor.panel.isHidden():
             window.commands.run(name)
-    models = chickadee.models.keeper.dialog
+    models = chickadee.models.controller.dialog
     assert models is not None
     qtbot.waitUntil(lambda: any("options" in row.buttons for row in models.rows.values()))
     next(row for row in models.rows.values() if "options" in row.buttons).buttons["options"].click()
-    assert chickadee.models.keeper.options.dialog is not None
+    assert chickadee.models.controller.options is not None
     assert {type(each).__name__ for each in open_dialogs()} >= {
         "About", "HelpSheet", "SettingsDialog", "ModelsDialog", "QFileDialog", "BinDialog", "ModelOptions",
     }  # fmt: skip
-    settings = chickadee.preferences.settings
+    settings = chickadee.settings
     for language, theme in (("zh_CN", "dark"), ("en", "light")):
         settings.change({"window.language": language, "window.theme": theme})
         QApplication.processEvents()
@@ -83,9 +84,6 @@ def walk(chickadee: Chickadee, qtbot: QtBot, innermost_first: bool = True) -> No
         QApplication.processEvents()
     chickadee.chats.engine_monitor.panel.close_button.click()
     chickadee.chats.palette.palette.dismiss()
-    for part in chickadee.appearance.shown:
-        part.retranslate()
-        part.restyle()
     QApplication.processEvents()
     assert open_dialogs() == []
 
@@ -99,7 +97,19 @@ def told(backend: Any, kernels: str, policy: Any, mode: Any) -> tuple[ModelInfo,
     """What an engine says of itself."""
     plan = {"weights_mapped": 9, "kv": 5, "kv_compressed": 3, "draft_kv": 2, "scratch": 1, "of a newer engine": 4}
     info = ModelInfo(
-        "/nowhere/m.gguf", "m", "llama", 10**6, 10**6, 4096, 8192, 2, "model", ("A note.",), plan, backend, kernels
+        "/nowhere/m.gguf",
+        "m",
+        "llama",
+        10**6,
+        10**6,
+        4096,
+        8192,
+        2,
+        "model",
+        (Sentence.of("template.missing"), Sentence("of.a_newer_engine", {"n": 1})),
+        plan,
+        backend,
+        kernels,
     )
     drafters = (DrafterStatistics("history", 9, 5, 3, 0.1), DrafterStatistics("of a newer engine", 9, 5, 3, 0.1))
     numbers = Statistics(20, 5, 0.1, 9, 0.5, 9, "end", 29, 4096, policy, 2, 1, 0.1, 5, 3, drafters)
@@ -118,7 +128,7 @@ SOME = [TOLD[5 * number % len(TOLD)] for number in range(1 + max(len(POLICIES), 
 def test_every_dialog_opens_whatever_the_engine_says(
     chickadee: Chickadee, qtbot: QtBot, combinations: list[tuple[Any, str]]
 ) -> None:
-    """Some: each store, kind of kernels, policy and mode at least once."""
+    """Some: each library, kind of kernels, policy and mode at least once."""
     window, engine, panel = chickadee.window, chickadee.engine, chickadee.chats.engine_monitor.panel
     window.commands.run("engine")
     policies, modes = itertools.cycle((*POLICIES, UNHEARD)), itertools.cycle((*MODES, UNHEARD))
@@ -143,7 +153,7 @@ def test_a_remedy_of_a_newer_engine_is_left_out(chickadee: Chickadee, qtbot: QtB
     qtbot.waitUntil(lambda: bool(chickadee.open_chats.current.answer_text))
     engine = chickadee.engine
     remedies = (Remedy(UNHEARD), Remedy("forget_turns", turns=1))
-    engine.handle(Failed(engine._generate, UNHEARD, "Too long.", "", remedies))
+    engine.handle(Failed(engine._generate, Sentence("of.a_newer_engine"), "", remedies))
     view = chickadee.window.transcript.views[-1]
     assert [button.text() for button in view.choices.buttons] == ["Leave out the oldest turn"]
 

@@ -21,13 +21,13 @@ linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux' 
 def test_what_the_linker_says_becomes_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     said = "libEGL.so.1: cannot open shared object file: No such file or directory"
     assert str(lacking(said)) == (
-        "The window cannot open because a system store is missing: libEGL.so.1. "
+        "The window cannot open because a system library is missing: libEGL.so.1. "
         "`sudo apt install libegl1` installs it on Debian and Ubuntu."
     )
     assert "package manager" in str(lacking(said.replace("EGL", "Unheard")))
     monkeypatch.setitem(fatal.PACKAGES, "libunheard.so.0", "libunheard0")
     assert str(lacking(said)).endswith(
-        "a system store is missing: libEGL.so.1, libunheard.so.0. "
+        "a system library is missing: libEGL.so.1, libunheard.so.0. "
         "`sudo apt install libegl1 libunheard0` installs it on Debian and Ubuntu."
     )
     assert "undefined symbol" in str(lacking("libqxcb.so: undefined symbol: bird"))
@@ -44,7 +44,7 @@ def test_the_plugins_for_this_display_are_tried(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     assert platforms() == ["xcb"]
     broken = tmp_path / "libqxcb.so"
-    broken.write_bytes(b"no store")
+    broken.write_bytes(b"no library")
     monkeypatch.setattr("app.fatal.plugin", lambda _name: broken)
     with pytest.raises(Failure, match="cannot be loaded"):
         require_platform()

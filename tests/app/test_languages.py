@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import ast
 import re
+import shutil
 import sqlite3
-from collections.abc import Callable, Collection, Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from string import Formatter
 from types import ModuleType
+from typing import Any
 
 import pytest
-from PySide6.QtCore import QCoreApplication
+from PySide6.QtCore import QCoreApplication, QTranslator
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
+from app import words
 from app.catalogue import (
-    ENGINE,
-    WINDOW,
+    PLURALS,
     Catalogue,
     best_of,
     in_system_language,
@@ -28,6 +34,9 @@ from app.catalogue import (
 from app.fatal import lacking
 from app.services.process_end import EngineEnd
 from app.wiring import Chickadee
+from common.messages import MESSAGES
+from common.sentences import Sentence
+from engine.protocol import Failed, Notice, decode_event, encode
 from models.assets import asset
 
 Ask = Callable[[Chickadee, str], None]
@@ -41,41 +50,37 @@ def catalogue() -> Catalogue:
     return read_catalogue(CHINESE)
 
 
-def written(folder: Path, **contexts: dict[str, str]) -> Catalogue:
-    parts = []
-    for name, entries in contexts.items():
-        messages = "".join(
-            f"<message><source>{one}</source><translation>{other}</translation></message>"
-            for one, other in entries.items()
-        )
-        parts.append(f"<context><name>{name}</name>{messages}</context>")
-    path = folder / "xx.ts"
-    path.write_text(f"<TS>{''.join(parts)}</TS>", encoding="utf-8")
+def written(folder: Path, messages: str) -> Catalogue:
+    path = folder / "pl.ts"
+    path.write_text(f"<TS><context><name>a room</name>{messages}</context></TS>", encoding="utf-8")
     return read_catalogue(path)
 
 
-def test_words_without_a_translation_stay_english(tmp_path: Path) -> None:
-    some = written(tmp_path, Chickadee={"Copy": "复制", "Delete": ""})
-    assert [some.translate(text) for text in ("Copy", "Delete", "Other")] == ["复制", "Delete", "Other"]
-
-
-def test_what_is_put_into_a_sentence_is_found_again(tmp_path: Path) -> None:
+def test_words_without_a_translation_stay_english(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PLURALS, "pl", lambda _n: 0)
     some = written(
         tmp_path,
-        Engine={
-            "{1} cannot be read: {2}.": "无法读取 {1}：{2}。",
-            "{1} is {2}.": "{1}是{2}。",
-            "up to {1} would fit": "最多可容纳 {1}",
-            "Try again.": "请重试。",
-        },
+        "<message><source>Copy</source><translation>复制</translation></message>"
+        '<message><source>Delete</source><translation type="unfinished"></translation></message>',
     )
-    assert some.sentence("a b.gguf cannot be read: No such file.") == "无法读取 a b.gguf：No such file。"
-    assert (
-        some.sentence("x cannot be read: up to 2,048 would fit. Try again.") == "无法读取 x：最多可容纳 2,048。请重试。"
+    assert [some.translate(text) for text in ("Copy", "Delete", "Other")] == ["复制", None, None]
+
+
+def test_each_number_has_its_plural_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of Polish: 1 plik, 2 pliki, 5 plików, 22 pliki."""
+
+    def form(n: int) -> int:
+        few = n % 10 in (2, 3, 4) and n % 100 not in (12, 13, 14)
+        return 0 if n == 1 else 1 if few else 2
+
+    monkeypatch.setitem(PLURALS, "pl", form)
+    forms = "".join(f"<numerusform>{form}</numerusform>" for form in ("{n} plik", "{n} pliki", "{n} plików"))
+    polish = written(
+        tmp_path, f'<message numerus="yes"><source>{{n}} files</source><translation>{forms}</translation></message>'
     )
-    assert some.sentence("Nobody knows this sentence") == "Nobody knows this sentence"
-    assert some.sentence("Try again. Nobody knows this") == "Try again. Nobody knows this"
-    assert some.sentence("") == ""
+    words.use(polish.translate)
+    said = [words.tr_n("{n} file", "{n} files", n) for n in (1, 2, 5, 12, 22)]
+    assert said == ["1 plik", "2 pliki", "5 plików", "12 plików", "22 pliki"]
 
 
 @pytest.mark.parametrize(
@@ -110,8 +115,8 @@ def test_the_environment_says_what_the_system_speaks(environment: dict[str, str]
 
 
 def test_what_is_said_before_there_is_a_window_is_said_in_chinese(monkeypatch: pytest.MonkeyPatch) -> None:
-    sentence = str(lacking("libEGL.so.1: cannot open shared object file: No such file or directory"))
-    assert in_system_language(sentence) == sentence
+    sentence = lacking("libEGL.so.1: cannot open shared object file: No such file or directory").sentence
+    assert in_system_language(sentence) == str(sentence)
     for name in ("LANGUAGE", "LC_ALL"):
         monkeypatch.delenv(name)
     monkeypatch.setenv("LANG", "zh_CN.UTF-8")
@@ -121,21 +126,24 @@ def test_what_is_said_before_there_is_a_window_is_said_in_chinese(monkeypatch: p
     assert "`sudo apt install libegl1`" in chinese
 
 
-def test_each_translation_has_the_names_of_its_english() -> None:
-    contexts = read_contexts(CHINESE)
-    assert set(contexts) == {WINDOW, ENGINE}
-    for entries in contexts.values():
-        for source, said in entries.items():
-            if said:
-                assert set(re.findall(r"\{(\w+)", said)) == set(re.findall(r"\{(\w+)", source)), source
+def holes(text: str) -> list[str]:
+    return sorted(re.findall(r"\{\w*(?::[^}]*)?\}", text))
+
+
+def test_each_translation_has_the_holes_of_its_english() -> None:
+    for texts in read_contexts(CHINESE).values():
+        for source, forms in texts.items():
+            for said in forms:
+                assert holes(said) == holes(source), source
 
 
 def test_words_are_those_of_the_house() -> None:
     """No haste and no begging, one family of units; in Chinese one word each for a token, a chat and the reader."""
-    for entries in read_contexts(CHINESE).values():
-        for source, said in entries.items():
+    for texts in read_contexts(CHINESE).values():
+        for source, forms in texts.items():
             assert not re.search(r"!|\bplease\b|\b[KMG]iB\b|\bfor good\b", source, re.IGNORECASE), source
-            assert not re.search(r"(?<![{\w])tokens?(?![\w}])|聊天|会话|您", said), said
+            for said in forms:
+                assert not re.search(r"(?<![{\w])tokens?(?![\w:}])|聊天|会话|您", said), said
 
 
 @pytest.fixture
@@ -144,34 +152,109 @@ def translations(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return import_module("translations")
 
 
-def test_nothing_is_left_untranslated(translations: ModuleType, window_texts: Collection[str]) -> None:
+def test_nothing_is_left_untranslated(window_texts: Mapping[str, Any]) -> None:
     """`make translations` makes room for new words and takes old ones out; then translate what is empty."""
-    said = read_contexts(CHINESE)
-    for context, texts in ((WINDOW, window_texts), (ENGINE, translations.engine_texts())):
-        assert set(texts) - set(said[context]) == set(), "run `make translations`"
-        assert set(said[context]) - set(texts) == set(), "run `make translations`"
-        assert [text for text in texts if not said[context][text]] == []
+    contexts = read_contexts(CHINESE)
+    said = {(context, text) for context, texts in contexts.items() for text in texts}
+    wanted = {(text.context, english) for english, text in window_texts.items()}
+    assert wanted - said == set(), "run `make translations`"
+    assert said - wanted == set(), "run `make translations`"
+    assert [text for texts in contexts.values() for text, forms in texts.items() if not forms] == []
 
 
-def test_the_engines_sentences_are_found_by_their_templates(catalogue: Catalogue, translations: ModuleType) -> None:
-    for source in translations.engine_texts():
-        sentence = re.sub(r"\{(\d+)\}", r"x\1", source)
-        assert catalogue.sentence(sentence) != sentence, source
+def test_each_room_is_a_context(window_texts: Mapping[str, Any]) -> None:
+    contexts = {text.context for text in window_texts.values()}
+    assert {"composer", "messages", "shared", "transcript"} < contexts
+    rooms = {folder.name for folder in (ROOT / "app").iterdir()}
+    assert contexts - rooms == {"app", "messages", "shared", "suggestions"}
+
+
+def test_a_file_is_brought_in_line_and_loses_nothing(
+    translations: ModuleType, window_texts: Mapping[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = tmp_path / "zh_CN.ts"
+    copy.write_bytes(CHINESE.read_bytes().replace(b"<name>composer</name>", b"<name>of another time</name>"))
+    assert translations.update(copy, window_texts) == (0, 0)
+    assert read_contexts(copy) == read_contexts(CHINESE)
+    new = tmp_path / "fr.ts"
+    new.write_text('<TS version="2.1" language="fr" sourcelanguage="en"></TS>')
+    monkeypatch.setitem(PLURALS, "fr", lambda n: int(n > 1))
+    assert translations.update(new, window_texts) == (len(window_texts), 0)
+    assert new.read_text(encoding="utf-8").count("<numerusform></numerusform><numerusform></numerusform>") == sum(
+        text.counted for text in window_texts.values()
+    )
+
+
+def test_qts_own_tools_take_the_file(tmp_path: Path, window_texts: Mapping[str, Any]) -> None:
+    compiler = shutil.which("pyside6-lrelease", path=str(Path(sys.executable).parent))
+    assert compiler
+    compiled = tmp_path / "zh_CN.qm"
+    done = subprocess.run([compiler, str(CHINESE), "-qm", str(compiled)], capture_output=True, text=True, check=True)
+    assert f"({len(window_texts)} finished and 0 unfinished)" in done.stdout
+    translator = QTranslator()
+    assert translator.load(str(compiled))
+    assert translator.translate("shared", "{n} tokens", None, 3) == "{n} 个词元"
+
+
+SAMPLE: dict[str, Any] = {"share": 0.5, "ratio": 1.02, "reason": "No such file"}
+
+
+def filled(text: str) -> dict[str, Any]:
+    """A value for each hole of a message."""
+    return {
+        name: SAMPLE.get(name, 1234567 if spec or name == "n" else f"x{name}")
+        for _, name, spec, _ in Formatter().parse(text)
+        if name
+    }
+
+
+@pytest.mark.parametrize("message", [Failed, Notice])
+def test_every_message_crosses_the_border_and_is_worded_in_both_languages(
+    catalogue: Catalogue, message: type[Failed | Notice]
+) -> None:
+    for id, text in MESSAGES.items():
+        sentence = Sentence.of(id, **filled(text[1] if isinstance(text, tuple) else text))
+        event = decode_event(encode(message(7, sentence)))
+        assert event == message(7, sentence)
+        assert isinstance(event, Failed | Notice)
+        assert (event.code, event.message) == (sentence.code, str(sentence))  # for who knows no ids
+        english, chinese = str(event.sentence), event.sentence.worded(catalogue.translate)
+        assert not re.search(r"[{}]", english + chinese), id
+        if re.search(r"[A-Za-z]{2,}", re.sub(r"\{[^}]*\}", "", str(text))):
+            assert re.search(r"[一-鿿]", chinese), id
+        for value in sentence.values.values():
+            if isinstance(value, str):
+                assert value in english, id
+                assert value in chinese, id
+
+
+def test_a_failure_of_an_engine_that_knows_no_ids_is_still_one() -> None:
+    line = b'{"v": 1, "type": "failed", "id": 3, "code": "bad_model", "message": "m.gguf is damaged."}'
+    event = decode_event(line)
+    assert isinstance(event, Failed)
+    assert (event.code, event.message) == ("bad_model", "m.gguf is damaged.")
+    assert str(event.sentence) == MESSAGES["internal.engine"]
 
 
 @pytest.mark.parametrize(
     "end", [EngineEnd(signal_number=9), EngineEnd(exit_code=3), EngineEnd(not_started="no such file")], ids=str
 )
 def test_an_end_of_the_engine_is_told_in_chinese(catalogue: Catalogue, end: EngineEnd) -> None:
-    assert re.search(r"[一-鿿]", catalogue.sentence(str(end)))
+    assert re.search(r"[一-鿿]", end.sentence.worded(catalogue.translate))
 
 
-def test_several_sentences_in_one_are_all_translated(catalogue: Catalogue) -> None:
-    said = "This chat needs 5,000 tokens, the context holds 4,096. Leave out the oldest 2 turns, start a new chat, or"
-    said += " load the model with a context of 8,192 tokens and an 8-bit KV cache."
-    chinese = catalogue.sentence(said)
+def test_a_sentence_of_parts_is_wholly_translated(catalogue: Catalogue) -> None:
+    first = Sentence.of("turns.leave_out", n=2)
+    other = Sentence.of("turns.larger_8_bit", n_ctx=8192)
+    needed = Sentence.of("turns.more_than", tokens=5000)
+    said = Sentence.of("prompt_too_long.chat", needed=needed, n_ctx=4096, first=first, other=other)
+    assert str(said) == (
+        "This chat needs more than 5,000 tokens, the context holds 4,096. Leave out the oldest 2 turns, start a new "
+        "chat, or load the model with a context of 8,192 tokens and an 8-bit KV cache."
+    )
+    chinese = said.worded(catalogue.translate)
     assert all(number in chinese for number in ("5,000", "4,096", "2", "8,192"))
-    assert not re.search(r"[A-Za-z]{6,}", chinese), chinese
+    assert not re.search(r"[A-Za-z]{3,}", chinese), chinese
 
 
 # What shows a text to the user, and which of its arguments does; a text there must have gone through tr.
@@ -237,7 +320,7 @@ def test_a_notice_follows_the_language(chickadee: Chickadee, ask: Ask, qtbot: Qt
     ask(chickadee, "first")
     qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
     chickadee.window.commands.run("delete_chat")
-    notice, settings = chickadee.window.notice, chickadee.preferences.settings
+    notice, settings = chickadee.window.notice, chickadee.settings
     assert (notice.text.text(), notice.button.text()) == ("“first” was deleted.", "Undo")
     settings.change({"window.language": "zh_CN"})
     assert (notice.text.text(), notice.button.text()) == ("已删除“first”。", "撤销")
@@ -248,7 +331,7 @@ def test_a_notice_follows_the_language(chickadee: Chickadee, ask: Ask, qtbot: Qt
 
 
 def test_errors_that_are_shown_follow_the_language(chickadee: Chickadee) -> None:
-    notice, settings = chickadee.window.notice, chickadee.preferences.settings
+    notice, settings = chickadee.window.notice, chickadee.settings
     path = chickadee.store.path
     locked = sqlite3.connect(path, isolation_level=None)
     locked.execute("BEGIN IMMEDIATE")
@@ -261,8 +344,21 @@ def test_errors_that_are_shown_follow_the_language(chickadee: Chickadee) -> None
     assert not re.search(r"[A-Za-z]{4,}", notice.text.text().replace(str(path), "").replace("Chickadee", ""))
 
 
+def test_why_an_answer_failed_follows_the_language(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    settings, transcript = chickadee.settings, chickadee.window.transcript
+    ask(chickadee, "long")
+    qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
+    assert transcript.views[-1].said("problem").startswith("This chat needs 5,000 tokens, the context holds 4,096.")
+    answer = chickadee.open_chats.current.messages[-1]
+    assert answer.problem.startswith('{"id":"prompt_too_long.chat"')  # no language is stored
+    settings.change({"window.language": "zh_CN"})
+    assert transcript.views[-1].said("problem").startswith("此对话需要 5,000 个词元，上下文只能容纳 4,096 个。")
+    transcript.views[-1].finish(replace(answer, problem="An earlier version said this."))
+    assert transcript.views[-1].said("problem") == "An earlier version said this."
+
+
 def test_what_is_wrong_with_the_settings_file_follows_the_language(chickadee: Chickadee) -> None:
-    notice, settings = chickadee.window.notice, chickadee.preferences.settings
+    notice, settings = chickadee.window.notice, chickadee.settings
     settings.change({"window.theme": "dark"})
     broken = settings.path.read_text() + '\n[engine]\nthreads = "many"\ndraft = 7\n'
     settings.path.write_text(broken)
@@ -279,14 +375,14 @@ def test_what_is_wrong_with_the_settings_file_follows_the_language(chickadee: Ch
 
 
 def test_the_running_window_changes_all_its_words_at_once(chickadee: Chickadee, qtbot: QtBot) -> None:
-    window, settings = chickadee.window, chickadee.preferences
+    window, settings = chickadee.window, chickadee.settings_controller
     settings.open()
     for name in ("help", "about"):
         window.commands.run(name)
     assert settings.dialog
     assert chickadee.chats.palette.help
     assert chickadee.chats.palette.about
-    english = set(read_contexts(CHINESE)[WINDOW]) - KEPT
+    english = {text for texts in read_contexts(CHINESE).values() for text in texts} - KEPT
     settings.settings.change({"window.language": "zh_CN"})
     for part in (window, settings.dialog, chickadee.chats.palette.help, chickadee.chats.palette.about):
         assert words_in(part) & english == set()
@@ -312,7 +408,7 @@ def test_lists_follow_the_language(chickadee: Chickadee, ask: Ask, qtbot: QtBot)
     assert dialog
     dialog.delete_all.click()
     assert days.data(days.index(0)) == "Today"
-    chickadee.preferences.settings.change({"window.language": "zh_CN"})
+    chickadee.settings.change({"window.language": "zh_CN"})
     assert days.data(days.index(0)) == "今天"
     assert not re.search(r"[a-z]{4,}", dialog.list.item(0).text().replace("second", "").replace("first", ""))
     assert not re.search(r"[a-z]{4,}", dialog.question.text())

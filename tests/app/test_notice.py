@@ -75,12 +75,12 @@ def test_what_was_told_is_taken_away_and_nothing_else(qtbot: QtBot) -> None:
 
 
 def test_settings_that_are_right_again_leave_the_undo(open_window: Opener, chickadee: Chickadee) -> None:
-    path = chickadee.preferences.settings.path
+    path = chickadee.settings.path
     path.write_text("[engine]\nthreads = 'many'\n", encoding="utf-8")
-    chickadee.preferences.settings.refresh()
+    chickadee.settings.refresh()
     notice = chickadee.window.notice
     assert notice.button.text() == "Open settings"
     notice.tell("Gone.", "Undo", lambda: None, milliseconds=UNDO_MS)
     path.write_text("", encoding="utf-8")
-    chickadee.preferences.settings.refresh()
+    chickadee.settings.refresh()
     assert sentences(notice) == ["Gone."]

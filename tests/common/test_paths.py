@@ -51,6 +51,6 @@ def test_what_is_printable_stays_so_and_does_nothing(text):
 
 
 def test_a_failure_can_be_printed_and_sent_whatever_is_in_it():
-    failure = Failure("x", "caf\udce9\x1b[2J cannot be read.", "caf\udce9")
-    assert str(failure) == "caf\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}[2J cannot be read."
+    failure = Failure("no_such_file.model", "caf\udce9", path="caf\udce9\x1b[2J")
+    assert str(failure).startswith("There is no file caf\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}[2J.")
     failure.detail.encode()

@@ -138,7 +138,7 @@ class FakeRuntime:
 
     def load(self, path: Path) -> list[int]:
         if not path.exists():
-            raise Failure("cache_unusable", "no file")
+            raise Failure("cache_unusable.tokens")
         content = path.read_bytes()
         self.cache = list(content[4 : 4 + int.from_bytes(content[:4])])
         return list(self.cache)

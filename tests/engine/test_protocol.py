@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from engine import protocol
 from engine.protocol import (
     Cancel,
-    Failed,
     Finished,
     Generate,
     Load,
@@ -45,7 +44,6 @@ def test_requests_survive(request):
 def test_events_survive():
     event = Finished(4, Statistics(1, 2, 0.5, 3, 0.25, 3, "end", 9, 512), (5, 6))
     assert decode_event(encode(event)) == event
-    assert decode_event(encode(Failed(1, "x", "what, why, what to do"))) == Failed(1, "x", "what, why, what to do")
 
 
 @given(st.binary() | st.text().map(str.encode))

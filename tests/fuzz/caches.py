@@ -132,19 +132,18 @@ def do(recipe: Recipe, folder: Path) -> str:
 
 
 def _settings(folder: Path, kind: str, what: Any) -> str:
-    from app.settings.options import options_of
-    from app.settings.schema import SETTINGS
+    from app.settings.schema import for_all
     from app.settings.settings import Settings
     from common.failures import Failure
 
     path = folder / "settings.toml"
-    Settings(path).change({setting.name: setting.default for setting in SETTINGS})
+    Settings(path).change({setting.name: setting.default for setting in for_all()})
     damaged(path, kind, what)
     before = path.read_bytes() if path.is_file() else b""
     settings = Settings(path)
-    options_of(settings.values)
+    settings.options()
     said = [str(problem) for problem in settings.problems]
-    setting = SETTINGS[Random(str(what)).randrange(len(SETTINGS))]
+    setting = for_all()[Random(str(what)).randrange(len(for_all()))]
     try:
         settings.change({setting.name: setting.default})
         settings.reset()
@@ -194,7 +193,7 @@ def _facts(folder: Path, kind: str, what: Any) -> str:
     assert described.usable, described.problem
     damaged(FILES.path(), kind, what)
     again = describe(model, FactCache())
-    return again.problem
+    return str(again.problem or "")
 
 
 def _folders(folder: Path, kind: str, what: Any) -> str:
@@ -236,7 +235,7 @@ def _parts(folder: Path, kind: str, what: Any) -> str:
         ):  # nothing is there to answer: it fails by a sentence
             downloads.resume(job.id)
     downloads.wait(30)
-    said = " ".join(job.problem for job in downloads.jobs)
+    said = " ".join(str(job.problem or "") for job in downloads.jobs)
     for job in downloads.jobs:
         downloads.cancel(job.id)
     downloads.close()

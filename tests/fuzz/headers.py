@@ -301,7 +301,7 @@ class Headers:
         self._planner.send(ask + b"\n")
         verdict = msgspec.json.decode(self._planner.answer(self._planner.deadline()), type=Verdict)
         self._planner.check()
-        return verdict.problem
+        return str(verdict.problem or "")
 
     def _load(self, path: Path, recipe: Recipe) -> str:
         engine = self._engines["ik" if recipe["backend"] == "ik" else "llama"]

@@ -56,7 +56,7 @@ def test_the_built_in_model_is_first():
 def test_facts_of_a_file_in_our_folder():
     make_gguf(own_folder() / "bird.gguf")
     (model,) = others()
-    assert (model.name, model.place.kind, model.problem) == ("bird.gguf", "own", "")
+    assert (model.name, model.place.kind, model.problem) == ("bird.gguf", "own", None)
     assert model.facts
     assert (model.facts.quantisation, model.facts.licence, model.facts.parameters) == ("Q4_K_M", "apache-2.0", 2048)
     assert model.usable
@@ -117,7 +117,7 @@ def test_pipes_in_the_places_of_other_programs_files_are_passed_over(home):
     pipes += [home / ".lmstudio-home-pointer", own_folder() / "x.gguf.part", own_folder() / "x.gguf.part.json"]
     for pipe in pipes:
         os.mkfifo(pipe)
-    assert [model.problem for model in others()] == ["r/l/m:tag is not a file."]
+    assert [str(model.problem) for model in others()] == ["r/l/m:tag is not a file."]
     assert list(unfinished()) == []
     part = PartFile(own_folder() / "x.gguf")
     assert part.source() is None
@@ -148,7 +148,7 @@ def test_parts_are_one_model_and_a_missing_part_is_told():
     assert [path.name for path in whole.files] == ["big-00001-of-00002.gguf", "big-00002-of-00002.gguf"]
     assert whole.facts.parameters == 2 * 2048
     assert torn.facts is None
-    assert torn.problem == (
+    assert str(torn.problem) == (
         "torn-00002-of-00003.gguf is incomplete: parts 1, 3 of 3 are missing. Download the model again."
     )
 
@@ -174,7 +174,7 @@ def test_what_cannot_be_read_is_skipped_with_a_reason(tmp_path):
     (folder / "d-torn.gguf").write_bytes(whole[:200])
     os.mkfifo(folder / "e-pipe.gguf")
     (folder / "f-circle.gguf").symlink_to(folder / "f-circle.gguf")
-    problems = [model.problem for model in others()]
+    problems = [str(model.problem) for model in others()]
     assert problems == [
         "a-text.gguf is not a GGUF model file. Choose a file that ends in .gguf.",
         "b-empty.gguf is not a GGUF model file. Choose a file that ends in .gguf.",

@@ -83,7 +83,7 @@ def test_a_failure_is_told_and_the_next_goes_on(server, hub, queue):
         queue.add(wanted(model, hub))
     assert queue.wait()
     assert states(queue) == ["failed", "done"]
-    assert "not those that were published" in queue.jobs[0].problem
+    assert "not those that were published" in str(queue.jobs[0].problem)
 
 
 def test_pause_and_go_on(server, hub, queue, stalled):
@@ -169,7 +169,7 @@ def test_room_for_all_parts_is_asked_for_first(server, hub, queue, monkeypatch):
     queue.add(model)
     assert queue.wait()
     assert states(queue) == ["failed"]
-    assert "not enough disk space for big-00001-of-00002.gguf: 2 MB still to download" in queue.jobs[0].problem
+    assert "not enough disk space for big-00001-of-00002.gguf: 2 MB still to download" in str(queue.jobs[0].problem)
     assert server.requests == []
 
 

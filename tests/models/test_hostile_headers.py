@@ -289,7 +289,7 @@ def test_the_parts_together_are_no_larger_than_a_model(tmp_path, monkeypatch):
     assert describe(paths[0]).facts
     monkeypatch.setattr("models.split.MAX_TENSORS", 79)
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path / "cache"))  # where nothing is known of them yet
-    assert "larger than any model's" in describe(paths[0], FactCache()).problem
+    assert "larger than any model's" in str(describe(paths[0], FactCache()).problem)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes of that kind")

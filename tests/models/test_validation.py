@@ -139,4 +139,4 @@ def test_the_list_says_what_is_wrong(tmp_path, own_data):
     good, bad = (make_gguf(tmp_path / f"{count}.gguf", llama__block_count=count) for count in (2, 0))
     assert describe(good).usable
     assert not describe(bad).usable
-    assert "“llama.block_count” makes no sense" in describe(bad).problem
+    assert "“llama.block_count” makes no sense" in str(describe(bad).problem)

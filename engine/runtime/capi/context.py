@@ -132,8 +132,7 @@ class CContext:
         with log.errors() as errors:
             self.pointer = lib.llama_init_from_model(model.pointer, params)
         if not self.pointer:
-            sentence = f"There is not enough free memory for a context of {options.n_ctx:,} tokens. Try a smaller one."
-            raise Failure("out_of_memory", sentence, "\n".join(errors))
+            raise Failure("out_of_memory.context", "\n".join(errors), n_ctx=options.n_ctx)
         self.memory = lib.llama_get_memory(self.pointer)
         self.n_ctx: int = lib.llama_n_ctx(self.pointer)
         self.n_batch: int = lib.llama_n_batch(self.pointer)  # no more than the n_ctx that was asked for

@@ -60,7 +60,7 @@ class CModel:
         self.vocabulary = CVocabulary(lib, lib.llama_model_get_vocab(self.pointer))
         if lib.llama_model_has_encoder(self.pointer) or not lib.llama_model_has_decoder(self.pointer):
             self.close()
-            raise Failure("not_a_chat_model", f"{self.path.name} is not a chat model: it translates text to text only.")
+            raise Failure("not_a_chat_model.encoder", name=self.path.name)
 
     def adapt(self, params: Any) -> None:
         """Change `params` where the file, whose `parts` are known, cannot be loaded with them."""
@@ -102,17 +102,13 @@ def refuse_other_kinds(header: Header) -> None:
     """Raises Failure for GGUF files that hold something else than a language model."""
     name, metadata = shown(header.path), header.metadata
     if metadata.get("general.type") == "adapter":
-        raise Failure(
-            "not_a_chat_model",
-            f"{name} is an adapter (LoRA), an addition to a model. Choose the model itself.",
-        )
+        raise Failure("not_a_chat_model.adapter", name=name)
     if metadata.get("general.type") == "mmproj" or header.architecture == "clip":
-        raise Failure("not_a_chat_model", f"{name} is the image part of a model. Choose the model itself.")
+        raise Failure("not_a_chat_model.image", name=name)
     arch = header.architecture
     pooling = metadata.get(f"{arch}.pooling_type", NO_POOLING)
     if metadata.get(f"{arch}.attention.causal") is False or pooling != NO_POOLING:
-        sentence = f"{name} is an embedding model: it compares texts and cannot answer. Choose a chat model."
-        raise Failure("not_a_chat_model", sentence)
+        raise Failure("not_a_chat_model.embedding", name=name)
 
 
 def load_failure(path: Path, errors: deque[str], name: str) -> Failure:
@@ -120,21 +116,12 @@ def load_failure(path: Path, errors: deque[str], name: str) -> Failure:
     detail = "\n".join(errors)
     if "unknown model architecture" in detail:
         arch = detail.split("unknown model architecture: '", 1)[-1].split("'", 1)[0]
-        sentence = f"{path.name} has the architecture “{arch}”, which this version of {name} does not support yet."
-        return Failure("unknown_architecture", sentence, detail)
+        return Failure("unknown_architecture.of_model", detail, name=path.name, architecture=arch, library=name)
     if "not within the file bounds" in detail or "corrupted or incomplete" in detail:
-        return Failure(
-            "bad_model",
-            f"{path.name} is incomplete: part of the model is missing. Download it again.",
-            detail,
-        )
+        return Failure("bad_model.incomplete", detail, name=path.name)
     if "unable to allocate" in detail or "failed to allocate" in detail:
-        return Failure(
-            "out_of_memory",
-            f"There is not enough free memory to load {path.name}. Try a smaller model.",
-            detail,
-        )
-    return Failure("bad_model", f"{path.name} could not be loaded: {name} does not accept the file.", detail)
+        return Failure("out_of_memory.model", detail, name=path.name)
+    return Failure("bad_model.not_accepted", detail, name=path.name, library=name)
 
 
 # --- open for its sizes alone ---

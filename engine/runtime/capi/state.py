@@ -39,7 +39,7 @@ def writing(path: Path) -> Iterator[None]:
         path.touch(mode=0o600)
         yield
     except OSError as error:
-        raise Failure("cache_unwritable", f"The cached context could not be written to {path}: {error}.") from error
+        raise Failure("cache_unwritable.file", file=path, reason=error) from error
 
 
 def moving(folder: Path) -> str:
@@ -97,7 +97,7 @@ def load_file(context: CContext, path: Path) -> list[int]:
     restored = context.lib.llama_memory_seq_pos_max(context.memory, SEQUENCE) + 1
     if not read or restored != count.value:
         detail = f"{read} bytes read, {restored} of {count.value} tokens restored"
-        raise Failure("cache_unusable", f"The cached context {path.name} does not match this model.", detail)
+        raise Failure("cache_unusable.other_model", detail, file=path.name)
     return list(array[: count.value])
 
 

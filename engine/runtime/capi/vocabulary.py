@@ -12,8 +12,6 @@ from common.failures import Failure
 from engine.runtime.capi.library import CLibrary, Pointer
 from engine.tokenization.tokens import SHOWN
 
-NO_TOKEN = "The model's vocabulary is damaged: it has no token for some of the characters. Download the model again."
-
 PIECE = 32_768  # characters that are tokenized at once: 20 to 50 ms
 NEAR = 2_048  # characters before the end of a piece, among which a place to cut is looked for first
 # Where every tokenizer begins anew: it makes words of letters, with the blank before them and nothing behind.
@@ -80,7 +78,7 @@ class CVocabulary:
             if count >= 0:
                 found = list(tokens[:count])
                 if min(found, default=0) < 0:
-                    raise Failure("bad_model", NO_TOKEN)
+                    raise Failure("bad_model.missing_tokens")
                 return found
             size = -count
 

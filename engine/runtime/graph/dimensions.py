@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from common.failures import Failure
+from common.sentences import Sentence
 from models.header import Header, Scalar
 
 ARCHITECTURES = ("llama", "qwen2", "qwen3")
@@ -28,27 +29,27 @@ KNOWN = re.compile(
 SCALINGS = ("none", "linear")
 
 
-def refusal(header: Header) -> str:
-    """The sentence that says why not; empty if it can."""
+def refusal(header: Header) -> Sentence | None:
+    """Why not; None if it can."""
     reason = _reason(header)
-    return f"The built-in engine cannot run this model: {reason}. llama.cpp can." if reason else ""
+    return Sentence.of("graph.cannot_run", reason=reason) if reason else None
 
 
-def _reason(header: Header) -> str:
+def _reason(header: Header) -> Sentence | None:
     name, metadata = header.architecture, header.metadata
     if name not in ARCHITECTURES:
-        return f"it does not know the architecture “{name}”"
+        return Sentence.of("graph.architecture", architecture=name)
     strange = next((tensor.name for tensor in header.tensors if not KNOWN.fullmatch(tensor.name)), "")
     if metadata.get(f"{name}.expert_count") or strange:
-        return f"it knows no weights called “{strange}”" if strange else "it knows no mixture of experts"
+        return Sentence.of("graph.weights", name=strange) if strange else Sentence.of("graph.experts")
     if any(tensor.type not in TYPES for tensor in header.tensors):
-        return "it does not know how its weights are quantised"
+        return Sentence.of("graph.quantisation")
     if any(len(tensor.shape) == 1 and tensor.type != F32 for tensor in header.tensors):
-        return "its norms or biases are quantised"
+        return Sentence.of("graph.norms")
     scaling = metadata.get(f"{name}.rope.scaling.type", "linear")
     if scaling not in SCALINGS:
-        return f"it does not know the scaling “{scaling}” of positions"
-    return ""
+        return Sentence.of("graph.positions", scaling=scaling)
+    return None
 
 
 NORMAL, NEOX = 0, 2  # which numbers of a head are rotated together: neighbours, or those half a head apart
@@ -75,7 +76,7 @@ class Dimensions:
         """What ggml would abort the process for."""
         fine = self.layers > 0 and self.kv_heads > 0 and self.heads % self.kv_heads == 0
         if not fine or self.head < 2 or self.head % 2 or not math.isfinite(self.rope_scale):
-            raise Failure("bad_model", "This model's header contradicts itself: it cannot be loaded.", str(self))
+            raise Failure("bad_model.contradiction", str(self))
 
     @property
     def queries(self) -> int:
@@ -94,7 +95,7 @@ def dimensions_of(header: Header) -> Dimensions:
     heads, embedding = find.count("attention.head_count"), find.count("embedding_length")
     head = find.count("attention.key_length", embedding // heads)
     if {find.count("attention.value_length", head), find.count("rope.dimension_count", head)} != {head}:
-        raise Failure("bad_model", f"{header.path.name} has keys and values of sizes that do not match.")
+        raise Failure("bad_model.uneven_heads", name=header.path.name)
     factor = find.number("rope.scaling.factor", find.number("rope.scale_linear", 0.0))
     linear = header.metadata.get(f"{header.architecture}.rope.scaling.type", "linear") == "linear"
     embeddings = next(tensor for tensor in header.tensors if tensor.name == "token_embd.weight")
@@ -122,13 +123,13 @@ class _Finder:
     def _get(self, key: str, default: Scalar | None) -> Scalar:
         value = self.header.metadata.get(f"{self.header.architecture}.{key}", default)
         if value is None or isinstance(value, str):
-            raise Failure("bad_model", f"{self.header.path.name} does not state its {key}, so it cannot be loaded.")
+            raise Failure("bad_model.not_stated", name=self.header.path.name, key=key)
         return value
 
     def count(self, key: str, default: int | None = None) -> int:
         value = int(self._get(key, default))
         if value < 1:
-            raise Failure("bad_model", f"{self.header.path.name} has an impossible {key}: {value}.")
+            raise Failure("bad_model.impossible", name=self.header.path.name, key=key, value=value)
         return value
 
     def number(self, key: str, default: float | None = None) -> float:

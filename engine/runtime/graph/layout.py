@@ -104,8 +104,7 @@ class Cells:
 
 def no_memory(n_ctx: int) -> Failure:
     """What users are told when there is no memory for a cache of `n_ctx` tokens."""
-    sentence = f"There is not enough free memory for a context of {n_ctx:,} tokens. Try a smaller one."
-    return Failure("out_of_memory", sentence)
+    return Failure("out_of_memory.context", n_ctx=n_ctx)
 
 
 BUCKET = 256  # cells: passes look at a multiple of it, llama.cpp's too

@@ -40,7 +40,7 @@ class Weights:
             self._copy(progress)
         except MemoryError as error:
             self.close()
-            raise Failure("out_of_memory", f"There is not enough free memory for {header.path.name}.") from error
+            raise Failure("out_of_memory.weights", name=header.path.name) from error
         except BaseException:
             self.close()
             raise
@@ -139,7 +139,7 @@ class _Source:
     def check(self, tensor: TensorInfo, size: int) -> None:
         if self.header.data_offset + tensor.offset + size > self.size:
             name = self.header.path.name
-            raise Failure("bad_model", f"{name} is incomplete: part of the model is missing. Download it again.")
+            raise Failure("bad_model.incomplete", name=name)
 
     def give_back(self, tensor: TensorInfo, size: int) -> None:
         """Whole pages that only this tensor lies in are no longer resident."""
@@ -170,7 +170,7 @@ class GraphModel(Model):
         super().__init__(file, progress, dry=True)
         try:
             if reason := refusal(self.header):
-                raise Failure("not_supported", reason)
+                raise Failure("not_supported.model", reason=reason)
             self.dimensions = dimensions_of(self.header)
             self.weights = Weights(self.header, repack, mmap, progress)
         except BaseException:

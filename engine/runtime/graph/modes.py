@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from common.failures import Failure
+from common.sentences import Sentence
 from common.store import Store
 from engine.protocol import FlashAttention, KVModeName, KVType
 from engine.runtime.capi.model import CModel, ModelFile
@@ -77,8 +78,7 @@ def keep(ranking: Ranking) -> None:
     try:
         RANKINGS.put(ranking, ranking.model, ranking.mode)
     except OSError as error:
-        sentence = f"The head ranking cannot be saved to {RANKINGS.folder}: {error.strerror}."
-        raise Failure("ranking_unwritable", sentence) from error
+        raise Failure("ranking_unwritable.folder", folder=RANKINGS.folder, reason=error.strerror) from error
 
 
 def read(identity: str, mode: str) -> Ranking | None:
@@ -90,11 +90,7 @@ def heads_for(model: GraphModel, mode: KVMode) -> tuple[Head, ...]:
     """The heads that `mode` compresses; raises Failure where they are not known."""
     found = read(identity_of(model), mode.name)
     if found is None or not fits(found, model.dimensions):
-        raise Failure(
-            "no_ranking",
-            f"The attention heads of {model.path.name} have not been ranked yet. Rank them with "
-            f"`python -m engine rank-heads --kv {mode.name} --model {model.path}`.",
-        )
+        raise Failure("no_ranking.of_model", name=model.path.name, mode=mode.name, path=model.path)
     return found.chosen(mode.share)
 
 
@@ -123,18 +119,16 @@ def split_kv(model: GraphModel, n_ctx: int, name: KVModeName, heads: Sequence[He
     return SplitKV(d, rotation, n_ctx, name, slots, heads)
 
 
-def lossy_note(model: CModel, mode: KVMode) -> str:
-    """What a lossy mode costs this very model, as a sentence; empty for exact keys and values."""
+def lossy_note(model: CModel, mode: KVMode) -> Sentence | None:
+    """What a lossy mode costs this very model; None for exact keys and values."""
     if mode == EXACT:
-        return ""
+        return None
     assert isinstance(model, GraphModel)
     found = read(identity_of(model), mode.name)
     price = found.price(mode.share) if found else None
-    share, name = f"{mode.share:.0%}", mode.name
     if price is None:
-        return f"Lossy: {share} of the heads are compressed ({name}); the effect on quality was not measured."
-    ratio = f"{price.ratio:.3f}"
-    return f"Lossy: {share} of the heads are compressed ({name}); measured perplexity × {ratio}."
+        return Sentence.of("lossy.unmeasured", share=mode.share, mode=mode.name)
+    return Sentence.of("lossy.measured", share=mode.share, mode=mode.name, ratio=float(price.ratio))
 
 
 def rotation_of(model: GraphModel) -> Rotation:
@@ -147,7 +141,6 @@ def rotation_of(model: GraphModel) -> Rotation:
 
 
 MARGIN = 1.25
-ALWAYS_FLASH = "The built-in engine needs flash attention: leave it on, or choose llama.cpp."
 VERSION = 3  # of what our graph computes and how fast; what was saved or timed with another is of no use
 
 
@@ -156,12 +149,12 @@ class DryGraph(DryModel):
 
     def __init__(self, file: ModelFile, flash_attention: FlashAttention = "auto", kv_mode: KVMode = EXACT) -> None:
         if flash_attention == "off":
-            raise Failure("not_supported", ALWAYS_FLASH)
+            raise Failure("not_supported.without_flash_attention")
         super().__init__(file)
         self.kv_mode = kv_mode
         if reason := refusal(self.header):
             self.close()
-            raise Failure("not_supported", reason)
+            raise Failure("not_supported.model", reason=reason)
         self.dimensions = dimensions_of(self.header)
 
     def context(

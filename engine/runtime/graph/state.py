@@ -74,8 +74,7 @@ def load_file(kv: Layout, path: Path) -> list[int]:
         with path.open("rb") as file:
             return _load(kv, file)
     except (OSError, ValueError, msgspec.MsgspecError) as error:
-        sentence = f"The cached context {path.name} does not match this model and its head compression."
-        raise Failure("cache_unusable", sentence, str(error)) from error
+        raise Failure("cache_unusable.other_heads", str(error), file=path.name) from error
 
 
 def _load(kv: Layout, file: IO[bytes]) -> list[int]:

@@ -8,6 +8,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+from common.sentences import Sentence
 from engine.machine import CPU_INFO, processor_features
 from models.header import Header
 
@@ -37,18 +38,18 @@ ARCHITECTURES = frozenset((
 ))  # fmt: skip
 
 
-def refusal(header: Header) -> str:
-    """The sentence that says why not; empty if it can."""
+def refusal(header: Header) -> Sentence | None:
+    """Why not; None if it can."""
     if library_file() is None:
-        return "ik_llama.cpp is not installed: there is no build of it for this computer."
+        return Sentence.of("no_backend.ik")
     missing = missing_features()
     if missing:
-        return f"ik_llama.cpp needs a processor with {', '.join(missing).upper()}."
+        return Sentence.of("ik.processor", features=", ".join(missing).upper())
     if header.architecture not in ARCHITECTURES:
-        return f"ik_llama.cpp does not support the architecture “{header.architecture}” yet."
+        return Sentence.of("ik.architecture", architecture=header.architecture)
     if any(tensor.type not in SAME_TYPES for tensor in header.tensors):
-        return "ik_llama.cpp does not support the quantisation of this file."
-    return ""
+        return Sentence.of("ik.quantisation")
+    return None
 
 
 def library_file() -> Path | None:

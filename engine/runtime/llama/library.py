@@ -39,8 +39,7 @@ def load_kernels(llama: Any) -> Kernels:
     variants = {found[1]: path for path in sorted(folder.iterdir()) if (found := VARIANT.match(path.name))}
     pretended = pretended_processor()
     if pretended and pretended not in variants:
-        sentence = f"This llama.cpp has no kernels of its own for {pretended}: {PRETENDED} is for the packaged one."
-        raise Failure("no_kernels", sentence)
+        raise Failure("no_kernels.for_processor", processor=pretended, variable=PRETENDED)
     if not variants:
         return Kernels(COMPILED_IN, None)
     # From the copy of ggml that llama.cpp uses: another one would have an empty registry. 9 ms.
@@ -50,8 +49,7 @@ def load_kernels(llama: Any) -> Kernels:
     load(os.fsencode(variants[pretended] if pretended else folder))
     loaded = [Kernels(name, path) for name, path in variants.items() if is_loaded(path)]
     if not loaded:
-        sentence = "The engine's files are damaged: none of its kernels can be loaded. Install Chickadee again."
-        raise Failure("no_kernels", sentence, f"{folder}: {', '.join(variants)}")
+        raise Failure("no_kernels.damaged", f"{folder}: {', '.join(variants)}")
     return loaded[0]
 
 

@@ -71,8 +71,7 @@ def quantise(source: Path, path: Path, file_type: int, threads: int) -> None:
     with log.errors() as errors:
         result = opened().llama_model_quantize(str(source).encode(), str(path).encode(), ctypes.byref(params))
     if result:
-        sentence = f"llama.cpp could not quantise {source.name}. Check that there is enough disk space."
-        raise Failure("not_quantised", sentence, "\n".join(errors))
+        raise Failure("not_quantised.by_llama", "\n".join(errors), name=source.name)
 
 
 FLASH_ATTENTION = {"auto": -1, "off": 0, "on": 1}

@@ -39,7 +39,7 @@ def test_what_is_waited_for_is_said_in_the_language_that_is_chosen_meanwhile(
     ask(chickadee, "read and wait")
     line = chickadee.window.composer.progress
     qtbot.waitUntil(lambda: line.text().startswith("Reading 1,200 of 3,000 tokens"))
-    chickadee.preferences.settings.change({"window.language": "zh_CN"})
+    chickadee.settings.change({"window.language": "zh_CN"})
     assert "1,200" in line.text()
     assert "Reading" not in line.text()
     chickadee.chats.chat.stop()

@@ -6,16 +6,15 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QTimer
 from pytestqt.qtbot import QtBot
 
 from app.folders import Folders, open_folders
-from app.intervals import Intervals
-from app.wiring import Chickadee
+from app.state.draft import DraftStore
+from app.state.saving import EditStore
+from app.wiring import Chickadee, Intervals
 from tests.app.conftest import SECONDS, Opener
 from tests.app.small_disk import fill_up, small_disk
 from tests.app.test_window import Ask, done, stored
@@ -113,23 +112,21 @@ def test_who_closes_the_window_hears_what_is_lost(chickadee: Chickadee, ask: Ask
     assert chickadee.lost == [f"The latest messages in “slow question” could not be saved. {FULL}"]
 
 
-def test_who_types_without_a_pause_is_stored_too(
-    chickadee: Chickadee, ask: Ask, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_types_without_a_pause_is_stored_too(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
     """The time until the next write is counted from the first letter, not from the last."""
     ask(chickadee, "first")
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
-    started = list[QTimer]()
+    chat, typed = chickadee.open_chats.current, [""]
+    chickadee.chats.unsaved._again.stop()  # it would store them too
+    for pause in (chickadee.chats.drafts._drafts._pause, chickadee.chats.messages._pause):
+        pause.cancel()
+        pause._pause = 1_000  # longer than any pause of this test's, were the computer not busy
 
-    def start(timer: QTimer) -> None:
-        started.append(timer)
-        QTimer.start(timer)
+    def both_are_stored() -> bool:
+        typed[0] += "a"
+        chickadee.window.composer.text.setPlainText(typed[0])
+        chickadee.chats.messages._note_edit(chat.messages[0].id, typed[0])
+        draft = DraftStore(chickadee.store).load(chat.chat.id)
+        return bool(draft.text) and bool(EditStore(chickadee.store).load(chat.chat.id))
 
-    for timer in (chickadee.chats.drafts._drafts._pause, chickadee.chats.messages._pause):
-        timer.stop()
-        timer.setInterval(1 << 30)  # it does not end while this test runs
-        monkeypatch.setattr(timer, "start", partial(start, timer))
-    for text in ("a", "ab", "abc"):
-        chickadee.window.composer.text.setPlainText(text)
-        chickadee.chats.messages._note_edit(chickadee.open_chats.current.messages[0].id, text)
-    assert started == [chickadee.chats.drafts._drafts._pause, chickadee.chats.messages._pause]
+    qtbot.waitUntil(both_are_stored, timeout=SECONDS)

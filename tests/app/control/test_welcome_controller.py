@@ -53,7 +53,7 @@ def test_the_next_start_shows_what_was_open(open_window: Opener, qtbot: QtBot, a
     second = open_window()
     assert second.open_chats.current.chat.title == "older"
     assert second.window.sidebar.isHidden()
-    assert second.preferences.settings.values["window.text_size"] == 110
+    assert second.settings.values["window.text_size"] == 110
 
 
 def test_a_chat_that_is_gone_is_no_reason_to_stumble(open_window: Opener, folders: Folders) -> None:

@@ -99,6 +99,6 @@ def test_curves_are_drawn_in_the_colours_of_the_theme(chickadee: Chickadee, qtbo
     qtbot.waitUntil(lambda: panel.costs is not None)
     assert panel.costs
     for name, colours in (("light", LIGHT), ("dark", DARK)):
-        chickadee.preferences.settings.change({"window.theme": name})
+        chickadee.settings.change({"window.theme": name})
         assert panel.costs._point.opts["symbolBrush"].color().name() == colours.danger
         assert panel.costs.plot.getAxis("bottom").labelStyle["color"] == colours.soft

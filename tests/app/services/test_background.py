@@ -7,6 +7,7 @@ from pytestqt.qtbot import QtBot
 from app.services.background import Background
 from app.wiring import Chickadee
 from common.failures import Failure
+from common.sentences import Sentence
 
 
 def test_work_in_the_background_ends_in_the_window(qtbot: QtBot, chickadee: Chickadee) -> None:
@@ -14,7 +15,7 @@ def test_work_in_the_background_ends_in_the_window(qtbot: QtBot, chickadee: Chic
     heard: list[object] = []
 
     def fail() -> object:
-        raise Failure("x", "No.")
+        raise Failure(Sentence.plain("No."))
 
     def bug() -> object:
         raise ValueError("?")

@@ -1,4 +1,4 @@
-"""Every option of the engine's command line is in the settings too, a choice with all its values, or has a reason."""
+"""Every option of the engine's command line is a setting, and every setting of a request an option, or has a reason."""
 
 from __future__ import annotations
 
@@ -7,55 +7,99 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.model_library.model_settings import settings_for
 from app.settings.schema import SETTINGS
-from app.settings.setting import AUTO, Setting
-from engine.commands import chat
+from engine.commands import chat, plan
+from engine.commands.options import flagged, values_of
+from engine.protocol.settings import AUTO, OF_REQUESTS, Setting
 
-BY_KEY = {setting.key: setting for setting in (*SETTINGS, *settings_for())}
-KEYS = {
-    "ctx": "context",
-    "temp": "temperature",
-    "kv": "kv_mode",
-    "match": "lookup_match",
-    "m": "lookup_m",
-    "n": "lookup_n",
-    "select": "lookup_select",
-    "layer": "exit_layers",
+BY_FLAG = {setting.flag.name: setting for setting in OF_REQUESTS.values() if setting.flag}
+# What scripts and settings files rely on: each flag, the setting it is, and the field of the request.
+FLAGS = {
+    "--ctx": ("engine.context", "load.n_ctx"),
+    "--threads": ("engine.threads", "load.threads"),
+    "--memory": ("engine.memory", "load.memory_bytes"),
+    "--backend": ("engine.backend", "load.backend"),
+    "--kv-type": ("engine.kv_type", "load.kv_type"),
+    "--draft-model": ("engine.draft_model", "load.draft_model"),
+    "--flash-attention": ("engine.flash_attention", "load.flash_attention"),
+    "--kv": ("engine.kv_mode", "load.kv_mode"),
+    "--kv-share": ("engine.kv_share", "load.kv_share"),
+    "--kv-policy": ("engine.kv_policy", "generate.kv_policy"),
+    "--draft": ("engine.draft", "generate.draft"),
+    "--layer": ("engine.exit_layers", "generate.exit_layers"),
+    "--match": ("engine.lookup_match", "generate.lookup.match"),
+    "--m": ("engine.lookup_m", "generate.lookup.m"),
+    "--n": ("engine.lookup_n", "generate.lookup.n"),
+    "--select": ("engine.lookup_select", "generate.lookup.select"),
+    "--temp": ("answer.temperature", "generate.sampling.temperature"),
+    "--seed": ("answer.seed", "generate.sampling.seed"),
+    "--max-tokens": ("answer.max_tokens", "generate.max_tokens"),
 }
 NOT_IN_THE_WINDOW = {
-    "help": "the help page and the sentences of the settings",
-    "model": "the models' dialog",
-    "greedy": "temperature 0",
-    "trace": "the engine's panel shows what is traced",
-    "json": "there is no output to be read by programs",
-    "prompt": "the composer",
-    "prompt_file": "the composer takes files",
-    "messages": "File → Import chats…",
+    "--help": "the help page and the sentences of the settings",
+    "--model": "the models' dialog",
+    "--greedy": "temperature 0",
+    "--trace": "the engine's panel shows what is traced",
+    "--json": "there is no output to be read by programs",
+    "--prompt": "the composer",
+    "--prompt-file": "the composer takes files",
+    "--messages": "File → Import chats…",
+}
+NOT_IN_THE_TERMINAL = {
+    "answer.system_prompt": "/system, and --messages",
+    "answer.top_k": "the request's own is good for all models",
+    "answer.top_p": "as above",
+    "answer.min_p": "as above",
+    "answer.repeat_penalty": "as above",
+    "cache.saved_chats": "nothing is saved of the terminal's chats",
 }
 
 
-def options() -> Iterator[argparse.Action]:
+def options(command: str) -> Iterator[argparse.Action]:
     commands = argparse.ArgumentParser().add_subparsers()
-    chat.add(commands)
-    yield from commands.choices["chat"]._actions
+    for module in (chat, plan):
+        module.add(commands)
+    yield from commands.choices[command]._actions
 
 
-@pytest.mark.parametrize("option", list(options()), ids=lambda option: option.dest)
+@pytest.mark.parametrize("option", list(options("chat")), ids=lambda option: option.dest)
 def test_an_option_of_the_engine_is_a_setting(option: argparse.Action) -> None:
-    if option.dest in NOT_IN_THE_WINDOW:
+    flag = option.option_strings[-1]
+    if flag in NOT_IN_THE_WINDOW:
         return
-    setting = BY_KEY[KEYS.get(option.dest, option.dest)]
+    setting = BY_FLAG[flag]
+    assert setting in SETTINGS.values()
     assert setting.help.endswith(".")
-    if option.choices:
-        assert set(option.choices) <= {value for value, _ in choices(setting)} | {AUTO}
+    assert option.choices == (values_of(setting) if setting.kind == "choice" else None)
 
 
-def choices(setting: Setting) -> tuple[tuple[str, str], ...]:
-    assert setting.kind == "choice", setting
-    return setting.choices
+@pytest.mark.parametrize("setting", OF_REQUESTS.values(), ids=lambda setting: setting.name)
+def test_a_setting_of_a_request_is_an_option_of_the_engine(setting: Setting) -> None:
+    if setting.flag is None:
+        assert setting.name in NOT_IN_THE_TERMINAL
+    else:
+        assert setting.flag.name in {flag for option in options("chat") for flag in option.option_strings}
+
+
+@pytest.mark.parametrize(
+    "setting", [each for each in OF_REQUESTS.values() if each.kind == "choice"], ids=lambda setting: setting.name
+)
+def test_the_window_offers_what_the_request_takes(setting: Setting) -> None:
+    offered = {value for value, _ in setting.choices}
+    assert offered | {AUTO} == {*values_of(setting), AUTO}
+
+
+def test_a_plan_takes_the_options_of_a_load() -> None:
+    flags = {flag for option in options("plan") for flag in option.option_strings if flag in BY_FLAG}
+    assert flags == {flag.name for _, flag in flagged("load")}
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+def test_a_flag_stays_what_it_was(flag: str) -> None:
+    assert (BY_FLAG[flag].name, BY_FLAG[flag].fills) == FLAGS[flag]
 
 
 def test_no_reason_is_left_over() -> None:
-    known = {option.dest for option in options()}
-    assert known >= {*NOT_IN_THE_WINDOW, *KEYS}
+    flags = {flag for option in options("chat") for flag in option.option_strings}
+    assert flags >= set(NOT_IN_THE_WINDOW)
+    assert {name for name, setting in OF_REQUESTS.items() if setting.flag is None} == set(NOT_IN_THE_TERMINAL)

@@ -13,17 +13,18 @@ from hypothesis import strategies as st
 
 from app import words
 from app.settings import settings_file
-from app.settings.options import Options, options_of
-from app.settings.schema import SECTIONS, SETTINGS
-from app.settings.setting import AUTO, Setting, Value
-from app.settings.settings import BY_NAME, Settings
+from app.settings.resolve import Options
+from app.settings.schema import SECTIONS, SETTINGS, for_all, for_chat, for_model
+from app.settings.settings import Settings
+from app.settings.values import check, parse, shown
 from app.state.engine_requests import Loading
 from app.state.prompt import with_system
 from common.failures import Failure
 from engine.protocol import Generate, Load, Lookup, Message, Sampling
+from engine.protocol.settings import AUTO, Setting, Value
 
 GIB = 1 << 30
-DEFAULTS: dict[str, Value] = {setting.name: setting.default for setting in SETTINGS}
+DEFAULTS: dict[str, Value] = {setting.name: setting.default for setting in for_all()}
 BY_HAND = """\
 # My settings
 unknown = 1  # of another version
@@ -55,7 +56,7 @@ def valid(setting: Setting) -> st.SearchStrategy[Value]:
     return auto | st.integers(low, int(high))
 
 
-changes = st.fixed_dictionaries({}, optional={setting.name: valid(setting) for setting in SETTINGS})
+changes = st.fixed_dictionaries({}, optional={setting.name: valid(setting) for setting in for_all()})
 jsonish = st.recursive(
     st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats() | st.text(max_size=30) | st.dates(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
@@ -78,15 +79,22 @@ def test_without_a_file_everything_is_as_suggested(path: Path) -> None:
     assert settings.problems == ()
     assert not any(map(settings.differs, settings.values))
     assert not path.exists()
-    assert options_of(settings.values) == Options(Load(0, "", saved_chats_bytes=2 * 10**9))
+    assert settings.options() == Options(Load(0, "", saved_chats_bytes=2 * 10**9))
 
 
 def test_every_setting_has_a_section_a_name_and_a_sentence() -> None:
-    assert {setting.section for setting in SETTINGS} == set(SECTIONS)
-    assert len(BY_NAME) == len(SETTINGS)
-    for setting in SETTINGS:
+    assert {setting.section for setting in SETTINGS.values()} == set(SECTIONS)
+    for setting in (*SETTINGS.values(), *for_model(), *for_chat()):
         assert setting.title
         assert setting.help.endswith(".")
+        assert check(setting, setting.default) == setting.default
+    keys = [setting.key for setting in for_model()]
+    assert len(set(keys)) == len(keys)  # in the section of a model they stand without theirs
+
+
+def test_a_chats_own_values_reach_every_answer() -> None:
+    """A model is loaded for all chats."""
+    assert all(setting.fills.split(".")[0] in ("generate", "system_prompt") for setting in for_chat())
 
 
 @given(values=changes)
@@ -106,7 +114,7 @@ def test_what_is_stored_comes_back(tmp_path_factory: pytest.TempPathFactory, val
         }
         | values
     )
-    options_of(again.values)  # the engine takes all of them
+    again.options()  # the engine takes all of them
     text = path.read_text(encoding="utf-8")
     for line in ("# My settings", "unknown = 1  # of another version", "[engine]  # slow machine", 'colour = "blue"'):
         assert text.count(line) == 1
@@ -195,14 +203,14 @@ def test_a_wrong_value_is_named_and_the_default_used(path: Path, line: str, sent
     assert Settings(path).problems == ()
 
 
-@given(st.fixed_dictionaries({}, optional={setting.key: jsonish for setting in SETTINGS}), st.booleans())
+@given(st.fixed_dictionaries({}, optional={setting.key: jsonish for setting in for_all()}), st.booleans())
 def test_no_file_is_too_bad(tmp_path_factory: pytest.TempPathFactory, table: dict[str, object], spread: bool) -> None:
     import tomlkit
 
     path = tmp_path_factory.mktemp("settings") / "settings.toml"
     document = dict.fromkeys(SECTIONS, table) if spread else table | {"engine": 5}
     settings = written(path, tomlkit.dumps(document))
-    options_of(settings.values)
+    settings.options()
     settings.change({"engine.threads": 3})
     assert Settings(path).values["engine.threads"] == 3
 
@@ -312,7 +320,7 @@ def test_a_file_that_cannot_be_read_is_told_and_left_alone(path: Path) -> None:
     ],
 )  # fmt: skip
 def test_typed_values_are_understood(name: str, text: str, value: Value) -> None:
-    assert BY_NAME[name].parse(text) == value
+    assert parse(SETTINGS[name], text) == value
 
 
 @pytest.mark.parametrize(
@@ -324,13 +332,13 @@ def test_typed_values_are_understood(name: str, text: str, value: Value) -> None
 )  # fmt: skip
 def test_what_is_typed_wrongly_is_refused(name: str, text: str) -> None:
     with pytest.raises(ValueError, match=f"^{name} is .*; it must be "):
-        BY_NAME[name].parse(text)
+        parse(SETTINGS[name], text)
 
 
-@given(st.sampled_from(SETTINGS).flatmap(lambda setting: st.tuples(st.just(setting), valid(setting))))
+@given(st.sampled_from(for_all()).flatmap(lambda setting: st.tuples(st.just(setting), valid(setting))))
 def test_what_is_shown_is_read_as_the_same(case: tuple[Setting, Value]) -> None:
     setting, value = case
-    assert setting.parse(setting.shown(value)) == (pytest.approx(value) if isinstance(value, float) else value)
+    assert parse(setting, shown(setting, value)) == (pytest.approx(value) if isinstance(value, float) else value)
 
 
 def test_the_engine_is_told_all_of_it(path: Path) -> None:
@@ -345,14 +353,14 @@ def test_the_engine_is_told_all_of_it(path: Path) -> None:
         "repeat_penalty = 1\nmax_tokens = 99\nseed = 7\n",
     )
     assert settings.problems == ()
-    options = options_of(settings.values)
+    options = settings.options()
     assert options.load == Load(0, "", 2048, 3, 4 * GIB, "q8_0", 0, backend="ik", flash_attention="on")
     sampling = Sampling(0.0, 1, 0.5, 0.2, 1.0, seed=7)
     lookup = Lookup(2, 8, 8, "random")  # of 16 places as many as a pass has room for
     answer = Generate(0, (), sampling, 99, kv_policy="always", draft="history-published", lookup=lookup, exit_layers=20)
     assert options.generate == answer
     assert options.system_prompt == "Be kind."
-    assert options_of(settings.values, max_tokens=5).generate.max_tokens == 5
+    assert Settings(path, {"answer.max_tokens": 5}).options().generate.max_tokens == 5
 
 
 def test_instructions_go_before_the_chat() -> None:

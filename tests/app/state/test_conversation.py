@@ -16,6 +16,7 @@ from app.store.chat import GROUPS, Chat, ChatMessage, days_of, group_of, title_o
 from app.store.chat_store import ChatStore
 from app.words import Saying, said
 from common.failures import Failure
+from common.sentences import Sentence
 from engine.protocol import Message, Statistics, StopReason
 
 NUMBERS = Statistics(10, 0, 0.1, 5, 0.2, 5, "end", 15, 4096)
@@ -104,7 +105,7 @@ def test_no_text_of_an_answer_waits_for_a_second_to_be_stored(
     written, begun = list[float](), clock.now
     for moment in sorted([number * gap for number in range(1, 40)] + [number * 0.25 for number in range(1, 60)]):
         clock.now = begun + moment
-        if moment % 0.25 == 0:  # app.intervals.Intervals.tick
+        if moment % 0.25 == 0:  # app.wiring.Intervals.tick
             conversation.checkpoint()
         else:
             written.append(clock.now)
@@ -130,7 +131,7 @@ def test_a_failure_keeps_the_partial_answer(conversation: Conversation) -> None:
     conversation.send("q")
     conversation.begin("model")
     conversation.grow("partial")
-    conversation.fail("It broke.", "detail", reason="engine")
+    conversation.fail(Sentence.plain("It broke."), "detail", reason="engine")
     answer = in_file(conversation)[-1]
     assert (answer.content, answer.problem, answer.stop_reason) == ("partial", "It broke.", "engine")
 
@@ -138,7 +139,7 @@ def test_a_failure_keeps_the_partial_answer(conversation: Conversation) -> None:
 def test_the_prompt_leaves_out_empty_answers_and_joins_neighbours(conversation: Conversation) -> None:
     conversation.send("one")
     conversation.begin("model")
-    conversation.fail("It broke.")
+    conversation.fail(Sentence.plain("It broke."))
     conversation.send("two")
     assert conversation.prompt() == (Message("user", "one\n\ntwo"),)
 
@@ -248,7 +249,7 @@ def test_an_answer_that_cannot_go_on_keeps_its_text(conversation: Conversation) 
     answer(conversation, "One, two", "length")
     conversation.go_on()
     conversation.begin("model")
-    conversation.fail("Too long.")
+    conversation.fail(Sentence.plain("Too long."))
     assert contents(conversation) == ["q", "One, two"]
     assert conversation.can_continue
 
@@ -279,7 +280,7 @@ def test_a_chat_that_cannot_be_stored_goes_on_and_is_stored_later(
     conversation: Conversation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_args: object) -> None:
-        raise Failure("disk_full", "The disk is full.")
+        raise Failure("disk_full.chats")
 
     heard: list[Saying] = []
     conversation.not_saved.connect(lambda _conversation, words: heard.append(words))
@@ -290,7 +291,8 @@ def test_a_chat_that_cannot_be_stored_goes_on_and_is_stored_later(
         conversation.grow("answer")
         conversation.finish(NUMBERS)
     assert list(map(said, heard)) == [
-        "The disk is full. You can go on chatting, but what is not saved is lost when you close the window."
+        "The disk is full, so this chat cannot be saved. Free some space. You can go on chatting, but what is not "
+        "saved is lost when you close the window."
     ]
     assert conversation.store.chats() == []
     conversation.send("second")

@@ -34,7 +34,7 @@ def test_what_the_engine_wants_to_say_is_shown(chickadee: Chickadee, ask: Ask, q
     ask(chickadee, "notice")
     notice = chickadee.window.notice
     qtbot.waitUntil(notice.isVisible, timeout=SECONDS)
-    assert notice.text.text() == "Something the user may want to know."
+    assert notice.text.text() == "The disk is nearly full: contexts are no longer cached on it."
     assert notice.button.isHidden()
 
 
@@ -92,7 +92,8 @@ def test_a_model_that_does_not_load_is_told_and_the_message_waits(
     ask(chickadee, "hello")
     notice = chickadee.window.notice
     qtbot.waitUntil(notice.isVisible, timeout=SECONDS)
-    assert (notice.text.text(), notice.button.text()) == ("There is no such model file.", "Choose another model")
+    gone = f"There is no file {tmp_path / 'missing.gguf'}. It may have been moved or renamed."
+    assert (notice.text.text(), notice.button.text()) == (gone, "Choose another model")
     chickadee.models.status.use_model(str(tmp_path / "other.gguf"))
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     assert last_text(chickadee) == "echo: hello"

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from app.state.engine_state import Ahead, EngineState, Problem
+from common.sentences import Sentence
 
 EVENTS = ("phase_changed", "progress_changed", "problem_changed", "numbers_changed")
+CRASHED = Sentence.of("engine_end.crashed")
 
 
 @pytest.fixture
@@ -30,9 +32,9 @@ def state() -> EngineState:
         ({"phase": "loading", "path": Path("m.gguf")}, ["phase_changed"]),
         ({"fraction": 0.5}, ["progress_changed"]),
         ({"ahead": Ahead("chat", 0, 10, 0)}, ["progress_changed"]),
-        ({"problem": Problem("No.", "none")}, ["problem_changed"]),
+        ({"problem": Problem(CRASHED, "none")}, ["problem_changed"]),
         ({"live_speed": 7.0, "context_tokens": 9, "context_chat": "chat"}, ["numbers_changed"]),
-        ({"phase": "ready", "problem": Problem("No.", "none"), "rss_bytes": 1}, [EVENTS[0], EVENTS[2], EVENTS[3]]),
+        ({"phase": "ready", "problem": Problem(CRASHED, "none"), "rss_bytes": 1}, [EVENTS[0], EVENTS[2], EVENTS[3]]),
         ({"phase": "off", "problem": None, "live_speed": None, "fraction": 0.0}, []),
     ],
 )
@@ -53,5 +55,5 @@ def test_the_state_is_whole_when_its_first_event_comes(state: EngineState) -> No
 
 def test_the_same_problem_again_is_told_again(state: EngineState, heard: list[str]) -> None:
     for _ in range(2):
-        state.change(problem=Problem("The engine crashed.", "restart"))
+        state.change(problem=Problem(CRASHED, "restart"))
     assert heard == ["problem_changed"] * 2

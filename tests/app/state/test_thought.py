@@ -217,7 +217,7 @@ def test_how_long_it_took_is_there_after_a_restart(chickadee: Chickadee, qtbot: 
     pieces: list[tuple[str, Kind]] = [("<think>", "opened"), ("hm", "thought"), ("</think>", "closed"), ("yes", "text")]
     for text, kind in pieces:
         conversation.grow(text, kind)
-    conversation.fail("", reason="cancelled")
+    conversation.fail(None, reason="cancelled")
     stored = chickadee.store.messages(conversation.chat)[-1]
     assert stored.content == "<think>hm</think>yes"
     assert stored.thought_seconds is not None

@@ -14,6 +14,7 @@ from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
 from app.store.exchange import Progress, Stopped, export_json, import_chats
 from app.store.upkeep import keep_up
+from common.sentences import Sentence, stored
 from tests.app.store.moved_chats import counts, everything, exported, fill, load
 
 
@@ -129,3 +130,22 @@ def test_sqlite_is_never_left_locked(store: ChatStore, tmp_path: Path) -> None:
     load(file, store)
     db.execute("BEGIN IMMEDIATE")
     db.close()
+
+
+def test_why_an_answer_failed_can_be_read_and_comes_back_as_it_was(
+    store: ChatStore, other: ChatStore, tmp_path: Path
+) -> None:
+    fill(store, chats=1)
+    (chat,) = store.chats()
+    said = Sentence.of("no_such_file.model", path="m.gguf")
+    for id, problem in (("a0", stored(said)), ("b0", "It was said in English by an earlier version.")):
+        answer = next(message for message in store.messages(chat) if message.id == id)
+        store.save(chat, [replace(answer, stop_reason="failed", problem=problem)])
+    file = exported(store, tmp_path / "chats.json")
+    entries = {entry["id"]: entry for entry in json.loads(file.read_bytes())["chats"][0]["messages"]}
+    assert entries["a0"]["problem"] == "There is no file m.gguf. It may have been moved or renamed."
+    assert entries["b0"]["problem"] == "It was said in English by an earlier version."
+    assert "problem_code" not in entries["b0"]
+    assert "problem_code" not in entries["q0"]
+    load(file, other)
+    assert everything(other) == everything(store)

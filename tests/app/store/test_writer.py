@@ -128,7 +128,7 @@ def test_an_answer_that_begins_meanwhile_is_stored_too(store: ChatStore, window:
     (chat,) = store.chats()
     assert [each.role for each in store.messages(chat)] == ["user", "assistant"]
     assert chat.options == "{}"
-    conversation.fail("", reason="cancelled")
+    conversation.fail(None, reason="cancelled")
 
 
 def test_files_of_the_composer_are_stored_apart_from_its_text(store: ChatStore, window: Window) -> None:

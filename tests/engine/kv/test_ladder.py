@@ -64,7 +64,7 @@ def test_where_memory_does_not_suffice_to_grow_the_answer_ends_in_order():
     target = Growing()
 
     def full(n_ctx: int) -> None:
-        raise Failure("out_of_memory", "full")
+        raise Failure("out_of_memory.context", n_ctx=1)
 
     target.resize = full  # type: ignore[method-assign]
     session = Session(target, limit=4096)

@@ -213,7 +213,7 @@ class Short:
     def __call__(self, options: object) -> object:
         self.times -= 1
         if self.times >= 0:
-            raise Failure("out_of_memory", "There is not enough free memory.")
+            raise Failure("out_of_memory.context", n_ctx=1)
         return self.open_context(options)
 
 

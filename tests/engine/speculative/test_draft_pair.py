@@ -35,7 +35,7 @@ def pair(tmp_path_factory) -> Iterator[Engine]:
 
 def test_the_draft_model_is_loaded_and_said_to_be_too_large(pair):
     info = pair.status(0).model
-    assert "copy.gguf is no smaller than the model it drafts for" in info.notes[-1]
+    assert "copy.gguf is no smaller than the model it drafts for" in str(info.notes[-1])
     assert sum(info.plan.values()) > 2 * sum(size for name, size in info.plan.items() if name.startswith("draft_"))
 
 
@@ -126,7 +126,7 @@ def test_without_memory_for_both_the_model_is_loaded_alone(tmp_path):
     copy = shutil.copy(default_model(), tmp_path / "copy.gguf")
     engine = Engine()
     info = engine.load(Load(0, str(default_model()), memory_bytes=300 << 20, draft_model=str(copy))).model
-    assert "The draft model copy.gguf was not loaded" in info.notes[-1]
+    assert "The draft model copy.gguf was not loaded" in str(info.notes[-1])
     assert engine._loaded().draft is None
     engine._loaded().measured.cost_model = Dear()
     _, finished = ask(engine, QUESTION, max_tokens=8, draft="model")

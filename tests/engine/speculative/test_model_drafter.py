@@ -248,7 +248,7 @@ class Narrow(Small):
     """There is no memory for a larger cache."""
 
     def resize(self, n_ctx):
-        raise Failure("out_of_memory", "There is not enough memory.")
+        raise Failure("out_of_memory.context", n_ctx=1)
 
 
 def test_a_cache_that_cannot_grow_ends_drafting_and_not_the_answer():

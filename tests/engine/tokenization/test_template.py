@@ -35,7 +35,7 @@ def test_chatml_for_a_model_without_a_template(engine):
     template = ChatTemplate("", engine._loaded().model.vocabulary)
     assert template.kind == "chatml"
     assert template.stops == CHATML_STOPS
-    assert "no chat template" in template.notes[0]
+    assert "no chat template" in str(template.notes[0])
     text = "".join(map(engine._loaded().model.vocabulary.text, template.tokens([Message("user", "hi")])))
     assert text == "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n"
 
@@ -43,7 +43,7 @@ def test_chatml_for_a_model_without_a_template(engine):
 def test_a_damaged_template_falls_back_to_chatml(engine):
     template = ChatTemplate("{% for x in %}", engine._loaded().model.vocabulary)
     assert template.kind == "chatml"
-    assert "damaged" in template.notes[0]
+    assert "damaged" in str(template.notes[0])
 
 
 def test_a_template_without_system_role(engine):
@@ -86,7 +86,7 @@ def test_a_template_without_end_is_a_sentence(engine):
 def test_what_cannot_be_compiled_falls_back_to_chatml(engine, name):
     template = ChatTemplate(DAMAGED[name], engine._loaded().model.vocabulary)
     assert template.kind == "chatml"
-    assert "damaged (" in template.notes[0]
+    assert "damaged (" in str(template.notes[0])
     assert template.tokens([Message("user", "hi")])
     template.close()
 

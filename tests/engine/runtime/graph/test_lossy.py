@@ -66,7 +66,7 @@ def has_read(loaded: Engine) -> Engine:
 
 def test_what_it_costs_and_takes_is_told(engine):
     info = engine._loaded().info
-    assert any("Lossy: 50% of the heads" in note and "× 1.250" in note for note in info.notes)
+    assert any("Lossy: 50% of the heads" in str(note) and "× 1.250" in str(note) for note in info.notes)
     heads, entry = LAYERS * KV_HEADS // 2, 2 * 64 * 2
     assert info.plan["kv"] == heads * entry * info.n_ctx
     assert 0 < info.plan["kv_compressed"] < info.plan["kv"]

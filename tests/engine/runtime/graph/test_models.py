@@ -70,14 +70,14 @@ def test_logits_are_llama_cpps(tmp_path, name, repack, mmap):
     ],
 )
 def test_what_it_cannot_compute_is_refused_by_name(tmp_path, shape, words):
-    assert words in refusal(read_header(write_tiny(tmp_path / "tiny.gguf", **shape)))
+    assert words in str(refusal(read_header(write_tiny(tmp_path / "tiny.gguf", **shape))))
 
 
 def test_quantisations_without_a_kernel_are_refused(tmp_path):
     header = read_header(write_tiny(tmp_path / "tiny.gguf", "llama", type=KINDS.Q8_0))
     other = (replace(one, type=KINDS.Q8_1) if one.name == "blk.0.attn_q.weight" else one for one in header.tensors)
     assert not refusal(header)
-    assert "quantised" in refusal(replace(header, tensors=tuple(other)))
+    assert "quantised" in str(refusal(replace(header, tensors=tuple(other))))
 
 
 def test_a_model_that_is_refused_is_not_loaded(tmp_path):

@@ -1,0 +1,114 @@
+"""The settings' page on storage: measures what is kept off the window's thread, and deletes what the user says."""
+
+from __future__ import annotations
+
+from itertools import chain
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QUrl
+from PySide6.QtGui import QDesktopServices
+
+from app.control.chat_list_controller import ChatListController
+from app.control.settings_controller import SettingsController
+from app.dialogs.settings_dialog import SettingsDialog
+from app.dialogs.storage_page import StoragePage
+from app.folders import Folders
+from app.services.background import Background
+from app.store.kept_files import delete_files, delete_paths, kinds, measured
+from app.words import mark, tr, worded
+from common.failures import Failure
+
+PAGE = "storage"
+TITLE = mark("Storage")
+STILL_THERE = mark("The deleted data is still in the file and will be removed later.")
+
+
+class StorageController(QObject):
+    """`cache`: the folder for what can be worked out again."""
+
+    def __init__(
+        self, settings: SettingsController, chat_list: ChatListController, folders: Folders, cache: Path
+    ) -> None:
+        super().__init__(settings)
+        self._settings, self._chat_list = settings, chat_list
+        self._kinds = {kind.name: kind for kind in kinds(folders, cache)}
+        self._work = Background(self)
+        self._stale = False
+        self.page: StoragePage | None = None
+        settings.opened.connect(self._add_page)
+        chat_list.upkeep.ended.connect(self._tidied)
+
+    def open(self) -> None:
+        """The settings, at this page."""
+        dialog = self._settings.open()
+        self._measure()
+        dialog.show_section(PAGE)
+
+    def close(self) -> None:
+        self._work.wait()
+
+    def _add_page(self, dialog: SettingsDialog) -> None:
+        self.page = StoragePage(self._kinds.values(), dialog)
+        self.page.asked.connect(self._act)
+        dialog.add_page(PAGE, TITLE, self.page)
+        dialog.finished.connect(self._closed)
+        self._measure()
+
+    def _measure(self) -> None:
+        self._stale = self._work.running
+        if self.page is not None and not self._stale:
+            self._work.run(lambda: measured(self._kinds.values()), self._show, self._complain)
+
+    def _show(self, sizes: dict[str, tuple[int, int]]) -> None:
+        if self.page is not None:
+            self.page.show_sizes(sizes)
+        if self._stale:  # something was deleted meanwhile
+            self._measure()
+
+    def _act(self, name: str, action: str) -> None:
+        if action == "open":
+            self._open_folder(name)
+        else:
+            self._delete(name)
+
+    def _open_folder(self, name: str) -> None:
+        folder = self._kinds[name].folder
+        if not (folder.is_dir() and QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))) and self.page:
+            self.page.tell(lambda: tr("No program could open the folder {folder}.", folder=folder))
+
+    def _delete(self, name: str) -> None:
+        if name == "chats":
+            self._delete_chats()
+            return
+        kind = self._kinds[name]
+        self._work.run(lambda: delete_files(kind), self._deleted, self._complain)
+
+    def _delete_chats(self) -> None:
+        try:
+            self._chat_list.delete_all()
+        except Failure as failure:
+            self._complain(failure)
+            return
+        found = self._kinds["chats"].folder.glob("library-damaged*.sqlite3*")
+        damaged = (path for path in found if not path.is_dir())  # a folder of that name was never one of ours
+        saved = self._kinds["saved"]  # what was read of chats says what is in them
+        self._work.run(lambda: delete_paths(chain(damaged, saved.paths())), self._deleted, self._complain)
+
+    def _tidied(self, failure: Failure | None) -> None:
+        """What was deleted is out of the file, or waits there."""
+        if failure is not None and self.page is not None:
+            self.page.tell(lambda: f"{tr(STILL_THERE)} {worded(failure.sentence)}")
+        self._measure()
+
+    def _deleted(self, left: list[str]) -> None:
+        if self.page is not None:
+            names = ", ".join(left[:3])
+            self.page.tell((lambda: tr("Some files could not be deleted: {files}.", files=names)) if left else "")
+        self._measure()
+
+    def _complain(self, failure: Failure) -> None:
+        if self.page is not None:
+            self.page.tell(failure.sentence)
+
+    def _closed(self) -> None:
+        self.page = None

@@ -1,0 +1,113 @@
+"""One model's options: each with a sentence of help, and what they come to in memory while they are chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from app.dialogs.dialog import Page, PlanLine, Sheet, button, heading, inset, label
+from app.dialogs.model_list import local_title
+from app.dialogs.setting_row import SettingRow
+from app.look.theme import SIZES
+from app.settings.schema import ADVANCED, GROUPS, for_model
+from app.settings.settings import Settings
+from app.words import tr, worded
+from common.failures import Failure
+from common.paths import path_text
+from common.planning import Verdict
+from engine.protocol.settings import Setting, Value
+from models.collection import LocalModel
+
+
+class ModelOptions(Sheet):
+    """`drafters` are the models that can draft for this one."""
+
+    def __init__(self, model: LocalModel, drafters: Iterable[LocalModel], settings: Settings, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.model, self._settings = model, settings
+        files = [(path_text(drafter.path), local_title(drafter)) for drafter in drafters]
+        self.rows = {setting.key: SettingRow(setting, self) for setting in for_model(files)}
+        for row in self.rows.values():
+            row.changed.connect(self._change)
+        self.advanced = heading(self)
+        self.plan, self.problem = PlanLine(self), label("problem", self)
+        self.reset_button = button(self, self._reset)
+        self.load_button = button(self)
+        self.close_button = button(self, self.accept)
+        self._layout()
+        self.apply_look()
+        self.show_values()
+
+    def show_values(self) -> None:
+        own = self._settings.of_model(self.model.path)
+        for row in self.rows.values():
+            row.show_value(own.get(row.setting.name, row.setting.default), row.setting.name in own)
+        self.reset_button.setEnabled(bool(own))
+
+    def show_plan(self, verdict: Verdict | None, effects: Mapping[str, str]) -> None:
+        """What the options come to; None while it is being worked out. `effects`: of single ones, by their keys."""
+        self.plan.show_verdict(verdict)
+        for key, number in (("context", verdict.n_ctx), ("threads", verdict.threads)) if verdict else ():
+            self.rows[key].suggest(f"{number:,}" if number else "")
+        for key, row in self.rows.items():
+            row.show_effect(effects.get(key, ""))
+
+    def show_loaded(self, loaded: bool) -> None:
+        """A loaded model takes its options over by itself."""
+        self.load_button.setVisible(not loaded)
+
+    def retranslate(self) -> None:
+        self.setWindowTitle(tr("Options for {model}", model=local_title(self.model)))
+        self.advanced.setText(tr(GROUPS[ADVANCED]))
+        self.reset_button.setText(tr("Use global settings"))
+        self.load_button.setText(tr("Load"))
+        self.close_button.setText(tr("Close"))
+
+    def done(self, result: int) -> None:
+        """Closing: a value that was typed but not yet confirmed counts."""
+        for row in self.rows.values():
+            row.commit()
+        super().done(result)
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _setting(self, name: str) -> Setting:
+        return next(row.setting for row in self.rows.values() if row.setting.name == name)
+
+    def _change(self, name: str, value: Value | None) -> None:
+        setting = self._setting(name)
+        before = self._settings.of_model(self.model.path).get(name, setting.default)
+        after = setting.default if value is None else value
+        if after != before:
+            self._do(lambda: self._settings.change_model(self.model.path, setting, after))
+        else:
+            self.show_values()
+
+    def _reset(self) -> None:
+        self._do(lambda: self._settings.reset_model(self.model.path))
+
+    def _do(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+            self.problem.setText("")
+        except Failure as failure:
+            self.problem.setText(worded(failure.sentence))
+        self.problem.setVisible(bool(self.problem.text()))
+        self.show_values()
+
+    def _layout(self) -> None:
+        page = Page(self)
+        ordinary = [row for row in self.rows.values() if not row.setting.advanced]
+        advanced = [row for row in self.rows.values() if row.setting.advanced]
+        for widget in (*ordinary, self.advanced, *advanced):
+            page.column.addWidget(widget)
+        page.column.addStretch(1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, SIZES.gap_l, 0, SIZES.gap_m)
+        layout.setSpacing(SIZES.gap)
+        layout.addWidget(page, 1)
+        for line in (self.plan, self.problem):
+            layout.addLayout(inset(line, wide=line))
+        self.problem.hide()
+        layout.addLayout(inset(self.reset_button, None, self.load_button, self.close_button))

@@ -1,0 +1,241 @@
+"""The models' dialog: what is here, what can be had, and what is on its way. Thin over `model_list.ModelList`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from functools import partial
+from itertools import pairwise
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QProgressBar, QPushButton, QVBoxLayout, QWidget
+
+from app.dialogs.dialog import Page, Sheet, button, heading, inset, label
+from app.dialogs.model_list import ACTIONS, SECTIONS, Action, ModelList, ModelRow
+from app.look.live import Live
+from app.look.theme import SIZES
+from app.words import Saying, mark, said, tr
+
+PERMILLE = 1000
+CONSENT = mark(
+    "Only searching and downloading connect to huggingface.co. They send your search words and the names of models."
+)
+
+
+class ModelRowView(Live, QFrame):
+    """One model: its name, what it is, whether it fits, and buttons."""
+
+    def __init__(self, row: ModelRow, dialog: ModelsDialog) -> None:
+        super().__init__(dialog.list.rows)
+        self.setObjectName("settingRow")
+        self.row, self._dialog = row, dialog
+        self.title = label("settingTitle", self)
+        self.facts = label("settingHelp", self)
+        self.verdict = label("verdict", self)
+        self.problem = label("problem", self)
+        self.bar = QProgressBar(self)
+        self.bar.setRange(0, PERMILLE)
+        self.bar.setTextVisible(False)
+        self.buttons: dict[Action, QPushButton] = {}
+        self._layout()
+        self.show_row(row)
+        self.apply_look()
+
+    def show_row(self, row: ModelRow) -> None:
+        self.row = row
+        for line, text in ((self.title, row.title), (self.facts, row.facts), (self.verdict, row.verdict)):
+            line.setText(text)
+            line.setVisible(bool(text))
+        self.problem.setText(row.problem)
+        self.problem.setVisible(bool(row.problem))
+        if self.verdict.property("tone") != row.tone:
+            self.verdict.setProperty("tone", row.tone)
+            self.verdict.style().unpolish(self.verdict)
+            self.verdict.style().polish(self.verdict)
+        self.bar.setVisible(row.fraction is not None)
+        self.bar.setValue(round((row.fraction or 0) * PERMILLE))
+        self.bar.setAccessibleName(tr("Download progress of {model}", model=row.title))
+        if tuple(self.buttons) != row.actions:
+            self._make_buttons()
+        self.retranslate()
+
+    def retranslate(self) -> None:
+        for action, made in self.buttons.items():
+            made.setText(tr(ACTIONS[action]))
+            made.setAccessibleName(tr("{action}: {model}", action=tr(ACTIONS[action]), model=self.row.title))
+
+    def restyle(self) -> None:
+        self.bar.setFixedHeight(SIZES.bar)
+
+    def _make_buttons(self) -> None:
+        had_focus = any(old.hasFocus() for old in self.buttons.values())
+        for old in self.buttons.values():
+            self._row.removeWidget(old)
+            old.deleteLater()
+        self.buttons = {}
+        for action in self.row.actions:
+            made = self.buttons[action] = button(self, partial(self._ask, action))
+            self._row.addWidget(made, 0, Qt.AlignmentFlag.AlignVCenter)
+        if had_focus and self.buttons:
+            next(iter(self.buttons.values())).setFocus()
+
+    def _ask(self, action: Action) -> None:
+        self._dialog.asked.emit(self.row.key, action)
+
+    def _layout(self) -> None:
+        words = QVBoxLayout()
+        words.setSpacing(SIZES.gap_s)
+        for widget in (self.title, self.facts, self.verdict, self.problem, self.bar):
+            words.addWidget(widget)
+        self._row = QHBoxLayout(self)
+        self._row.setContentsMargins(0, SIZES.gap_m, 0, SIZES.gap_m)
+        self._row.setSpacing(SIZES.gap)
+        self._row.addLayout(words, 1)
+
+
+class ModelsDialog(Sheet):
+    """`asked` carries a row's key and an action; `search` the words for the hub."""
+
+    asked = Signal(object, str)
+    search = Signal(str)
+
+    def __init__(self, models: ModelList, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.models = models
+        self.rows: dict[Hashable, ModelRowView] = {}
+        self._order: list[Hashable] = []
+        self._tabbed: list[QPushButton] = []
+        self.line = QLineEdit(self)
+        self.line.setClearButtonEnabled(True)
+        self.line.textChanged.connect(self._filter)
+        self.line.returnPressed.connect(self._search)
+        self.search_button = button(self, self._search)
+        self.consent = label("settingHelp", self)
+        self.note = label("settingHelp", self)
+        self.note.hide()
+        self._said: tuple[Saying, Saying] = ("", "")
+        self.nothing = label("nothingFound", self)
+        self.list = Page(self, steady=True)  # a search moves nothing aside
+        self.undo_button = button(self, self._undo)
+        self.undo_button.hide()
+        self._work: Callable[[], None] | None = None
+        self.folder_button = button(self)
+        self.file_button = button(self)
+        self.close_button = button(self, self.accept)
+        self.headings = {name: heading(self) for name in SECTIONS}
+        self._layout()
+        self.apply_look()
+        self.line.setFocus()
+
+    # --- what is shown ----------------------------------------------------------------------------------------------
+
+    def show_models(self) -> None:
+        """Rows that are there already only change; others come and go."""
+        sections = self.models.sections()
+        rows = {row.key: row for section in sections.values() for row in section}
+        order: list[Hashable] = [key for name, section in sections.items() for key in (name, *(r.key for r in section))]
+        for key in [key for key in self.rows if key not in rows]:
+            self.rows.pop(key).deleteLater()
+        for key, row in rows.items():
+            self._show_row(key, row)
+        if order != self._order:
+            self._place(sections)
+            self._order = order
+        self._order_tabs([row.key for section in sections.values() for row in section])
+        for name, title in self.headings.items():
+            title.setVisible(bool(sections[name]))
+        self.nothing.setVisible(not rows)
+
+    def tell(self, sentence: Saying, step: Saying = "", work: Callable[[], None] | None = None) -> None:
+        """One sentence, and a button labelled `step` that does `work`."""
+        self._said = sentence, step
+        self._say()
+        self.note.setVisible(bool(sentence))
+        self._work = work
+        self.undo_button.setVisible(bool(step))
+        if step:  # the row that was asked may be gone, and the focus must not go astray
+            self.undo_button.setFocus()
+
+    def show_searching(self, searching: bool) -> None:
+        self.search_button.setEnabled(not searching)
+        self.search_button.setText(tr("Searching…") if searching else tr("Search huggingface.co"))
+
+    def _say(self) -> None:
+        self.note.setText(said(self._said[0]))
+        self.undo_button.setText(said(self._said[1]))
+
+    def retranslate(self) -> None:
+        self._say()
+        self.setWindowTitle(tr("Models"))
+        self.line.setPlaceholderText(tr("Find a model"))
+        self.line.setAccessibleName(tr("Find a model"))
+        self.consent.setText(tr(CONSENT))
+        self.nothing.setText(tr("No results on this computer. Try searching huggingface.co."))
+        self.folder_button.setText(tr("Add folder…"))
+        self.file_button.setText(tr("Add file…"))
+        self.close_button.setText(tr("Close"))
+        for name, title in self.headings.items():
+            title.setText(tr(SECTIONS[name]))
+        self.show_searching(False)
+        self.show_models()
+
+    def restyle(self) -> None:
+        room = self.screen().availableSize()
+        self.setMinimumWidth(min(SIZES.dialog * 4 // 5, room.width()))  # three buttons and some words beside them
+        super().restyle()
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _show_row(self, key: Hashable, row: ModelRow) -> None:
+        view = self.rows.get(key)
+        if view is None:
+            view = self.rows[key] = ModelRowView(row, self)
+        elif view.row != row:
+            view.show_row(row)
+
+    def _place(self, sections: dict[str, list[ModelRow]]) -> None:
+        """In the order of the sections; a file of the hub stands under its model, a little to the right."""
+        while self.list.column.count():
+            self.list.column.takeAt(0)
+        for name, section in sections.items():
+            self.list.column.addWidget(self.headings[name])
+            for row in section:
+                view = self.rows[row.key]
+                is_file = isinstance(row.key, tuple) and row.key[0] == "file"
+                view.setContentsMargins(SIZES.indent if is_file else 0, 0, 0, 0)
+                self.list.column.addWidget(view)
+        self.list.column.addWidget(self.nothing)
+        self.list.column.addStretch(1)
+
+    def _order_tabs(self, keys: list[Hashable]) -> None:
+        """From the line down the rows to what stands below them, also for buttons that came later."""
+        buttons = [button for key in keys for button in self.rows[key].buttons.values()]
+        if buttons == self._tabbed:
+            return
+        self._tabbed = buttons
+        chain = [self.line, self.search_button, *buttons, self.undo_button, self.folder_button]
+        for before, after in pairwise((*chain, self.file_button, self.close_button)):
+            QWidget.setTabOrder(before, after)
+
+    def _filter(self, words: str) -> None:
+        self.models.words = words
+        self.show_models()
+
+    def _search(self) -> None:
+        if self.search_button.isEnabled():
+            self.search.emit(self.line.text())
+
+    def _undo(self) -> None:
+        work = self._work
+        self.tell("")
+        if work is not None:
+            work()
+
+    def _layout(self) -> None:
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, SIZES.gap_l, 0, SIZES.gap_m)
+        layout.setSpacing(SIZES.gap)
+        layout.addLayout(inset(self.line, self.search_button, wide=self.line))
+        layout.addLayout(inset(self.consent, wide=self.consent))
+        layout.addWidget(self.list, 1)
+        layout.addLayout(inset(self.note, self.undo_button, wide=self.note))
+        layout.addLayout(inset(self.folder_button, self.file_button, None, self.close_button))

@@ -1,0 +1,188 @@
+"""All settings in one dialog that can be searched; what is changed applies at once. Thin over `settings.settings`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+
+from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+
+from app.dialogs.dialog import Page, PlanLine, Section, Sheet, button, heading, inset, label
+from app.dialogs.setting_row import SettingRow
+from app.look.theme import SIZES
+from app.settings.schema import GROUPS, for_all, group_of
+from app.settings.settings import Settings
+from app.words import Saying, as_written, mark, said, tr
+from common.failures import Failure
+from engine.protocol.settings import Setting, Value
+
+RESET_ALL = mark("Restore defaults")
+UNDO_RESET = mark("Undo restore")
+
+
+class SettingsDialog(Sheet):
+    def __init__(self, settings: Settings, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.settings = settings
+        self._before_reset: Mapping[str, Value] = {}
+        self.search = QLineEdit(self)
+        self.search.setClearButtonEnabled(True)
+        self.search.textChanged.connect(self._filter)
+        self.problem, self.note = label("problem", self), label("settingHelp", self)
+        self._note: Saying = ""
+        self.nothing = label("nothingFound", self)
+        self.rows = {setting.name: SettingRow(setting, self) for setting in for_all()}
+        self.titles = dict(GROUPS)
+        self.headings = {group: heading(self) for group in GROUPS}
+        self.ways: dict[str, QPushButton] = {}
+        self._pages: dict[str, Section] = {}
+        self.plan = PlanLine(self)
+        self.plan.hide()
+        for row in self.rows.values():
+            row.changed.connect(self._change)
+        self.open_file = button(self)
+        self.open_file.setToolTip(as_written(str(settings.path)))
+        self.reset_all, self.close_button = button(self, self._reset_all), button(self, self.accept)
+        self._layout()
+        settings.changed.connect(self.show_values)
+        self.apply_look()
+        self.search.setFocus()
+
+    def add_page(self, name: str, title: str, page: Section) -> None:
+        """Below the settings, one more section."""
+        self.titles[name], self.headings[name] = title, heading(self)
+        self._pages[name] = page
+        for widget in (self.headings[name], page):
+            self.page.column.insertWidget(self.page.column.count() - 1, widget)  # before the empty space
+        self._add_way(name)
+        chain = [page.findChildren(QPushButton)[-1], self.open_file, self.reset_all, self.close_button]
+        for before, after in pairwise(chain):
+            QWidget.setTabOrder(before, after)
+        self.retranslate()
+
+    def show_section(self, name: str) -> None:
+        """Scroll there, with nothing filtered out; the keyboard goes on from there."""
+        self.search.clear()
+        self.page.scroll_to(self.headings[name])
+        self.ways[name].setFocus()
+
+    def retranslate(self) -> None:
+        self.setWindowTitle(tr("Settings"))
+        self.search.setPlaceholderText(tr("Search settings"))
+        self.search.setAccessibleName(tr("Search settings"))
+        self.nothing.setText(tr("No results"))
+        self.open_file.setText(tr("Open file"))
+        self.close_button.setText(tr("Close"))
+        for name, title in self.titles.items():
+            self.headings[name].setText(tr(title))
+            self.ways[name].setText(tr(title))
+            self.ways[name].setAccessibleName(tr("Go to: {section}", section=tr(title)))
+        self.show_values()
+        self._filter(self.search.text())
+
+    def show_values(self) -> None:
+        for name, row in self.rows.items():
+            row.show_value(self.settings.values[name], self.settings.differs(name))
+        self._tell(self.note, said(self._note))
+        self._tell(self.problem, " ".join(map(str, self.settings.problems)))
+        self.reset_all.setText(tr(UNDO_RESET if self._before_reset else RESET_ALL))
+        self.reset_all.setEnabled(bool(self._before_reset) or any(map(self.settings.differs, self.rows)))
+
+    def suggest(self, words: Mapping[str, str]) -> None:
+        """Say what automatic comes to, by the names of settings."""
+        for name, row in self.rows.items():
+            row.suggest(words.get(name, ""))
+
+    def show_effects(self, words: Mapping[str, str]) -> None:
+        """Say what settings come to in memory and speed, by their names."""
+        for name, row in self.rows.items():
+            row.show_effect(words.get(name, ""))
+
+    def done(self, result: int) -> None:
+        """Closing: a value that was typed but not yet confirmed counts, a wrong one does not."""
+        for row in self.rows.values():
+            row.commit()
+        self.settings.changed.disconnect(self.show_values)
+        super().done(result)
+
+    def _change(self, name: str, value: Value | None) -> None:
+        if value is None:
+            self._do(lambda: self.settings.reset([name]))
+        elif value != self.settings.values[name]:
+            self._do(lambda: self.settings.change({name: value}))
+        else:
+            self.show_values()
+
+    def _reset_all(self) -> None:
+        if self._before_reset:
+            before = self._before_reset
+            self._do(lambda: self.settings.change(before))
+            return
+        before = {name: value for name, value in self.settings.values.items() if self.settings.differs(name)}
+        self._do(self.settings.reset, before)
+
+    def _do(self, work: Callable[[], Saying], undo: Mapping[str, Value] | None = None) -> None:
+        """Change the file; `undo` are the values that would take a reset back."""
+        kept, self._before_reset = self._before_reset, undo or {}
+        try:
+            self._note = work()
+        except Failure as failure:
+            self._before_reset = kept
+            self._note = failure.sentence
+        self.show_values()
+
+    def _filter(self, words: str) -> None:
+        found = {name for name, row in self.rows.items() if row.matches(words, self._above(row.setting))}
+        for name, row in self.rows.items():
+            row.setVisible(name in found)
+        sections = {group_of(self.rows[name].setting) for name in found}
+        sections |= {name for name, page in self._pages.items() if page.search(words, tr(self.titles[name]))}
+        for name, title in self.headings.items():
+            title.setVisible(name in sections)
+            self.ways[name].setEnabled(name in sections)
+        for name, page in self._pages.items():
+            page.setVisible(name in sections)
+        self.nothing.setVisible(not sections)
+
+    def _above(self, setting: Setting) -> str:
+        """The headings that a search finds a setting by."""
+        return " ".join(tr(GROUPS[name]) for name in dict.fromkeys((group_of(setting), setting.section)))
+
+    def _tell(self, line: QLabel, sentence: str) -> None:
+        line.setText(sentence)
+        line.setVisible(bool(sentence))
+
+    # --- layout -----------------------------------------------------------------------------------------------------
+
+    def _layout(self) -> None:
+        self.page = Page(self, steady=True)
+        for group, title in self.headings.items():
+            self.page.column.addWidget(title)
+            for row in self.rows.values():
+                if group_of(row.setting) == group:
+                    self.page.column.addWidget(row)
+        self.page.column.addWidget(self.nothing)
+        self.page.column.addStretch(1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, SIZES.gap_l, 0, SIZES.gap_m)
+        layout.setSpacing(SIZES.gap)
+        layout.addLayout(inset(self.search, wide=self.search))
+        self._ways = inset()
+        self._ways.setSpacing(0)
+        self._ways.addStretch(1)
+        for group in GROUPS:
+            self._add_way(group)
+        layout.addLayout(self._ways)
+        for line in (self.problem, self.note):
+            layout.addLayout(inset(line, wide=line))
+        layout.addWidget(self.page, 1)
+        layout.addLayout(inset(self.plan, wide=self.plan))
+        layout.addLayout(inset(self.open_file, self.reset_all, None, self.close_button))
+
+    def _add_way(self, name: str) -> None:
+        """A button that scrolls to a section."""
+        way = self.ways[name] = button(self, lambda: self.show_section(name))
+        way.setProperty("kind", "quiet")
+        self._ways.insertWidget(len(self.ways) - 1, way)
+        before = list(self.ways.values())[-2] if len(self.ways) > 1 else self.search
+        QWidget.setTabOrder(before, way)

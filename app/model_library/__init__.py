@@ -1,1 +1,0 @@
-"""The models' dialog and each model's options, over the room models/."""

@@ -1,0 +1,333 @@
+"""All that engine, models and window say in sentences made of a code and values, in English, by their ids.
+
+An id is a code for programs and, behind a dot, which of its sentences. Holes have the names of values: `{size:bytes}`
+is a number of bytes, any value may be another sentence (`common.sentences`). Two texts: for n = 1, and for other n.
+"""
+
+from __future__ import annotations
+
+MESSAGES: dict[str, str | tuple[str, str]] = {
+    # Of any kind.
+    "plain.text": "{text}",
+    "sentences.two": "{first} {second}",
+    # The engine: requests, and the loaded model.
+    "empty_prompt.message": "There is nothing to answer: the message is empty.",
+    "no_draft_model.loaded": "No draft model is loaded. Choose one, or another form of speculative decoding.",
+    "no_model.loaded": "No model is loaded. Choose a model first.",
+    "internal.engine": "Something went wrong inside the engine; the log has the details. Try again.",
+    "internal.counting": "The tokens could not be counted.",
+    "bad_request.message": "The engine did not understand a message: {reason}.",
+    "bad_request.long": "The engine accepts messages of up to {most:bytes}, and this one is longer.",
+    "cancelled.request": "Stopped.",
+    "out_of_memory.computer": "The computer's memory is full. Close other programs or load a smaller model.",
+    "template.empty": "The model's chat template produces nothing for this chat. Choose another model.",
+    "template.unknown_tokens": "The model's vocabulary has no tokens for this chat. Choose another model.",
+    "template.endless": "The model's chat template takes too much time or memory. Choose another model.",
+    "template.refuses": (
+        "The model's chat template does not accept this chat: {reason}. Try a new chat or another model."
+    ),
+    "nothing_to_continue.no_answer": "There is no answer to continue: send a message first.",
+    "template.missing": "The model has no chat template of its own; ChatML is used.",
+    "template.damaged": "The model's chat template is damaged ({reason}); ChatML is used.",
+    "template.limits": "it takes too much time or memory",
+    "prompt_too_long.chat": "This chat needs {needed} tokens, the context holds {n_ctx:,}. {first} {other}",
+    "turns.tokens": "{tokens:,}",
+    "turns.more_than": "more than {tokens:,}",
+    "turns.leave_out": (
+        "Leave out the oldest turn,",
+        "Leave out the oldest {n} turns,",
+    ),
+    "turns.shorten": "Shorten the message,",
+    "turns.larger_context": "start a new chat, or load the model with a context of {n_ctx:,} tokens.",
+    "turns.larger_8_bit": (
+        "start a new chat, or load the model with a context of {n_ctx:,} tokens and an 8-bit KV cache."
+    ),
+    "turns.no_memory": "or start a new chat; a context large enough would not fit into memory.",
+    "turns.not_trained": "or start a new chat; the model was not trained for a larger context.",
+    # The engine: loading, and the memory plan.
+    "out_of_memory.plan": "{reasons}",
+    "planner.not_understood": "The planner did not understand a question: {reason}.",
+    "planner.no_model": "A question names a file or an estimate.",
+    "planner.ended": "Whether it fits could not be worked out: the planner ended early.",
+    "out_of_memory.no_process": "{name} was not loaded: the system could not start another process.",
+    "bad_model.unending_header": "{name} cannot be used: {library} cannot read its header to the end.",
+    "bad_model.filling_header": "{name} cannot be used: its header alone would fill the memory of this computer.",
+    "out_of_memory.while_checking": (
+        "The system stopped the process that was checking {name}, most likely because memory ran out."
+    ),
+    "bad_model.crashes": (
+        "{name} makes {library} crash: it is damaged or made for another version. Choose another model."
+    ),
+    "no_backend.ik": "ik_llama.cpp is not installed: there is no build of it for this computer.",
+    "choice.crashed": "ik_llama.cpp crashed with this model, so llama.cpp is used.",
+    "choice.not_timed": (
+        "llama.cpp is used until both libraries have been timed with this model while the computer is idle."
+    ),
+    "choice.slower": "llama.cpp is used for this model: ik_llama.cpp is not faster on this computer.",
+    "bad_option.kv_type": "{name} cannot store its KV cache as {kv_type}.",
+    "plan.needs": "{model} needs up to {size:bytes} with a context of {n_ctx:,} tokens; {room}.",
+    "plan.pair": "{name} with {draft}",
+    "plan.too_much": "{name} needs {size:bytes} with a context of {n_ctx:,} tokens, {missing:bytes} too much: {room}.",
+    "plan.budget": "{usable:bytes} of the budget of {limit:bytes} is available",
+    "plan.available": "{usable:bytes} is available, {reserve:bytes} left for other programs",
+    "plan.read_once": "To save memory, the weights are read into memory once instead of twice; loading takes longer.",
+    "plan.not_repacked": "To save memory, the weights are not repacked for this processor: answers are 1.2× slower.",
+    "plan.small_batch": "To save memory, prompts are read {tokens} tokens at a time, which is a little slower.",
+    "plan.q8_0": "To save memory, the KV cache is stored as q8_0, half the size of f16 and nearly as exact.",
+    "plan.short_context": "Memory is short: the context is only {n_ctx:,} tokens.",
+    "plan.trained": "The model was trained for {n_ctx:,} tokens of context; more than that is not used.",
+    "plan.held_twice": (
+        "{size:bytes} of the weights are held twice, as in the file and repacked for this processor: 1.2× faster."
+    ),
+    "plan.more_context": "The model can use {trained:,} tokens of context; up to {fitting:,} tokens would fit.",
+    "plan.no_more_context": "The model can use {trained:,} tokens of context; no more fits.",
+    "plan.grows": "The KV cache starts small and grows with the chat; the numbers are for a full context.",
+    "plan.without_draft": (
+        "The draft model {name} was not loaded: with it, {size:bytes} would be needed for a context of {n_ctx:,} "
+        "tokens."
+    ),
+    "plan.large_draft": (
+        "The draft model {name} is no smaller than the model it drafts for, so it is unlikely to make answers faster."
+    ),
+    "plan.would_fit": "It would fit with the KV cache stored as {kv_type}.",
+    "plan.context_would_fit": "A context of up to {n_ctx:,} tokens would fit (KV cache {kv_type}).",
+    "plan.no_context": "No context would fit: even the smallest needs {size:bytes}. Choose a smaller model.",
+    "bad_option.kv_mode": "Only the built-in engine supports --kv {mode}, not {backend}.",
+    "cannot_draft.keeps_tokens": (
+        "{name} cannot remove tokens from its cache, so speculative decoding is not available with it."
+    ),
+    "not_supported.model": "{reason}",
+    "bad_option.processor": "{variable}={name} is not known: choose one of {known}.",
+    "planner.no_answer": "Could not determine whether it fits; the log has the details.",
+    # The engine: what computes.
+    "out_of_memory.context": "There is not enough free memory for a context of {n_ctx:,} tokens. Try a smaller one.",
+    "not_a_chat_model.encoder": "{name} is not a chat model: it translates text to text only.",
+    "not_a_chat_model.adapter": "{name} is an adapter (LoRA), an addition to a model. Choose the model itself.",
+    "not_a_chat_model.image": "{name} is the image part of a model. Choose the model itself.",
+    "not_a_chat_model.embedding": (
+        "{name} is an embedding model: it compares texts and cannot answer. Choose a chat model."
+    ),
+    "unknown_architecture.of_model": (
+        "{name} has the architecture “{architecture}”, which this version of {library} does not support yet."
+    ),
+    "bad_model.incomplete": "{name} is incomplete: part of the model is missing. Download it again.",
+    "out_of_memory.model": "There is not enough free memory to load {name}. Try a smaller model.",
+    "bad_model.not_accepted": "{name} could not be loaded: {library} does not accept the file.",
+    "cache_unwritable.file": "The cached context could not be written to {file}: {reason}.",
+    "cache_unusable.other_model": "The cached context {file} does not match this model.",
+    "bad_model.missing_tokens": (
+        "The model's vocabulary is damaged: it has no token for some of the characters. Download the model again."
+    ),
+    "bad_option.flash_attention": (
+        "A KV cache stored as {kv_type} needs flash attention: leave it on, or store the cache as f16."
+    ),
+    "bad_model.contradiction": "This model's header contradicts itself: it cannot be loaded.",
+    "bad_model.uneven_heads": "{name} has keys and values of sizes that do not match.",
+    "bad_model.not_stated": "{name} does not state its {key}, so it cannot be loaded.",
+    "bad_model.impossible": "{name} has an impossible {key}: {value}.",
+    "graph.cannot_run": "The built-in engine cannot run this model: {reason}. llama.cpp can.",
+    "graph.architecture": "it does not know the architecture “{architecture}”",
+    "graph.weights": "it knows no weights called “{name}”",
+    "graph.experts": "it knows no mixture of experts",
+    "graph.quantisation": "it does not know how its weights are quantised",
+    "graph.norms": "its norms or biases are quantised",
+    "graph.positions": "it does not know the scaling “{scaling}” of positions",
+    "out_of_memory.weights": "There is not enough free memory for {name}.",
+    "ranking_unwritable.folder": "The head ranking cannot be saved to {folder}: {reason}.",
+    "no_ranking.of_model": (
+        "The attention heads of {name} have not been ranked yet. Rank them with `python -m engine rank-heads --kv "
+        "{mode} --model {path}`."
+    ),
+    "not_supported.without_flash_attention": (
+        "The built-in engine needs flash attention: leave it on, or choose llama.cpp."
+    ),
+    "lossy.measured": "Lossy: {share:.0%} of the heads are compressed ({mode}); measured perplexity × {ratio:.3f}.",
+    "lossy.unmeasured": (
+        "Lossy: {share:.0%} of the heads are compressed ({mode}); the effect on quality was not measured."
+    ),
+    "cache_unusable.other_heads": "The cached context {file} does not match this model and its head compression.",
+    "ik.processor": "ik_llama.cpp needs a processor with {features}.",
+    "ik.architecture": "ik_llama.cpp does not support the architecture “{architecture}” yet.",
+    "ik.quantisation": "ik_llama.cpp does not support the quantisation of this file.",
+    "no_kernels.for_processor": (
+        "This llama.cpp has no kernels of its own for {processor}: {variable} is for the packaged one."
+    ),
+    "no_kernels.damaged": "The engine's files are damaged: none of its kernels can be loaded. Install Chickadee again.",
+    "not_quantised.by_llama": "llama.cpp could not quantise {name}. Check that there is enough disk space.",
+    # The engine: cached contexts, measuring, drafting.
+    "context_too_small.to_calibrate": "A context of {n_ctx:,} tokens is too small to calibrate.",
+    "disturbed.by_programs": "This model's speed could not be measured because another program was busy.",
+    "cache_unwritable.folder": "Contexts cannot be cached on the disk: {folder} cannot be written ({reason}).",
+    "cache_unusable.damaged": "The cached context {file} is damaged.",
+    "cache_unusable.tokens": "The tokens of a cached context do not match its record.",
+    "cache_full.one_chat": "This chat's context of {size:bytes} exceeds the space for cached context.",
+    "cache_full.disk": "The disk is nearly full: contexts are no longer cached on it.",
+    "unwritable.results": "The results cannot be saved to {folder}: {reason}.",
+    "bad_data.long_chats": "None of these chats leaves room for an answer in {n_ctx:,} tokens.",
+    "no_such_layer.of_model": (
+        "{count} layers cannot draft: this model has {layers} in all, and 1 to {most} of them can."
+    ),
+    "no_early_exit.other_library": "Early layers can draft only when the model runs on the built-in engine. {how}",
+    "no_early_exit.choose_graph": (
+        "Choose the built-in engine (--backend graph), or another form of speculative decoding."
+    ),
+    "no_early_exit.whole_heads": (
+        "Early layers can draft only in a model with at least two layers whose heads keep every token. Turn off head "
+        "compression, or choose another form of speculative decoding."
+    ),
+    "unwritable.phrases": "The table of common phrases cannot be saved: {reason}.",
+    "no_such_file.phrases": "The common phrases are missing from this installation. Install Chickadee again.",
+    "no_such_file.phrases_damaged": "The common phrases in this installation are damaged. Install Chickadee again.",
+    # Models: files, vocabularies, folders.
+    "no_such_file.or_folder": "There is no file or folder {path}. It may have been moved or renamed.",
+    "not_a_model.other_file": "{name} is not a GGUF model file. Choose a file that ends in .gguf.",
+    "too_many.added": "{count} folders and files are already in the list. Remove some first.",
+    "unwritable.folders": "The list of model folders cannot be saved: {file} cannot be written ({reason}).",
+    "no_such_file.catalogue": "The catalogue of models is missing from this installation. Install Chickadee again.",
+    "unreadable.file": "{name} cannot be read: {reason}.",
+    "unusable.no_file": "{name} is not a file.",
+    "unusable.gone": "{name} points to a file that no longer exists.",
+    "unusable.incomplete": (
+        "{name} is incomplete: part {numbers} of {of} is missing. Download the model again.",
+        "{name} is incomplete: parts {numbers} of {of} are missing. Download the model again.",
+    ),
+    "unusable.and_more": "{numbers} and more",
+    "bad_model.added": "{problem}",
+    "no_such_file.built_in": "The built-in model is missing from this installation. Install Chickadee again.",
+    "kind.base": "It has no chat template, so it continues texts rather than answering.",
+    "kind.embedding": "It is an embedding model: it compares texts and cannot answer.",
+    "kind.adapter": "It is an adapter (LoRA), an addition to a model. Choose the model itself.",
+    "kind.image": "It is the image part of a model. Choose the model itself.",
+    "kind.vocabulary": "It contains only a vocabulary, no model.",
+    "kind.encoder": "It translates text to text only and cannot chat.",
+    "not_a_chat_model.kind": "{name}: {kind}",
+    "bad_model.large_header": "{name} cannot be used: its header is larger than any model's. Download it again.",
+    "bad_model.header": "{name} is damaged or incomplete: its header cannot be read. Download it again.",
+    "not_a_model.folder": "{path} is a folder. Choose a model file; its name ends in .gguf.",
+    "not_a_model.no_file": "{path} is not a file. Choose a model file; its name ends in .gguf.",
+    "no_such_file.model": "There is no file {path}. It may have been moved or renamed.",
+    "bad_model.version": "{name} has GGUF version {version}; versions 2 and 3 can be read.",
+    "bad_model.long": "{name} is damaged: it goes on behind the end of the model. Download it again.",
+    "not_ours.in_added": "{name} is in the folder {folder}, which was added. Remove that folder from the list instead.",
+    "not_ours.elsewhere": "{name} is in none of the folders of {own}, so it was not removed.",
+    "unwritable.removal": "{name} cannot be removed: {reason}.",
+    "not_ours.removal": "{name} cannot be removed here. {reason}",
+    "owner.lm_studio": "It belongs to LM Studio. Delete it there.",
+    "owner.hub": "It is in the Hugging Face cache, which other programs use. Delete it there.",
+    "owner.llama_cpp": "It is in llama.cpp's cache. Delete it there.",
+    "owner.chickadee": "It is part of Chickadee and cannot be deleted.",
+    "owner.ollama": "It belongs to Ollama. Delete it there with `ollama rm {name}`.",
+    "same_model.drafts": "{name} cannot draft for itself. Choose a smaller model to draft.",
+    "other_vocabulary.of_pair": (
+        "{drafter} has a different vocabulary from {target}: {difference}. Choose a draft model of the same family."
+    ),
+    "vocabulary.kind": "its kind is {other}, not {own}",
+    "vocabulary.beginning": "the text's beginning is token {other}, not {own}",
+    "vocabulary.end": "the text's end is token {other}, not {own}",
+    "vocabulary.turn_end": "the turn's end is token {other}, not {own}",
+    "vocabulary.token": "token {token} is “{other}”, not “{own}”",
+    "vocabulary.token_kind": "token {token}, “{text}”, is of another kind",
+    "vocabulary.missing": "token {token}, “{text}”, is missing",
+    "vocabulary.added": "token {token}, “{text}”, is added",
+    "bad_model.shapes": "{name} does not say what the model looks like: “{key}” is missing or invalid.",
+    "bad_model.split_names": "{name} is one of {count} files of a model. Restore their original names.",
+    "bad_model.not_first": "{name} is not the model's first file. Choose {first}.",
+    "bad_model.no_vocabulary": "{name} contains no vocabulary.",
+    "unreadable.vocabulary": "The vocabulary of {name} cannot be read.",
+    "not_a_chat_model.no_vocabulary": "{name} has no vocabulary: it knows numbers of tokens only, so it cannot chat.",
+    "bad_model.senseless": "{name} is damaged: what its header says about “{key}” makes no sense. Download it again.",
+    # Models: the hub and downloads.
+    "exists.other_file": "There is another file named {name} in {folder}. Remove it first.",
+    "no_connection.closed": "{host} closed the connection too early.",
+    "no_connection.part_kept": "{problem} The part already downloaded is kept.",
+    "wrong_bytes.more": "{name} was not saved: more arrived than was announced. Download it again.",
+    "wrong_bytes.size": (
+        "{name} was not saved: {offered:bytes} are offered where {published:bytes} were announced. Download it again."
+    ),
+    "wrong_bytes.other": (
+        "{name} was not saved: the bytes that arrived are not those that were published. Download it again."
+    ),
+    "refused.file_name": "The file's name “{name}” cannot be used on this computer.",
+    "internal.download": "Something went wrong; the log has the details.",
+    "bad_option.empty_search": "Type what to search for, for example: qwen 1.5b instruct.",
+    "not_found.no_model": "{repo} contains no GGUF model that can be downloaded.",
+    "not_found.no_file": "{repo} has no file {file}. It has {listed}.",
+    "refused.endless": "The response from {host} does not end.",
+    "refused.not_understood": "{host} sent a response that Chickadee does not understand. Try again later.",
+    "bad_option.repo": "“{repo}” is not a model on the hub: write it like Qwen/Qwen3-4B-GGUF.",
+    "refused.redirect": "{host} leads to an address that is not safe: {address}.",
+    "refused.redirects": "{host} redirects without end.",
+    "refused.not_https": "There is no safe connection to {address}: its address must begin with https://.",
+    "refused.certificate": (
+        "The connection to {host} is not safe: its certificate cannot be trusted. Check this computer's clock."
+    ),
+    "no_connection.no_answer": "{host} does not respond. Try again later.",
+    "no_connection.offline": "There is no connection to {host}. Check that this computer is online.",
+    "refused.account": "{host} requires an account and a licence for this file (error {status}).",
+    "not_found.status": "{host} has no such model or file (error {status}). It may have been renamed.",
+    "no_connection.too_many": "{host} received too many requests (error 429). Try again in a few minutes.",
+    "no_connection.status": "{host} has a problem (error {status}). Try again later.",
+    "refused.status": "{host} refused the request (error {status}).",
+    "offline.variable": "Connections are turned off: {variable} is set.",
+    "offline.settings": "Connections are turned off in the settings (network in {file}).",
+    "offline.unreadable": "{file} cannot be read ({reason}), and it may forbid connections. Correct it first.",
+    "unwritable.download": "{name} cannot be saved in {folder}: {reason}.",
+    "busy.download": "{name} is being downloaded by another window or terminal.",
+    "disk_full.download": "The disk is full. Free some space, then resume {name}: the part already downloaded is kept.",
+    "disk_full.no_room": (
+        "There is not enough disk space for {name}: {size:bytes} still to download. Free {short:bytes}."
+    ),
+    # The window: starting, and the engine's end.
+    "start.already_open": "Chickadee is already open. Its window is now in front.",
+    "start.no_display": "There is no display to open a window on. `{command}` chats in the terminal instead.",
+    "protocol.unknown": (
+        "The engine sent a message that this window does not understand; their versions may differ. The log has the "
+        "details."
+    ),
+    "engine_end.not_started": "The engine could not be started: {reason}.",
+    "engine_end.hung": "The engine did not respond to Stop, so it was closed; your next message restarts it.",
+    "engine_end.killed": "The engine was stopped by the system, most likely because memory ran out.",
+    "engine_end.closed": "The engine was closed by another program.",
+    "engine_end.processor": "The engine stopped: it was built for a newer processor than this one.",
+    "engine_end.file": "The engine stopped: the model file could no longer be read.",
+    "engine_end.crashed": "The engine crashed.",
+    "engine_end.bug": "The engine stopped because of an internal error.",
+    "engine_end.signal": "The engine was stopped by signal {number}.",
+    "engine_end.code": "The engine ended unexpectedly (code {code}).",
+    "engine_end.unexpected": "The engine ended unexpectedly.",
+    "internal.window": "Something went wrong inside Chickadee; the log has the details.",
+    "data_folder.unwritable": (
+        "Chickadee cannot write to its folder {folder}: {reason}. Check its permissions and free space."
+    ),
+    "qt.libraries": "The window's libraries cannot be loaded; the system says: {reason}.",
+    "missing_library.of_system": "The window cannot open because a system library is missing: {names}. {how}",
+    "how.apt": "`sudo apt install {package}` installs it on Debian and Ubuntu.",
+    "how.package_manager": "Your system's package manager has it.",
+    "settings.unwritable": "The settings cannot be saved: {file} cannot be written ({reason}).",
+    "already_running.hung": "Chickadee is already running but does not respond. Close it, then start it again.",
+    "data_folder.locked": "Chickadee cannot write to its folder {folder}. Check its permissions and free space.",
+    # The window: the file with all chats.
+    "store.unwritable": "Your chats cannot be saved to {path}: {reason}.",
+    "store_gone.file": (
+        "The file with your chats, {path}, was moved or deleted while Chickadee was open, so nothing can be saved. Put "
+        "it back."
+    ),
+    "disk_full.chats": "The disk is full, so this chat cannot be saved. Free some space.",
+    "store_damaged.file": (
+        "The file with your chats, {path}, is damaged. Restart Chickadee to recover what can be read."
+    ),
+    "store_locked.file": "Another program is using the file with your chats, {path}. Close it and try again.",
+    "store_readonly.file": "The file with your chats, {path}, is read-only. Allow writing to it and its folder.",
+    "export.unwritable": "{path} could not be written: {reason}.",
+    "import.newer": "This file comes from a newer version of Chickadee. Update Chickadee to import it.",
+    "import.entry": "Entry {number} in {name} cannot be read. Nothing was imported.",
+    "import.unreadable": "{name} cannot be read: {reason}.",
+    "import.damaged_zip": "{name} is damaged or password-protected. Nothing was imported.",
+    "import.too_large": "{name} is too large. Nothing was imported.",
+    "import.unknown": (
+        "{name} contains no chats that Chickadee can read. Choose a JSON file exported from Chickadee, or "
+        "conversations.json or the zip file of a ChatGPT export."
+    ),
+    "import.damaged": "{name} is damaged at byte {at:,}. Nothing was imported.",
+    "store_newer.file": "Your chats were saved by a newer version of Chickadee. Update Chickadee to open them.",
+}

@@ -1,0 +1,114 @@
+"""The table of messages and the code: each id that is used is there with its holes, and none is there for nobody."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from string import Formatter
+
+import pytest
+
+from common.messages import MESSAGES
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("app", "common", "engine", "models")
+MADE = {"Failure", "Sentence.of"}  # of an id and values
+# What speaks English only, to who works on the code or in the terminal.
+COMMANDS = (
+    "app/self_test.py", "engine/commands/", "engine/tokenization/chat_lines.py", "models/commands/", "training/",
+    "benchmarks/",
+)  # fmt: skip
+
+
+def sources(rooms: tuple[str, ...]) -> Iterator[tuple[str, ast.Module]]:
+    for room in rooms:
+        for path in sorted((ROOT / room).rglob("*.py")):
+            if path != ROOT / "common" / "messages.py":
+                yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def literals(node: ast.expr) -> Iterator[str]:
+    match node:
+        case ast.Constant(value=str() as text):
+            yield text
+        case ast.IfExp(body=one, orelse=other):
+            yield from literals(one)
+            yield from literals(other)
+
+
+def holes(text: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(text) if name is not None}
+
+
+def texts_of(id: str) -> tuple[str, ...]:
+    message = MESSAGES[id]
+    return message if isinstance(message, tuple) else (message,)
+
+
+def made(tree: ast.Module) -> Iterator[tuple[ast.Call, list[str]]]:
+    """Calls that make a sentence, with the ids that they name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in MADE and node.args:
+            yield node, list(literals(node.args[0]))
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_each_id_that_is_used_is_in_the_table_with_its_values(room: str) -> None:
+    for name, tree in sources((room,)):
+        for call, ids in made(tree):
+            given = {keyword.arg for keyword in call.keywords}
+            for id in ids:
+                assert id in MESSAGES, f"{name}:{call.lineno}"
+                for text in texts_of(id):
+                    # `**values` may bring any; a number may be said by one of two texts alone
+                    wanted = holes(text) | ({"n"} if len(texts_of(id)) > 1 else set())
+                    assert None in given or given == wanted, f"{name}:{call.lineno}"
+
+
+def test_each_id_of_the_table_is_used() -> None:
+    said = {
+        node.value
+        for _, tree in sources(ROOMS)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    assert set(MESSAGES) - said == set()
+
+
+def test_ids_that_are_looked_up_are_in_the_table() -> None:
+    """Where an id is no literal of the call, it comes from one of these."""
+    from app.services.process_end import SIGNALS
+    from app.store.database import KNOWN
+    from models.same_vocabulary import SPECIAL
+
+    assert {*SIGNALS.values(), *KNOWN, *SPECIAL.values()} <= set(MESSAGES)
+    found = {(name, ast.unparse(call.args[0])) for name, tree in sources(ROOMS) for call, ids in made(tree) if not ids}
+    assert found == {
+        ("app/services/process_end.py", "known"),
+        ("app/services/background.py", "BUG"),
+        ("app/store/database.py", "known"),
+        ("app/store/writer.py", "BUG"),
+        ("common/failures.py", "sentence"),
+        ("engine/loading/first_look.py", "refusal.sentence"),
+        ("models/network.py", "reason"),
+        ("models/same_vocabulary.py", "meaning"),
+        ("models/same_vocabulary.py", "what"),
+    }
+
+
+def test_every_id_is_a_code_and_a_name() -> None:
+    for id, message in MESSAGES.items():
+        code, _, which = id.partition(".")
+        assert code.isidentifier(), id
+        assert which.isidentifier(), id
+        assert holes(texts_of(id)[0]) <= holes(texts_of(id)[-1]) | {"n"}
+        if isinstance(message, str):
+            assert "n" not in holes(message), f"{id}: a message with a number n has two texts"
+
+
+def test_only_the_terminal_speaks_english_alone() -> None:
+    for name, tree in sources((*ROOMS, "training", "benchmarks")):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "CommandFailure":
+                assert name.startswith(COMMANDS), f"{name}:{node.lineno}"
