@@ -1,4 +1,4 @@
-"""How models come to this computer and leave it: search and downloads, folders and files that the user adds, removal."""
+"""How models come to this computer and leave it: search, downloads, folders and files that the user adds, removal."""
 
 from __future__ import annotations
 
