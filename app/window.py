@@ -24,10 +24,9 @@ from app.commands.commands import ActionButton, CommandSet, with_keys
 from app.composer.composer import Composer, DropHint
 from app.composer.status_line import StatusLine
 from app.events import Event
-from app.look.icons import icon
 from app.look.live import Live, LiveAction
 from app.look.tab_stops import step_around
-from app.look.theme import SIZES, theme
+from app.look.theme import SIZES, icon, theme
 from app.notice import Notice
 from app.sidebar.sidebar import Sidebar
 from app.transcript.transcript import Transcript

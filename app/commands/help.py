@@ -1,4 +1,4 @@
-"""The help menu's dialogs: all commands with their keys, and what this is, with the versions and licences of its parts."""
+"""The dialogs of the help menu: all commands with their keys, and the versions and licences of all there is."""
 
 from __future__ import annotations
 
@@ -23,9 +23,8 @@ from PySide6.QtWidgets import (
 )  # fmt: skip
 
 from app.commands.commands import COMMANDS, IN_PLACE, MENUS, PLACES, keys_of, title_of
-from app.look.icons import bird
 from app.look.live import Live, native, plain
-from app.look.theme import SIZES
+from app.look.theme import SIZES, bird
 from app.services.background import Background
 from app.settings.schema import choice_words
 from app.words import mark, tr

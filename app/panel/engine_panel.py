@@ -10,9 +10,8 @@ from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from app.commands.commands import CommandSet, with_keys
-from app.look.icons import icon
 from app.look.live import Live
-from app.look.theme import SIZES, theme
+from app.look.theme import SIZES, icon, theme
 from app.panel.charts import CostPlot, Part, Plot, Strip
 from app.panel.observed import CacheMap, MemoryParts, Observed
 from app.settings.schema import choice_words

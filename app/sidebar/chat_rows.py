@@ -10,8 +10,7 @@ from PySide6.QtCore import QAbstractListModel, QMimeData, QModelIndex, QPersiste
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QApplication
 
-from app.look.icons import icon
-from app.look.theme import SIZES, theme
+from app.look.theme import SIZES, icon, theme
 from app.store.chat import Chat, Folder, days_of, group_of
 from app.words import mark, tr, tr_n
 

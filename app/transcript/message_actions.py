@@ -11,9 +11,8 @@ from PySide6.QtGui import QActionGroup, QCursor, QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QWidget
 
 from app.commands.commands import ActionButton, keys_in
-from app.look.icons import icon
 from app.look.live import Live, LiveAction
-from app.look.theme import SIZES, theme
+from app.look.theme import SIZES, icon, theme
 from app.markdown.blocks import code_of
 from app.markdown.prose_view import ProseView
 from app.markdown.selection import scope_of
