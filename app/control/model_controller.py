@@ -9,12 +9,12 @@ from pathlib import Path
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
-from app.control.effects import Effects
 from app.control.model_files import LocalModels, ModelDownloads
 from app.dialogs.dialog import OneDialog
 from app.dialogs.model_list import ModelList
 from app.dialogs.model_options import ModelOptions
 from app.dialogs.models_dialog import ModelsDialog
+from app.memory_plan import PlanEffects
 from app.services.background import Background
 from app.services.planner import Planner, question
 from app.services.timers import Throttle
@@ -45,7 +45,7 @@ class ModelController(QObject):
         self._window, self._settings, self._engine = window, settings, engine
         self._dialog: OneDialog[ModelsDialog] = OneDialog(self._closed)
         self._options: OneDialog[ModelOptions] = OneDialog(lambda: self._effects.forget())
-        self._effects = Effects(self.planner, self)
+        self._effects = PlanEffects(self.planner, self)
         self._asked: Ask | None = None  # about the model whose options are open
         self._freed = 0
         self._own = settings.path.parent / own_folder().name
