@@ -94,10 +94,10 @@ def _run(options: argparse.Namespace, model: Path | None) -> int:
 
 
 def _open(application: QApplication, data: Path | None, model: Path | None) -> int:
-    from app.catalogue import in_system_language
     from app.folders import be_private, open_folders
     from app.services.logs import start_logging, stop_logging
     from app.services.single_instance import SingleInstance
+    from app.words import in_system_language
 
     be_private()
     folders = open_folders(data)
@@ -138,7 +138,7 @@ def _say(text: str) -> None:
 
 
 def _fail(sentence: Sentence, code: int = 1) -> int:
-    from app.catalogue import in_system_language
+    from app.words import in_system_language
 
     tell(in_system_language(sentence))
     return code

@@ -8,7 +8,7 @@ from PySide6.QtCore import QLibraryInfo, QLocale, QObject, QTranslator
 from PySide6.QtWidgets import QApplication
 
 from app import words
-from app.catalogue import ENGLISH, best_of, read_catalogue
+from app.words import ENGLISH, best_of, read_catalogue
 from engine.protocol.settings import AUTO
 from models.assets import asset
 

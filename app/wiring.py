@@ -27,7 +27,7 @@ from app.control.unsaved_controller import UnsavedController
 from app.control.welcome_controller import WelcomeController
 from app.control.window_state_controller import WindowStateController
 from app.folders import Folders
-from app.look.icons import application_icon
+from app.look.theme import application_icon
 from app.services.background import Background
 from app.services.engine_client import EngineClient
 from app.services.frames import Collector

@@ -1,4 +1,4 @@
-"""`make translations`: brings assets/translations/*.ts in line with the source. Standard library only.
+"""`make translations`: brings assets/translations/*.ts in line with the source. Needs no Qt.
 
 Found by reading the syntax tree: what `tr`, `tr_n` and `mark` are called with in app/, each in the context of its room;
 what engine, models and window say by codes stands in `common.messages`.
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "assets" / "translations"
 sys.path.insert(0, str(ROOT))
 
-from app.catalogue import PLURALS, Forms, read_contexts  # noqa: E402
+from app.words import PLURALS, Forms, read_contexts  # noqa: E402
 from common.messages import MESSAGES  # noqa: E402
 
 SETTINGS = "engine/protocol/settings.py"  # declared for both; the window shows what is marked there

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.attachments.attachment import Kind, Refused, parts_of
+from app.attachments.documents import MAIN, pages_of_pdf, text_of_document
 from app.attachments.plain_text import decode, text_of_page
 
 MB = 10**6
@@ -88,8 +89,6 @@ def _plain(path: Path, size: int) -> Extracted:
 
 
 def _pdf(path: Path, size: int) -> Extracted:
-    from app.attachments.pdf import pages_of_pdf  # takes a quarter of a second
-
     _limit(size, MOST_DOCUMENT)
     pages = pages_of_pdf(path)
     starts, at = [], 0
@@ -100,8 +99,6 @@ def _pdf(path: Path, size: int) -> Extracted:
 
 
 def _zip(path: Path, size: int) -> Extracted:
-    from app.attachments.word import MAIN, text_of_document
-
     _limit(size, MOST_DOCUMENT)
     try:
         with zipfile.ZipFile(path) as archive:

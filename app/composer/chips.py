@@ -20,9 +20,8 @@ from PySide6.QtWidgets import (
 
 from app.attachments.attachment import Attachment, runs
 from app.commands.commands import keys_in
-from app.look.icons import icon
 from app.look.live import Live, LiveAction
-from app.look.theme import SIZES, code_font, theme
+from app.look.theme import SIZES, code_font, icon, theme
 from app.state.draft import DraftFile
 from app.words import as_written, mark, tr, tr_n
 

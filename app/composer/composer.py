@@ -20,9 +20,8 @@ from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QLabel, QPushBut
 from app.commands.commands import ActionButton, CommandSet
 from app.composer.prompt_editor import PromptEditor
 from app.composer.tray import Tray
-from app.look.icons import icon
 from app.look.live import Live
-from app.look.theme import SIZES, theme
+from app.look.theme import SIZES, icon, theme
 from app.state.conversation import Conversation
 from app.state.engine_state import EngineState
 from app.words import mark, tr

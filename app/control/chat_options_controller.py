@@ -7,7 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject
 
 from app.dialogs.chat_panel import ChatPanel
-from app.settings.chat_options import ChatOptions, unpacked
+from app.settings.resolve import ChatOptions, unpacked
 from app.settings.settings import Settings
 from app.state.conversation import Conversation
 from app.state.open_chats import OpenChats

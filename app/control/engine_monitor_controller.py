@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject
 
 from app.panel.engine_panel import EnginePanel
-from app.panel.observed import Observed, seconds_saved
+from app.panel.readings import EngineReadings, seconds_saved
 from app.services.timers import Throttle
 from app.state.conversation import Conversation
 from app.state.engine_queue import EngineQueue
@@ -24,15 +24,15 @@ class EngineMonitorController(QObject):
         super().__init__(window)
         self._engine, self._open_chats = engine, open_chats
         self._dropped: dict[tuple[str, int], int] = {}  # tokens, by a chat's id and the turns that are left out
-        self.observed = Observed()
-        self.panel = EnginePanel(self.observed, window.commands)
+        self.readings = EngineReadings()
+        self.panel = EnginePanel(self.readings, window.commands)
         self.panel.hide()
         window.add_panel(self.panel)
         window.commands.bind("engine", self.toggle)
         for show, every_ms in ((self.panel.show_numbers, NUMBERS_EVERY_MS), (self.panel.show_curves, CURVES_EVERY_MS)):
-            self.observed.changed.connect(Throttle(show, every_ms, self).request)
-        engine.pulsed.connect(self.observed.take)
-        engine.state.phase_changed.connect(lambda state: self.observed.use_model(state.model))
+            self.readings.changed.connect(Throttle(show, every_ms, self).request)
+        engine.pulsed.connect(self.readings.take)
+        engine.state.phase_changed.connect(lambda state: self.readings.use_model(state.model))
         open_chats.current_changed.connect(self._show)
         open_chats.answer_ended.connect(lambda conversation, _answer: self._show(conversation))
         open_chats.branch_changed.connect(self._show)

@@ -9,13 +9,12 @@ from pathlib import Path
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
-from app.control.bringing import Bringing
-from app.control.effects import Effects
-from app.control.model_downloads import ModelDownloads
+from app.control.model_files import LocalModels, ModelDownloads
 from app.dialogs.dialog import OneDialog
 from app.dialogs.model_list import ModelList
 from app.dialogs.model_options import ModelOptions
 from app.dialogs.models_dialog import ModelsDialog
+from app.memory_plan import PlanEffects
 from app.services.background import Background
 from app.services.planner import Planner, question
 from app.services.timers import Throttle
@@ -46,12 +45,12 @@ class ModelController(QObject):
         self._window, self._settings, self._engine = window, settings, engine
         self._dialog: OneDialog[ModelsDialog] = OneDialog(self._closed)
         self._options: OneDialog[ModelOptions] = OneDialog(lambda: self._effects.forget())
-        self._effects = Effects(self.planner, self)
+        self._effects = PlanEffects(self.planner, self)
         self._asked: Ask | None = None  # about the model whose options are open
         self._freed = 0
         self._own = settings.path.parent / own_folder().name
         self._added = Added(settings.path.with_name(Added().path.name))
-        self.bringing = Bringing(self, self._added)
+        self.local = LocalModels(self, self._added)
         self.downloads = ModelDownloads(self, self.list, settings.path, self._own)
         self._background = Background(self)
         self._looked = 0
@@ -62,10 +61,10 @@ class ModelController(QObject):
         self.planner.answered.connect(self._judged)
         self._effects.changed.connect(self._show_plan)
         self.downloads.changed.connect(self._learned)
-        for part in (self.downloads, self.bringing):
+        for part in (self.downloads, self.local):
             part.failed.connect(self._complain)
-        self.bringing.changed.connect(self.look)
-        self.bringing.said.connect(self._tell)
+        self.local.changed.connect(self.look)
+        self.local.said.connect(self._tell)
         self._settings.changed.connect(self._settings_changed)
 
     @property
@@ -86,14 +85,14 @@ class ModelController(QObject):
         dialog = ModelsDialog(self.list, self._window)
         dialog.asked.connect(self.act)
         dialog.search.connect(self.search)
-        dialog.folder_button.clicked.connect(lambda: self.bringing.choose_folder(dialog))
-        dialog.file_button.clicked.connect(lambda: self.bringing.choose_file(dialog))
+        dialog.folder_button.clicked.connect(lambda: self.local.choose_folder(dialog))
+        dialog.file_button.clicked.connect(lambda: self.local.choose_file(dialog))
         return dialog
 
     def close(self) -> None:
         """The window is closing: downloads go on at the next start."""
         self._background.close()
-        self.bringing.finish()
+        self.local.finish()
         self._show.cancel()
         self._options.close()
         self.planner.close()
@@ -118,7 +117,7 @@ class ModelController(QObject):
 
     def _closed(self) -> None:
         self._options.close()  # it lies on the dialog and goes with it
-        self.bringing.finish()
+        self.local.finish()
         self.planner.forget()
 
     def _take_up(self) -> None:
@@ -195,9 +194,9 @@ class ModelController(QObject):
         elif action == "options":
             self.open_options(model)
         elif action == "forget":
-            self.bringing.forget(model.place.path)
+            self.local.forget(model.place.path)
         else:
-            self.bringing.remove(model)
+            self.local.remove(model)
 
     def _act_on_job(self, id: int, action: str) -> None:
         job = next((job for job in self.list.jobs if job.id == id), None)
@@ -232,7 +231,7 @@ class ModelController(QObject):
 
     def add(self, path: str) -> None:
         """One more folder to look in, or one more file."""
-        self.bringing.add(path)
+        self.local.add(path)
 
     # --- one model's options ----------------------------------------------------------------------------------------
 

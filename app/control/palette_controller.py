@@ -6,8 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject
 
-from app.commands.about import About
-from app.commands.help_sheet import HelpSheet
+from app.commands.help import About, HelpSheet
 from app.commands.palette import Entry, Palette, command_entries, matching
 from app.control.chat_controller import ChatController
 from app.sidebar.search import SearchRunner

@@ -8,10 +8,10 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 
-from app.control.effects import Effects
 from app.control.model_controller import ModelController
 from app.dialogs.dialog import OneDialog
 from app.dialogs.settings_dialog import SettingsDialog
+from app.memory_plan import PlanEffects
 from app.notice import Told
 from app.services.timers import Debounce
 from app.settings.settings import Settings
@@ -40,7 +40,7 @@ class SettingsController(QObject):
         self._problems: tuple[Wrong, ...] = ()
         self._told: Told | None = None  # of them
         self._model: Path | None = None
-        self._effects = Effects(models.planner, self)
+        self._effects = PlanEffects(models.planner, self)
         self._effects.changed.connect(self._show_effects)
         self._settling = Debounce(self.settled.emit, settled_ms, self)
         settings.changed.connect(self._hear)

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QLabel, QLineEdit, QVBoxLayout, QWidget
 from app.dialogs.dialog import Page, Sheet, button, inset, label
 from app.dialogs.setting_row import Choice, SettingRow
 from app.look.theme import SIZES
-from app.settings.chat_options import ChatOptions
+from app.settings.resolve import ChatOptions
 from app.settings.schema import for_chat
 from app.state.persona import Persona
 from app.words import Saying, said, tr

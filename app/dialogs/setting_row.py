@@ -9,9 +9,8 @@ from PySide6.QtGui import QFocusEvent, QPainter, QPaintEvent, QResizeEvent, QWhe
 from PySide6.QtWidgets import QComboBox, QFrame, QGridLayout, QLineEdit, QPlainTextEdit, QPushButton, QStyle, QWidget
 
 from app.dialogs.dialog import label
-from app.look.icons import icon
 from app.look.live import Live
-from app.look.theme import SIZES, theme
+from app.look.theme import SIZES, icon, theme
 from app.settings.values import allowed, parse, shown
 from app.words import mark, tr
 from engine.protocol.settings import Setting, Value

@@ -14,7 +14,6 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QApplication
 
 from app.look import theme
-from app.look.icons import icon
 from app.words import tr
 
 
@@ -78,7 +77,7 @@ class LiveAction(QAction):
 
     def restyle(self) -> None:
         if self._drawing:
-            self.setIcon(icon(self._drawing, theme.theme().soft))
+            self.setIcon(theme.icon(self._drawing, theme.theme().soft))
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.LanguageChange:

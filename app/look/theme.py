@@ -1,4 +1,4 @@
-"""All colours, sizes and radii of the window: one table of tokens, turned into a palette and a stylesheet."""
+"""All colours, sizes, fonts and icons of the window: one table of tokens, turned into a palette and a stylesheet."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from string import Template
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
+from PySide6.QtCore import QByteArray, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QIcon, QImage, QPainter, QPalette, QPixmap
+from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication
 
 from models.assets import asset
@@ -217,3 +218,39 @@ def code_font() -> QFont:
     font.setStyleHint(QFont.StyleHint.Monospace)
     font.setPixelSize(round(SIZES.body * SIZES.code_scale))
     return font
+
+
+# --- icons: the SVG files of assets, tinted in the theme's colours ----------------------------------------------------
+
+
+def icon(name: str, colour: str) -> QIcon:
+    """The icon `name` with `currentColor` replaced by `colour`."""
+    result = QIcon()
+    for scale in (1.0, 2.0):
+        result.addPixmap(_pixmap(f"icons/{name}.svg", colour, SIZES.icon, scale))
+    return result
+
+
+def bird(size: int, scale: float | None = None) -> QPixmap:
+    """The chickadee, `size` device-independent pixels wide and high."""
+    return _pixmap("chickadee.svg", "", size, scale or QGuiApplication.primaryScreen().devicePixelRatio())
+
+
+def application_icon() -> QIcon:
+    result = QIcon()
+    for size in (16, 32, 64, 128):
+        result.addPixmap(_pixmap("chickadee.svg", "", size, 1.0))
+    return result
+
+
+@cache
+def _pixmap(name: str, colour: str, size: int, scale: float) -> QPixmap:
+    source = asset(name).read_text(encoding="utf-8").replace("currentColor", colour)
+    image = QImage(QSize(round(size * scale), round(size * scale)), QImage.Format.Format_ARGB32_Premultiplied)
+    image.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(image)
+    QSvgRenderer(QByteArray(source.encode())).render(painter, QRectF(image.rect()))
+    painter.end()
+    pixmap = QPixmap.fromImage(image)
+    pixmap.setDevicePixelRatio(scale)
+    return pixmap

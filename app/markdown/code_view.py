@@ -11,9 +11,8 @@ from PySide6.QtCore import QMimeData, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QFontMetricsF, QGuiApplication, QTextCursor, QTextOption, QWheelEvent
 from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QPushButton, QWidget
 
-from app.look.icons import icon
 from app.look.live import Live
-from app.look.theme import SIZES, code_font, theme
+from app.look.theme import SIZES, code_font, icon, theme
 from app.markdown.code_colours import CodeColours
 from app.markdown.guard import plain_direction
 from app.markdown.selection import SelectedWithOthers

@@ -1,4 +1,4 @@
-"""The panel at the right: what the engine decides, in numbers and curves. Thin: all of it comes from `observed`."""
+"""The panel at the right: what the engine decides, in numbers and curves. Thin: all of it comes from `readings`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from app.commands.commands import CommandSet, with_keys
-from app.look.icons import icon
 from app.look.live import Live
-from app.look.theme import SIZES, theme
+from app.look.theme import SIZES, icon, theme
 from app.panel.charts import CostPlot, Part, Plot, Strip
-from app.panel.observed import CacheMap, MemoryParts, Observed
+from app.panel.readings import CacheMap, EngineReadings, MemoryParts
 from app.settings.schema import choice_words
 from app.words import in_bytes, mark, tr
 from engine.protocol import HeadGroup
@@ -35,10 +34,10 @@ class EnginePanel(Live, QFrame):
     """Call `show_numbers` and `show_curves` when something is new, the latter less
     often: to draw them costs more. Hidden they do nothing."""
 
-    def __init__(self, observed: Observed, commands: CommandSet, parent: QWidget | None = None) -> None:
+    def __init__(self, readings: EngineReadings, commands: CommandSet, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("enginePanel")
-        self._observed = observed
+        self._readings = readings
         self._dropped, self._saved = 0, 0.0
         self.title = QLabel(self)
         self.close_button = QToolButton(self)
@@ -57,15 +56,15 @@ class EnginePanel(Live, QFrame):
         self._dropped, self._saved = dropped, saved_seconds
         self.show_numbers()
 
-    def show_observed(self) -> None:
+    def show_readings(self) -> None:
         self.show_numbers()
         self.show_curves()
 
     def show_numbers(self) -> None:
         if self.isHidden():
             return
-        self._show_memory(self._observed.memory())
-        self._show_cache(self._observed.cache(self._dropped))
+        self._show_memory(self._readings.memory())
+        self._show_cache(self._readings.cache(self._dropped))
         self._show_groups()
         self._show_speed()
 
@@ -98,7 +97,7 @@ class EnginePanel(Live, QFrame):
 
     def _show_groups(self) -> None:
         """Heads that keep every token, and those that keep less: only where there are such."""
-        groups = self._observed.pulse.head_groups if self._observed.pulse else ()
+        groups = self._readings.pulse.head_groups if self._readings.pulse else ()
         self._groups_label.setVisible(bool(groups))
         self.groups.setVisible(bool(groups))
         self.groups.show_parts(tr("Memory by head group"), [
@@ -107,7 +106,7 @@ class EnginePanel(Live, QFrame):
         ])  # fmt: skip
 
     def _show_speed(self) -> None:
-        pulse = self._observed.pulse
+        pulse = self._readings.pulse
         lines = []
         if pulse and pulse.prompt_rate:
             lines.append(tr("Reading: {rate} tok/s", rate=f"{pulse.prompt_rate:,.0f}"))
@@ -134,13 +133,13 @@ class EnginePanel(Live, QFrame):
             self._import_plots()
             return
         now = time.monotonic()
-        moments = [moment for moment in self._observed.moments if moment.at > now - AGO]
+        moments = [moment for moment in self._readings.moments if moment.at > now - AGO]
         x = [moment.at - now for moment in moments]
         lines = {tr("tokens"): (x, [moment.tokens_per_step for moment in moments])}
         for name in dict.fromkeys(name for moment in moments for name in moment.accepted):
             lines[drafter_words(name)] = (x, [moment.accepted.get(name, 0.0) for moment in moments])
         self.steps.show_lines(lines if moments else {})
-        pulse = self._observed.pulse
+        pulse = self._readings.pulse
         names = tr("measured"), tr("no gain")
         self.costs.show_costs(names, pulse.costs if pulse else (), pulse.batch if pulse else 0)
 
@@ -236,7 +235,7 @@ class EnginePanel(Live, QFrame):
             self.costs.show_axes(tr("tokens in the step"), tr("cost"))
             self.steps.setAccessibleName(tr("Tokens per step over the last minute"))
             self.costs.setAccessibleName(tr("Cost of steps with several tokens"))
-        self.show_observed()
+        self.show_readings()
 
 
 def _say(line: QLabel, text: str) -> None:

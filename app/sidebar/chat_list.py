@@ -3,124 +3,80 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
-from PySide6.QtCore import (
-    QAbstractListModel,
-    QItemSelection,
-    QItemSelectionRange,
-    QMimeData,
-    QModelIndex,
-    QPersistentModelIndex,
-    QPoint,
-    Qt,
-    Signal,
-)  # fmt: skip
-from PySide6.QtGui import QAction, QFont, QKeyEvent, QMouseEvent, QPainter
+from PySide6.QtCore import QItemSelection, QItemSelectionRange, QModelIndex, QPoint, Qt
+from PySide6.QtGui import QAction, QKeyEvent, QKeySequence, QMouseEvent, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemDelegate,
     QAbstractItemView,
     QApplication,
     QFrame,
     QListView,
+    QMenu,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QWidget,
 )  # fmt: skip
 
-from app.commands.commands import meant
-from app.look.icons import icon
+from app.commands.commands import keys_in, meant
 from app.look.live import Live
-from app.look.theme import SIZES, theme
-from app.sidebar.chat_menu import Verb, chat_menu, folder_menu
-from app.sidebar.chat_rows import Row
+from app.look.theme import SIZES
+from app.sidebar.chat_rows import INDENT, ChatModel, Index, Row
 from app.words import tr, tr_n
 
-MIME = "application/x-chickadee-chats"
-INDENT = Qt.ItemDataRole.UserRole + 1
-Index = QModelIndex | QPersistentModelIndex
-Flag = Qt.ItemFlag
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """What an action's `data` says: what is to be done, with which chats or folder, and what else there is to say; as
+    ChatModel's `asked`. `edit_name` lets the user type another name in place."""
+
+    name: str
+    ids: list[str]
+    value: object = None
 
 
-class ChatModel(QAbstractListModel):
-    """`rows` as Qt asks for them. `asked` carries what is to be done, the ids of chats or of one folder, and what else
-    there is to say of it:
+class _Menu(QMenu):
+    """`triggered` carries an action with a Verb."""
 
-    `open`, `delete`, `export`, `pin`, `unpin` and `new_folder` nothing; `move` the folder's id, None for none;
-    `rename` and `rename_folder` the new name; `fold` True to fold, False to unfold; `delete_folder` nothing."""
+    def offer(self, words: str, verb: Verb, keys: Sequence[str] = ()) -> None:
+        """The list itself hears the keys."""
+        action = self.addAction(words)
+        action.setData(verb)
+        action.setShortcuts([QKeySequence(key) for key in keys])
 
-    asked = Signal(str, list, object)
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.rows: Sequence[Row] = []
+def chat_menu(parent: QWidget, row: Row, rows: Sequence[Row], folders: Sequence[Row]) -> QMenu:
+    """The menu of the chats `rows`, `row` being the one that was clicked."""
+    menu, ids = _Menu(parent), [each.id for each in rows]
+    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    if len(ids) == 1:
+        menu.offer(tr("Rename"), Verb("edit_name", ids), keys_in("list", "rename"))
+    menu.offer(tr("Unpin") if row.pinned else tr("Pin"), Verb("unpin" if row.pinned else "pin", ids))
+    into = _Menu(menu)
+    into.setTitle(tr("Move to folder"))
+    menu.addMenu(into)
+    for folder in folders:
+        into.offer(folder.text.replace("&", "&&"), Verb("move", ids, folder.id))
+    if folders:
+        into.addSeparator()
+    into.offer(tr("New folder…"), Verb("new_folder", ids))
+    if any(each.folder_id is not None for each in rows):
+        menu.offer(tr("Remove from folder"), Verb("move", ids))
+    menu.addSeparator()
+    menu.offer(tr("Export…"), Verb("export", ids))
+    menu.addSeparator()
+    menu.offer(tr_n("Delete", "Delete {n} chats", len(ids)), Verb("delete", ids), keys_in("list", "delete"))
+    return menu
 
-    def show(self, rows: Sequence[Row]) -> tuple[int, int]:
-        """Put `rows` in place of those there are. Returns the first and the one after the last that are not as before:
-        in thousands of chats, only what has changed is taken out and put in."""
-        old, most = self.rows, min(len(self.rows), len(rows))
-        head = next((at for at in range(most) if old[at] != rows[at]), most)
-        tail = next((at for at in range(most - head) if old[-1 - at] != rows[-1 - at]), most - head)
-        if len(old) > head + tail:
-            self.beginRemoveRows(QModelIndex(), head, len(old) - tail - 1)
-            self.rows = [*old[:head], *old[len(old) - tail :]]
-            self.endRemoveRows()
-        if len(rows) > head + tail:
-            self.beginInsertRows(QModelIndex(), head, len(rows) - tail - 1)
-            self.rows = list(rows)
-            self.endInsertRows()
-        return head, len(rows) - tail
 
-    def rowCount(self, parent: Index | None = None) -> int:
-        return 0 if parent is not None and parent.isValid() else len(self.rows)
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        row = self.rows[index.row()]
-        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.EditRole):
-            return tr(row.text) if row.kind == "heading" else row.text
-        if role == Qt.ItemDataRole.ToolTipRole and row.kind == "chat":
-            return row.text.replace("&", "&amp;").replace("<", "&lt;")
-        if role == Qt.ItemDataRole.AccessibleTextRole and row.kind == "folder":
-            return _spoken(row)
-        if role == Qt.ItemDataRole.DecorationRole and row.kind == "folder":
-            return icon("right" if row.folded else "chevron", theme().soft)
-        if role == Qt.ItemDataRole.FontRole:
-            return _font(row)
-        return row.indent if role == INDENT else None
-
-    def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
-        row = self.rows[index.row()]
-        if role == Qt.ItemDataRole.EditRole and str(value) != row.text:
-            self.asked.emit("rename_folder" if row.kind == "folder" else "rename", [row.id], str(value))
-        return False  # the list is shown again when the name is stored
-
-    def flags(self, index: Index) -> Qt.ItemFlag:
-        if not index.isValid() or self.rows[index.row()].kind == "heading":
-            return Flag.ItemIsDropEnabled
-        both = Flag.ItemIsEnabled | Flag.ItemIsSelectable | Flag.ItemIsEditable | Flag.ItemIsDropEnabled
-        return both | Flag.ItemIsDragEnabled if self.rows[index.row()].kind == "chat" else both
-
-    def mimeTypes(self) -> list[str]:
-        return [MIME]
-
-    def mimeData(self, indexes: Sequence[QModelIndex]) -> QMimeData:
-        data = QMimeData()
-        ids = [self.rows[index.row()].id for index in indexes if self.rows[index.row()].kind == "chat"]
-        data.setData(MIME, "\n".join(ids).encode())
-        return data
-
-    def supportedDropActions(self) -> Qt.DropAction:
-        return Qt.DropAction.MoveAction
-
-    def canDropMimeData(self, data: QMimeData, _action: Qt.DropAction, _row: int, _column: int, _at: Index) -> bool:
-        return data.hasFormat(MIME)
-
-    def dropMimeData(self, data: QMimeData, _action: Qt.DropAction, row: int, _column: int, at: Index) -> bool:
-        place = at.row() if at.isValid() else row
-        folder_id = self.rows[place].folder_id if 0 <= place < len(self.rows) else None
-        self.asked.emit("move", bytes(data.data(MIME).data()).decode().split("\n"), folder_id)
-        return False  # nothing is taken out of the list here
+def folder_menu(parent: QWidget, row: Row) -> QMenu:
+    menu = _Menu(parent)
+    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    menu.offer(tr("Rename"), Verb("edit_name", [row.id]), keys_in("list", "rename"))
+    menu.offer(tr("Delete folder, keep its chats"), Verb("delete_folder", [row.id]), keys_in("list", "delete"))
+    return menu
 
 
 class RowDelegate(QStyledItemDelegate):
@@ -310,18 +266,3 @@ class ChatList(Live, QListView):
 def _choosing_many() -> bool:
     held = QApplication.keyboardModifiers()
     return bool(held & (Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier))
-
-
-def _spoken(row: Row) -> str:
-    chats = tr_n("{n} chat", "{n} chats", row.chats)
-    if row.folded:
-        return tr("Folder {name}, {chats}, collapsed", name=row.text, chats=chats)
-    return tr("Folder {name}, {chats}", name=row.text, chats=chats)
-
-
-def _font(row: Row) -> QFont | None:
-    if row.kind != "heading":
-        return None
-    font = QFont(QApplication.font())
-    font.setPixelSize(SIZES.small)
-    return font

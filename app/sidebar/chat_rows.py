@@ -1,14 +1,23 @@
-"""The rows of the list of chats: pinned ones, folders, days. Knows no windows."""
+"""The rows of the list of chats: pinned ones, folders, days; and the same as Qt asks for them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+from PySide6.QtCore import QAbstractListModel, QMimeData, QModelIndex, QPersistentModelIndex, Qt, Signal
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import QApplication
+
+from app.look.theme import SIZES, icon, theme
 from app.store.chat import Chat, Folder, days_of, group_of
-from app.words import mark, tr
+from app.words import mark, tr, tr_n
 
+MIME = "application/x-chickadee-chats"
+INDENT = Qt.ItemDataRole.UserRole + 1
+Index = QModelIndex | QPersistentModelIndex
+Flag = Qt.ItemFlag
 PINNED = mark("Pinned")
 
 
@@ -60,3 +69,98 @@ def _folder_rows(folder: Folder, chats: Sequence[Chat]) -> list[Row]:
 
 def _row(chat: Chat, folder_id: str | None = None, pinned: bool = False) -> Row:
     return Row("chat", chat.title, chat.id, folder_id, indent=int(folder_id is not None), pinned=pinned)
+
+
+class ChatModel(QAbstractListModel):
+    """`rows` as Qt asks for them. `asked` carries what is to be done, the ids of chats or of one folder, and what else
+    there is to say of it:
+
+    `open`, `delete`, `export`, `pin`, `unpin` and `new_folder` nothing; `move` the folder's id, None for none;
+    `rename` and `rename_folder` the new name; `fold` True to fold, False to unfold; `delete_folder` nothing."""
+
+    asked = Signal(str, list, object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: Sequence[Row] = []
+
+    def show(self, rows: Sequence[Row]) -> tuple[int, int]:
+        """Put `rows` in place of those there are. Returns the first and the one after the last that are not as before:
+        in thousands of chats, only what has changed is taken out and put in."""
+        old, most = self.rows, min(len(self.rows), len(rows))
+        head = next((at for at in range(most) if old[at] != rows[at]), most)
+        tail = next((at for at in range(most - head) if old[-1 - at] != rows[-1 - at]), most - head)
+        if len(old) > head + tail:
+            self.beginRemoveRows(QModelIndex(), head, len(old) - tail - 1)
+            self.rows = [*old[:head], *old[len(old) - tail :]]
+            self.endRemoveRows()
+        if len(rows) > head + tail:
+            self.beginInsertRows(QModelIndex(), head, len(rows) - tail - 1)
+            self.rows = list(rows)
+            self.endInsertRows()
+        return head, len(rows) - tail
+
+    def rowCount(self, parent: Index | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else len(self.rows)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        row = self.rows[index.row()]
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.EditRole):
+            return tr(row.text) if row.kind == "heading" else row.text
+        if role == Qt.ItemDataRole.ToolTipRole and row.kind == "chat":
+            return row.text.replace("&", "&amp;").replace("<", "&lt;")
+        if role == Qt.ItemDataRole.AccessibleTextRole and row.kind == "folder":
+            return _spoken(row)
+        if role == Qt.ItemDataRole.DecorationRole and row.kind == "folder":
+            return icon("right" if row.folded else "chevron", theme().soft)
+        if role == Qt.ItemDataRole.FontRole:
+            return _font(row)
+        return row.indent if role == INDENT else None
+
+    def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
+        row = self.rows[index.row()]
+        if role == Qt.ItemDataRole.EditRole and str(value) != row.text:
+            self.asked.emit("rename_folder" if row.kind == "folder" else "rename", [row.id], str(value))
+        return False  # the list is shown again when the name is stored
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        if not index.isValid() or self.rows[index.row()].kind == "heading":
+            return Flag.ItemIsDropEnabled
+        both = Flag.ItemIsEnabled | Flag.ItemIsSelectable | Flag.ItemIsEditable | Flag.ItemIsDropEnabled
+        return both | Flag.ItemIsDragEnabled if self.rows[index.row()].kind == "chat" else both
+
+    def mimeTypes(self) -> list[str]:
+        return [MIME]
+
+    def mimeData(self, indexes: Sequence[QModelIndex]) -> QMimeData:
+        data = QMimeData()
+        ids = [self.rows[index.row()].id for index in indexes if self.rows[index.row()].kind == "chat"]
+        data.setData(MIME, "\n".join(ids).encode())
+        return data
+
+    def supportedDropActions(self) -> Qt.DropAction:
+        return Qt.DropAction.MoveAction
+
+    def canDropMimeData(self, data: QMimeData, _action: Qt.DropAction, _row: int, _column: int, _at: Index) -> bool:
+        return data.hasFormat(MIME)
+
+    def dropMimeData(self, data: QMimeData, _action: Qt.DropAction, row: int, _column: int, at: Index) -> bool:
+        place = at.row() if at.isValid() else row
+        folder_id = self.rows[place].folder_id if 0 <= place < len(self.rows) else None
+        self.asked.emit("move", bytes(data.data(MIME).data()).decode().split("\n"), folder_id)
+        return False  # nothing is taken out of the list here
+
+
+def _spoken(row: Row) -> str:
+    chats = tr_n("{n} chat", "{n} chats", row.chats)
+    if row.folded:
+        return tr("Folder {name}, {chats}, collapsed", name=row.text, chats=chats)
+    return tr("Folder {name}, {chats}", name=row.text, chats=chats)
+
+
+def _font(row: Row) -> QFont | None:
+    if row.kind != "heading":
+        return None
+    font = QFont(QApplication.font())
+    font.setPixelSize(SIZES.small)
+    return font

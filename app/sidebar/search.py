@@ -40,9 +40,8 @@ from PySide6.QtWidgets import (
 )  # fmt: skip
 
 from app.commands.commands import with_keys
-from app.look.icons import icon
 from app.look.live import Live
-from app.look.theme import SIZES, theme
+from app.look.theme import SIZES, icon, theme
 from app.services.background import Background
 from app.store.search import Hit, Search
 from app.words import tr

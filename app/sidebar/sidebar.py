@@ -18,9 +18,8 @@ from PySide6.QtWidgets import (
 )  # fmt: skip
 
 from app.commands.commands import CommandSet, with_keys
-from app.look.icons import icon
 from app.look.live import Live
-from app.look.theme import SIZES, theme
+from app.look.theme import SIZES, icon, theme
 from app.sidebar.chat_list import ChatList
 from app.sidebar.chat_rows import Row
 from app.sidebar.search import HitList, SearchField

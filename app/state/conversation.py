@@ -257,7 +257,7 @@ class Conversation:
         self.entry_changed.emit(self)
 
     def use_options(self, options: str) -> None:
-        """From the next message on answer with these, JSON of app.chats.chat_options.ChatOptions."""
+        """From the next message on answer with these, JSON of app.settings.resolve.ChatOptions."""
         if options != self.chat.options:
             self.chat = replace(self.chat, options=options)
             if self.stored:

@@ -10,8 +10,7 @@ import msgspec
 
 from app.attachments.attachment import Attachment
 from app.store.chat_store import UNSENT, ChatStore
-from app.store.database import transaction
-from app.store.writer import Done
+from app.store.database import Done, transaction
 from common.failures import Failure
 from engine.protocol import ModelInfo
 

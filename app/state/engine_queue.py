@@ -15,8 +15,7 @@ from pathlib import Path
 from app.bugs import BUG, report
 from app.events import Event
 from app.services.process_end import EngineEnd
-from app.settings.chat_options import unpacked
-from app.settings.resolve import Options
+from app.settings.resolve import Options, unpacked
 from app.settings.settings import Settings
 from app.state.conversation import Conversation
 from app.state.engine_requests import Counting, Link, Loading, ReadAhead, Taker

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 
-from app.settings.chat_options import PROMPT, ChatOptions, unpacked
+from app.settings.resolve import PROMPT, ChatOptions, unpacked
 from app.store.chat_store import ChatStore
 from app.words import mark, tr
 

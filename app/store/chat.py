@@ -59,7 +59,7 @@ class Chat:
     """A chat's entry in the list. `leaf_id` is the last message of the branch that is shown; times are Unix seconds.
 
     `forget_turns`: so many of the oldest turns are left out of what the model reads, because the context was full.
-    `options`: JSON of app.chats.chat_options.ChatOptions, what this chat has other than the settings.
+    `options`: JSON of app.settings.resolve.ChatOptions, what this chat has other than the settings.
     `chosen`: JSON of app.store.tree.Tree.chosen, which branches were looked at last.
     `pinned_at`: when it was pinned above the others; `folder_id`: the folder it lies in.
     """

@@ -15,9 +15,8 @@ import msgspec
 
 from app.attachments.attachment import Attachment
 from app.store.chat import Chat, ChatMessage, Folder
-from app.store.database import Place, failures, open_database, transaction
-from app.store.migrations import migrate
-from app.store.writer import Done, Writer
+from app.store.database import Done, Place, Writer, failures, open_database, transaction
+from app.store.migrations import migrate, open_migrated
 from common.paths import path_of, path_text
 
 KEEP_DELETED_SECONDS = 30 * 86_400
@@ -68,7 +67,7 @@ class ChatStore:
                 self._db.close()
                 raise
         self.place = Place(path)
-        self.writer = Writer(self.place, path, self._db)
+        self.writer = Writer(self.place, self._db, lambda: open_migrated(path))
 
     @_guarded
     def close(self) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from pathlib import Path
 
+from app.store.database import open_database
 from app.store.search import spaced
 from common.failures import Failure
 
@@ -85,6 +87,13 @@ def create_folders_and_pins(db: sqlite3.Connection) -> None:
 def know_spaced(db: sqlite3.Connection) -> None:
     """The triggers of the message index call this function: without it a connection cannot write messages."""
     db.create_function("spaced", 1, spaced, deterministic=True)
+
+
+def open_migrated(path: Path) -> sqlite3.Connection:
+    """One more connection to a store that is up to date already."""
+    db = open_database(path)
+    know_spaced(db)
+    return db
 
 
 def create_message_index(db: sqlite3.Connection) -> None:

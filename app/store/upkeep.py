@@ -14,8 +14,8 @@ from itertools import chain
 from pathlib import Path
 
 from app.store.chat_store import DOOMED, KEEP_DELETED_SECONDS
-from app.store.database import failures, open_database, transaction
-from app.store.migrations import know_spaced
+from app.store.database import failures, transaction
+from app.store.migrations import open_migrated
 
 PIECE = 20_000  # characters of a file that are one entry of the index: some milliseconds
 MOST_INDEXED = 1_000_000  # characters of one file: a thick novel
@@ -28,8 +28,7 @@ INDEXES = ("message_index", "attachment_index")
 
 def keep_up(path: Path, wanted: Callable[[], bool] = lambda: True) -> None:
     """Do all that is to be done in the store at `path`, as long as it is `wanted`. Raises Failure."""
-    with failures(path), contextlib.closing(open_database(path)) as db:
-        know_spaced(db)
+    with failures(path), contextlib.closing(open_migrated(path)) as db:
         for _ in chain(_remove(db), _forget_words(db), _index_files(db)):
             if not wanted():
                 return

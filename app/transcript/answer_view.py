@@ -7,9 +7,8 @@ import time
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QPushButton, QWidget
 
-from app.look.icons import icon
 from app.look.live import Live
-from app.look.theme import SIZES, theme
+from app.look.theme import SIZES, icon, theme
 from app.markdown.block_stack import BlockStack, Part, delete_slowly
 from app.words import tr, tr_n
 from common.reasoning import Kind, Piece, Section, Sections, open_sections, sections_of

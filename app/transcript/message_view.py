@@ -28,10 +28,9 @@ from app.markdown.blocks import LONG
 from app.markdown.prose_view import ProseView
 from app.markdown.selection import scope_of
 from app.state.answer_facts import facts_of, sources_line
-from app.state.message_actions import Place, actions_of
 from app.store.chat import ChatMessage
 from app.transcript.answer_view import AnswerView
-from app.transcript.message_actions import ActionRow, MessageActions, MessageMenu, RemedyButtons
+from app.transcript.message_actions import ActionRow, MessageActions, MessageMenu, Place, RemedyButtons, actions_of
 from app.transcript.message_editor import MessageEditor
 from app.words import mark, tr, worded
 from common.reasoning import Kind

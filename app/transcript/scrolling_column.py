@@ -8,9 +8,8 @@ import time
 from PySide6.QtCore import QEvent, QPoint, QSize, Qt, QTimer
 from PySide6.QtWidgets import QPushButton, QScrollArea, QWidget
 
-from app.look.icons import icon
 from app.look.live import Live
-from app.look.theme import SIZES, theme
+from app.look.theme import SIZES, icon, theme
 from app.markdown.selection import SelectionScope
 from app.services.frames import slices
 from app.store.chat import ChatMessage

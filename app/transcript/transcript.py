@@ -13,9 +13,9 @@ from app.commands.commands import meant
 from app.look.tab_stops import step_inside
 from app.look.theme import SIZES
 from app.state.conversation import Conversation
-from app.state.message_actions import Place
 from app.store.chat import ChatMessage
 from app.transcript.answer_view import AnswerView
+from app.transcript.message_actions import Place
 from app.transcript.message_view import MessageView
 from app.transcript.scrolling_column import Anchor, ScrollingColumn
 

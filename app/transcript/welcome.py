@@ -7,9 +7,8 @@ import re
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
-from app.look.icons import bird
 from app.look.live import Live
-from app.look.theme import SIZES
+from app.look.theme import SIZES, bird
 from app.words import mark, tr
 
 LINE = mark("Private. Offline. On this laptop.")

@@ -195,61 +195,6 @@
 <context>
   <name>commands</name>
   <message>
-    <location filename="../../app/commands/about.py"/>
-    <source>About Chickadee</source>
-    <translation>关于 Chickadee</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/about.py"/>
-    <source>Components and their licences</source>
-    <translation>组成部分及其许可证</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/about.py"/>
-    <source>Copy versions and licences</source>
-    <translation>复制版本与许可证信息</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/about.py"/>
-    <source>Private chat on the laptop you already have. No account; nothing you write leaves this computer.</source>
-    <translation>在你现有的笔记本电脑上私密对话。无需账号，你写下的内容不会离开这台电脑。</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/about.py"/>
-    <source>The engine runs at the low integrity level of Windows: it can change only its own files.</source>
-    <translation>引擎以 Windows 的低完整性级别运行：它只能更改自己的文件。</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/about.py"/>
-    <source>The loaded model runs on {library}, with kernels for this processor: {kernels}.</source>
-    <translation>已加载的模型由 {library} 运行，使用适合此处理器的内核：{kernels}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/about.py"/>
-    <source>The loaded model runs on {library}.</source>
-    <translation>已加载的模型由 {library} 运行。</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/about.py"/>
-    <source>The system keeps the engine from opening network connections ({how}), but does not restrict which files it opens.</source>
-    <translation>系统禁止引擎建立网络连接（{how}），但不限制它打开哪些文件。</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/about.py"/>
-    <source>The system lets the engine open only models and its own files ({how}), but does not restrict network connections.</source>
-    <translation>系统只允许引擎打开模型和它自己的文件（{how}），但不限制网络连接。</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/about.py"/>
-    <source>The system lets the engine open only models and its own files, and no network connections ({how}).</source>
-    <translation>系统只允许引擎打开模型和它自己的文件，不允许建立任何网络连接（{how}）。</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/about.py"/>
-    <source>This system does not restrict the engine.</source>
-    <translation>此系统不限制引擎。</translation>
-  </message>
-  <message>
     <location filename="../../app/commands/commands.py"/>
     <source>&amp;About Chickadee</source>
     <translation>关于 Chickadee(&amp;A)</translation>
@@ -550,9 +495,64 @@
     <translation>输入时</translation>
   </message>
   <message>
-    <location filename="../../app/commands/help_sheet.py"/>
+    <location filename="../../app/commands/help.py"/>
+    <source>About Chickadee</source>
+    <translation>关于 Chickadee</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/help.py"/>
+    <source>Components and their licences</source>
+    <translation>组成部分及其许可证</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/help.py"/>
+    <source>Copy versions and licences</source>
+    <translation>复制版本与许可证信息</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/help.py"/>
     <source>Keyboard shortcuts</source>
     <translation>键盘快捷键</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/help.py"/>
+    <source>Private chat on the laptop you already have. No account; nothing you write leaves this computer.</source>
+    <translation>在你现有的笔记本电脑上私密对话。无需账号，你写下的内容不会离开这台电脑。</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/help.py"/>
+    <source>The engine runs at the low integrity level of Windows: it can change only its own files.</source>
+    <translation>引擎以 Windows 的低完整性级别运行：它只能更改自己的文件。</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/help.py"/>
+    <source>The loaded model runs on {library}, with kernels for this processor: {kernels}.</source>
+    <translation>已加载的模型由 {library} 运行，使用适合此处理器的内核：{kernels}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/help.py"/>
+    <source>The loaded model runs on {library}.</source>
+    <translation>已加载的模型由 {library} 运行。</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/help.py"/>
+    <source>The system keeps the engine from opening network connections ({how}), but does not restrict which files it opens.</source>
+    <translation>系统禁止引擎建立网络连接（{how}），但不限制它打开哪些文件。</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/help.py"/>
+    <source>The system lets the engine open only models and its own files ({how}), but does not restrict network connections.</source>
+    <translation>系统只允许引擎打开模型和它自己的文件（{how}），但不限制网络连接。</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/help.py"/>
+    <source>The system lets the engine open only models and its own files, and no network connections ({how}).</source>
+    <translation>系统只允许引擎打开模型和它自己的文件，不允许建立任何网络连接（{how}）。</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/help.py"/>
+    <source>This system does not restrict the engine.</source>
+    <translation>此系统不限制引擎。</translation>
   </message>
   <message>
     <location filename="../../app/commands/palette.py"/>
@@ -774,26 +774,6 @@
 <context>
   <name>control</name>
   <message>
-    <location filename="../../app/control/bringing.py"/>
-    <source>Models (*.gguf)</source>
-    <translation>模型 (*.gguf)</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/bringing.py"/>
-    <source>{folder} was removed from the list. Its files are still there.</source>
-    <translation>已从列表移除 {folder}，其中的文件仍保留。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/bringing.py"/>
-    <source>{model} was deleted.</source>
-    <translation>已删除 {model}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/bringing.py"/>
-    <source>{model} was removed from the list. Its file is still there.</source>
-    <translation>已从列表移除 {model}，其文件保留。</translation>
-  </message>
-  <message>
     <location filename="../../app/control/chat_controller.py"/>
     <source>Answer copied.</source>
     <translation>已复制回答。</translation>
@@ -1005,6 +985,26 @@
     <location filename="../../app/control/model_controller.py"/>
     <source>No results on huggingface.co</source>
     <translation>在 huggingface.co 上无结果</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/model_files.py"/>
+    <source>Models (*.gguf)</source>
+    <translation>模型 (*.gguf)</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/model_files.py"/>
+    <source>{folder} was removed from the list. Its files are still there.</source>
+    <translation>已从列表移除 {folder}，其中的文件仍保留。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/model_files.py"/>
+    <source>{model} was deleted.</source>
+    <translation>已删除 {model}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/model_files.py"/>
+    <source>{model} was removed from the list. Its file is still there.</source>
+    <translation>已从列表移除 {model}，其文件保留。</translation>
   </message>
   <message>
     <location filename="../../app/control/settings_controller.py"/>
@@ -3716,29 +3716,6 @@
 <context>
   <name>shared</name>
   <message>
-    <location filename="../../app/commands/about.py"/>
-    <location filename="../../app/transcript/welcome.py"/>
-    <source>A chickadee</source>
-    <translation>一只山雀</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/about.py"/>
-    <location filename="../../app/commands/help_sheet.py"/>
-    <location filename="../../app/dialogs/chat_panel.py"/>
-    <location filename="../../app/dialogs/model_options.py"/>
-    <location filename="../../app/dialogs/models_dialog.py"/>
-    <location filename="../../app/dialogs/settings_dialog.py"/>
-    <location filename="../../app/panel/engine_panel.py"/>
-    <source>Close</source>
-    <translation>关闭</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/about.py"/>
-    <location filename="../../app/markdown/code_view.py"/>
-    <source>Copy</source>
-    <translation>复制</translation>
-  </message>
-  <message>
     <location filename="../../app/commands/commands.py"/>
     <location filename="../../app/composer/composer.py"/>
     <source>Attach files</source>
@@ -3746,19 +3723,19 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <location filename="../../app/state/message_actions.py"/>
+    <location filename="../../app/transcript/message_actions.py"/>
     <source>Copy message</source>
     <translation>复制消息</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <location filename="../../app/state/message_actions.py"/>
+    <location filename="../../app/transcript/message_actions.py"/>
     <source>Delete message</source>
     <translation>删除消息</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
-    <location filename="../../app/state/message_actions.py"/>
+    <location filename="../../app/transcript/message_actions.py"/>
     <location filename="../../app/transcript/message_editor.py"/>
     <source>Edit message</source>
     <translation>编辑消息</translation>
@@ -3781,6 +3758,28 @@
     <location filename="../../app/store/kept_files.py"/>
     <source>Settings</source>
     <translation>设置</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/help.py"/>
+    <location filename="../../app/transcript/welcome.py"/>
+    <source>A chickadee</source>
+    <translation>一只山雀</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/help.py"/>
+    <location filename="../../app/dialogs/chat_panel.py"/>
+    <location filename="../../app/dialogs/model_options.py"/>
+    <location filename="../../app/dialogs/models_dialog.py"/>
+    <location filename="../../app/dialogs/settings_dialog.py"/>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Close</source>
+    <translation>关闭</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/help.py"/>
+    <location filename="../../app/markdown/code_view.py"/>
+    <source>Copy</source>
+    <translation>复制</translation>
   </message>
   <message>
     <location filename="../../app/commands/palette.py"/>
@@ -3849,22 +3848,22 @@
     <translation>上下文已用 {used:,} / {n_ctx:,} 个词元</translation>
   </message>
   <message>
-    <location filename="../../app/control/bringing.py"/>
+    <location filename="../../app/control/message_controller.py"/>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
+    <source>Restore</source>
+    <translation>恢复</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/model_files.py"/>
     <location filename="../../app/dialogs/models_dialog.py"/>
     <source>Add file…</source>
     <translation>添加文件…</translation>
   </message>
   <message>
-    <location filename="../../app/control/bringing.py"/>
+    <location filename="../../app/control/model_files.py"/>
     <location filename="../../app/dialogs/models_dialog.py"/>
     <source>Add folder…</source>
     <translation>添加文件夹…</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/message_controller.py"/>
-    <location filename="../../app/sidebar/bin_dialog.py"/>
-    <source>Restore</source>
-    <translation>恢复</translation>
   </message>
   <message>
     <location filename="../../app/control/status_controller.py"/>
@@ -3883,7 +3882,7 @@
   </message>
   <message>
     <location filename="../../app/dialogs/chat_panel.py"/>
-    <location filename="../../app/sidebar/chat_menu.py"/>
+    <location filename="../../app/sidebar/chat_list.py"/>
     <source>Delete</source>
     <translation>删除</translation>
   </message>
@@ -3920,7 +3919,7 @@
   </message>
   <message>
     <location filename="../../app/markdown/prose_view.py"/>
-    <location filename="../../app/state/message_actions.py"/>
+    <location filename="../../app/transcript/message_actions.py"/>
     <location filename="../../app/transcript/message_view.py"/>
     <source>Answer</source>
     <translation>回答</translation>
@@ -3933,7 +3932,6 @@
   </message>
   <message>
     <location filename="../../app/notice.py"/>
-    <location filename="../../app/state/message_actions.py"/>
     <location filename="../../app/transcript/message_actions.py"/>
     <source>Details</source>
     <translation>详情</translation>
@@ -3963,7 +3961,7 @@
     <translation>对话</translation>
   </message>
   <message numerus="yes">
-    <location filename="../../app/sidebar/chat_list.py"/>
+    <location filename="../../app/sidebar/chat_rows.py"/>
     <location filename="../../app/store/recovery.py"/>
     <source>{n} chats</source>
     <extracomment>n = 1: {n} chat</extracomment>
@@ -4039,13 +4037,29 @@
   </message>
   <message>
     <location filename="../../app/sidebar/chat_list.py"/>
-    <source>Folder {name}, {chats}</source>
-    <translation>文件夹 {name}，{chats}</translation>
+    <source>Delete folder, keep its chats</source>
+    <translation>删除文件夹，保留其中的对话</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/sidebar/chat_list.py"/>
+    <source>Delete {n} chats</source>
+    <extracomment>n = 1: Delete</extracomment>
+    <translation><numerusform>删除 {n} 个对话</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/sidebar/chat_list.py"/>
-    <source>Folder {name}, {chats}, collapsed</source>
-    <translation>文件夹 {name}，{chats}，已折叠</translation>
+    <source>Export…</source>
+    <translation>导出…</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_list.py"/>
+    <source>Move to folder</source>
+    <translation>移动到文件夹</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_list.py"/>
+    <source>New folder…</source>
+    <translation>新建文件夹…</translation>
   </message>
   <message>
     <location filename="../../app/sidebar/chat_list.py"/>
@@ -4053,50 +4067,34 @@
     <translation>新名称</translation>
   </message>
   <message>
-    <location filename="../../app/sidebar/chat_menu.py"/>
-    <source>Delete folder, keep its chats</source>
-    <translation>删除文件夹，保留其中的对话</translation>
-  </message>
-  <message numerus="yes">
-    <location filename="../../app/sidebar/chat_menu.py"/>
-    <source>Delete {n} chats</source>
-    <extracomment>n = 1: Delete</extracomment>
-    <translation><numerusform>删除 {n} 个对话</numerusform></translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/chat_menu.py"/>
-    <source>Export…</source>
-    <translation>导出…</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/chat_menu.py"/>
-    <source>Move to folder</source>
-    <translation>移动到文件夹</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/chat_menu.py"/>
-    <source>New folder…</source>
-    <translation>新建文件夹…</translation>
-  </message>
-  <message>
-    <location filename="../../app/sidebar/chat_menu.py"/>
+    <location filename="../../app/sidebar/chat_list.py"/>
     <source>Pin</source>
     <translation>置顶</translation>
   </message>
   <message>
-    <location filename="../../app/sidebar/chat_menu.py"/>
+    <location filename="../../app/sidebar/chat_list.py"/>
     <source>Remove from folder</source>
     <translation>移出文件夹</translation>
   </message>
   <message>
-    <location filename="../../app/sidebar/chat_menu.py"/>
+    <location filename="../../app/sidebar/chat_list.py"/>
     <source>Rename</source>
     <translation>重命名</translation>
   </message>
   <message>
-    <location filename="../../app/sidebar/chat_menu.py"/>
+    <location filename="../../app/sidebar/chat_list.py"/>
     <source>Unpin</source>
     <translation>取消置顶</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_rows.py"/>
+    <source>Folder {name}, {chats}</source>
+    <translation>文件夹 {name}，{chats}</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_rows.py"/>
+    <source>Folder {name}, {chats}, collapsed</source>
+    <translation>文件夹 {name}，{chats}，已折叠</translation>
   </message>
   <message>
     <location filename="../../app/sidebar/chat_rows.py"/>
@@ -4177,21 +4175,6 @@
     <location filename="../../app/state/conversation.py"/>
     <source>You can go on chatting, but what is not saved is lost when you close the window.</source>
     <translation>你可以继续对话，但关闭窗口后未保存的内容会丢失。</translation>
-  </message>
-  <message>
-    <location filename="../../app/state/message_actions.py"/>
-    <source>Continue</source>
-    <translation>继续</translation>
-  </message>
-  <message>
-    <location filename="../../app/state/message_actions.py"/>
-    <source>Regenerate</source>
-    <translation>重新生成</translation>
-  </message>
-  <message>
-    <location filename="../../app/state/message_actions.py"/>
-    <source>Try again</source>
-    <translation>重试</translation>
   </message>
   <message>
     <location filename="../../app/state/persona.py"/>
@@ -4521,6 +4504,11 @@
   </message>
   <message>
     <location filename="../../app/transcript/message_actions.py"/>
+    <source>Continue</source>
+    <translation>继续</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/message_actions.py"/>
     <source>Copy link address</source>
     <translation>复制链接地址</translation>
   </message>
@@ -4542,6 +4530,11 @@
   </message>
   <message>
     <location filename="../../app/transcript/message_actions.py"/>
+    <source>Regenerate</source>
+    <translation>重新生成</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/message_actions.py"/>
     <source>Restore deleted messages below</source>
     <translation>恢复下方已删除的消息</translation>
   </message>
@@ -4555,6 +4548,11 @@
     <source>The oldest {n} turns are left out starting with your next message.</source>
     <extracomment>n = 1: The oldest turn is left out starting with your next message.</extracomment>
     <translation><numerusform>从下一条消息起，将不再包含最早的 {n} 轮对话。</numerusform></translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/message_actions.py"/>
+    <source>Try again</source>
+    <translation>重试</translation>
   </message>
   <message>
     <location filename="../../app/transcript/message_actions.py"/>

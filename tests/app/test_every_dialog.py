@@ -143,7 +143,7 @@ def test_every_dialog_opens_whatever_the_engine_says(
         assert choice_words("backend", backend) in about.computing.text()
         about.close()
         assert any(choice_words("backend", backend) in line for line in lines_of(engine.state))
-        panel.show_observed()
+        panel.show_readings()
         assert choice_words("kv_mode", pulse.head_groups[1].mode) in [part.name for part in panel.groups.parts]
     walk(chickadee, qtbot)
 

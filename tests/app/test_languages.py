@@ -22,7 +22,10 @@ from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 from app import words
-from app.catalogue import (
+from app.fatal import lacking
+from app.services.process_end import EngineEnd
+from app.wiring import Chickadee
+from app.words import (
     PLURALS,
     Catalogue,
     best_of,
@@ -31,9 +34,6 @@ from app.catalogue import (
     read_contexts,
     system_languages,
 )
-from app.fatal import lacking
-from app.services.process_end import EngineEnd
-from app.wiring import Chickadee
 from common.messages import MESSAGES
 from common.sentences import Sentence
 from engine.protocol import Failed, Notice, decode_event, encode

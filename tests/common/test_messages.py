@@ -88,7 +88,7 @@ def test_ids_that_are_looked_up_are_in_the_table() -> None:
         ("app/services/process_end.py", "known"),
         ("app/services/background.py", "BUG"),
         ("app/store/database.py", "known"),
-        ("app/store/writer.py", "BUG"),
+        ("app/store/database.py", "BUG"),
         ("common/failures.py", "sentence"),
         ("engine/loading/first_look.py", "refusal.sentence"),
         ("models/network.py", "reason"),

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable
-from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
-from app.commands.about import ROOTS, components
-from app.commands.commands import BY_NAME, COMMANDS, IN_PLACE, PLACES, keys_of, title_of
+from app.commands.commands import BY_NAME, COMMANDS, IN_PLACE, PLACES
 from app.commands.palette import Entry, command_entries, matching
 from app.look.live import plain
 from app.markdown.blocks import last_code
 from app.transcript.welcome import CODE, LARGE, SMALL, examples_for
 from app.wiring import Chickadee
-from tests.app.conftest import SECONDS
 
 Ask = Callable[[Chickadee, str], None]
 WITH_CODE = "Look:\n\n```python\nprint(1)\n```\n\nand\n\n~~~\nlast\n~~~\n\nDone."
@@ -112,38 +108,6 @@ def test_the_palette_finds_what_was_written(chickadee: Chickadee, qtbot: QtBot, 
     qtbot.keyClick(palette.line, Qt.Key.Key_Return)
     assert chickadee.open_chats.current.chat.id == chat.chat.id
     assert chickadee.window.transcript.view_of(entry.message_id)
-
-
-def test_the_help_sheet_lists_every_command(chickadee: Chickadee) -> None:
-    chickadee.window.commands.run("help")
-    sheet = chickadee.chats.palette.help
-    assert sheet is not None
-    lines = dict(sheet.lines)
-    for name in BY_NAME:
-        assert lines[title_of(name)] == ", ".join(keys_of(name))
-    assert (lines["Edit message"], lines["Previous version"]) == ("F2", "Alt+Left")
-    chickadee.window.commands.run("help")
-    assert chickadee.chats.palette.help is sheet
-    sheet.close()
-
-
-def test_about_names_versions_and_licences(chickadee: Chickadee, qtbot: QtBot) -> None:
-    chickadee.window.commands.run("about")
-    about = chickadee.chats.palette.about
-    assert about is not None
-    qtbot.waitUntil(about.copy_button.isEnabled, timeout=SECONDS)  # packages are asked in a thread
-    about.copy_button.click()
-    text = QGuiApplication.clipboard().text()
-    for part in ("Chickadee 0.1.0: MIT", "llama.cpp", "ik_llama.cpp", "Qt (in PySide6", "SmolLM2", "Python 3"):
-        assert part in text
-    about.close()
-
-
-def test_what_is_bundled_is_what_the_project_asks_for() -> None:
-    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
-    assert {line.split("==")[0].lower() for line in project["dependencies"]} == {root.lower() for root in ROOTS}
-    assert components()[0].version == project["version"]
-    assert [component for component in components() if component.licence == "?"] == []
 
 
 def test_esc_stops_the_answer(chickadee: Chickadee, qtbot: QtBot, ask: Ask) -> None:

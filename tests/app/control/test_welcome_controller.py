@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from app.folders import Folders, open_folders
-from app.window_state import WindowState
+from app.window import WindowState
 from app.wiring import Chickadee
 from tests.app.conftest import FAKE, Opener
 

@@ -35,7 +35,7 @@ def test_open_it_shows_what_the_engine_tells(chickadee: Chickadee, qtbot: QtBot)
 
 def test_closed_again_it_is_told_nothing_more(chickadee: Chickadee, qtbot: QtBot, requests: Requests) -> None:
     chickadee.window.commands.run("engine")
-    qtbot.waitUntil(lambda: chickadee.chats.engine_monitor.observed.pulse is not None)
+    qtbot.waitUntil(lambda: chickadee.chats.engine_monitor.readings.pulse is not None)
     chickadee.chats.engine_monitor.panel.close_button.click()
     assert chickadee.chats.engine_monitor.panel.isHidden()
     qtbot.waitUntil(lambda: [request.on for request in requests() if isinstance(request, Watch)] == [True, False])
@@ -43,7 +43,7 @@ def test_closed_again_it_is_told_nothing_more(chickadee: Chickadee, qtbot: QtBot
 
 def test_a_new_engine_is_watched_too(chickadee: Chickadee, qtbot: QtBot, ask: Ask, requests: Requests) -> None:
     chickadee.window.commands.run("engine")
-    qtbot.waitUntil(lambda: chickadee.chats.engine_monitor.observed.pulse is not None)
+    qtbot.waitUntil(lambda: chickadee.chats.engine_monitor.readings.pulse is not None)
     ask(chickadee, "die")
     qtbot.waitUntil(lambda: chickadee.engine.state.phase == "off")
     ask(chickadee, "hello")
@@ -79,12 +79,12 @@ def test_what_is_left_out_is_told_in_tokens(chickadee: Chickadee, qtbot: QtBot, 
 
 def test_groups_of_heads_are_told_where_there_are_such(chickadee: Chickadee, qtbot: QtBot) -> None:
     chickadee.window.commands.run("engine")
-    observed, panel = chickadee.chats.engine_monitor.observed, chickadee.chats.engine_monitor.panel
-    qtbot.waitUntil(lambda: observed.pulse is not None)
+    readings, panel = chickadee.chats.engine_monitor.readings, chickadee.chats.engine_monitor.panel
+    qtbot.waitUntil(lambda: readings.pulse is not None)
     assert panel.groups.isHidden()
-    assert observed.pulse
+    assert readings.pulse
     groups = (HeadGroup("exact", 67, 300, 512, 3_000_000), HeadGroup("merged", 23, 81, 512, 1_000_000))
-    observed.take(replace(observed.pulse, head_groups=groups))
+    readings.take(replace(readings.pulse, head_groups=groups))
     qtbot.waitUntil(panel.groups.isVisible)
     assert [part.text for part in panel.groups.parts] == [
         "67 heads, 300 of 512 entries, 3 MB",

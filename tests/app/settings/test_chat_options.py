@@ -10,8 +10,7 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from app.dialogs.chat_panel import OWN_VALUES, ChatPanel
-from app.settings.chat_options import PROMPT, ChatOptions, unpacked
-from app.settings.resolve import resolve
+from app.settings.resolve import PROMPT, ChatOptions, resolve, unpacked
 from app.state.persona import SHIPPED, Personas
 from app.store.chat_store import ChatStore
 from app.wiring import Chickadee

@@ -5,8 +5,7 @@ from __future__ import annotations
 from PySide6.QtWidgets import QApplication, QPushButton, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.state.message_actions import Action, Place
-from app.transcript.message_actions import ActionRow, MessageActions
+from app.transcript.message_actions import Action, ActionRow, MessageActions, Place
 
 GO_ON = Action("continue", "continue", "Continue", main=True)
 COPY = Action("copy", "copy", "Copy", while_busy=True)

@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QApplication, QMenu, QPlainTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.folders import Folders
-from app.state.message_actions import Place, actions_of
 from app.store.chat import ChatMessage
+from app.transcript.message_actions import Place, actions_of
 from app.transcript.message_view import MessageView
 from app.wiring import Chickadee
 from engine.protocol import Generate

@@ -1,4 +1,4 @@
-"""What this is, and the versions and licences of all it is made of; can be copied, asks nobody."""
+"""The dialogs of the help menu: all commands with their keys, and the versions and licences of all there is."""
 
 from __future__ import annotations
 
@@ -9,19 +9,30 @@ from importlib import metadata
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QDialog,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)  # fmt: skip
 
-from app.look.icons import bird
-from app.look.live import Live
-from app.look.theme import SIZES
+from app.commands.commands import COMMANDS, IN_PLACE, MENUS, PLACES, keys_of, title_of
+from app.look.live import Live, native, plain
+from app.look.theme import SIZES, bird
 from app.services.background import Background
 from app.settings.schema import choice_words
 from app.words import mark, tr
 from common.failures import Failure
 from engine.protocol import Limit, ModelInfo
+from models import titles
 from models.default import default_model
 from models.header import read_header
-from models.titles import title_of
 
 NAME, VERSION, LICENCE = "Chickadee", "0.1.0", "MIT"
 # What the project asks for (a test compares this with pyproject.toml); what these ask for is found from them.
@@ -38,6 +49,81 @@ INSIDE = {  # what lies in a package besides the package: its name, and the lice
 LONGEST = 80
 MEANS: dict[Limit, str] = {"files": "Landlock", "network": "seccomp"}
 LINE = mark("Private chat on the laptop you already have. No account; nothing you write leaves this computer.")
+
+
+class HelpSheet(Live, QDialog):
+    """All commands with their keys, made of the one table, and the keys that are no command.
+
+    Not modal: it may stay open beside the work. `lines` are pairs of what is done and by which keys."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("sheet")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.lines: list[tuple[str, str]] = []
+        self._area = QScrollArea(self)
+        self._area.setWidgetResizable(True)
+        self._area.setFrameShape(QFrame.Shape.NoFrame)
+        self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.close_button = QPushButton(self)
+        self.close_button.setProperty("kind", "step")
+        self.close_button.clicked.connect(self.accept)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, SIZES.gap_l, 0, SIZES.gap_m)
+        layout.addWidget(self._area, 1)
+        row = QVBoxLayout()
+        row.setContentsMargins(SIZES.gap_xl, 0, SIZES.gap_xl, 0)
+        row.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignRight)
+        layout.addLayout(row)
+        self.apply_look()
+        self.close_button.setFocus()
+
+    def retranslate(self) -> None:
+        self.setWindowTitle(tr("Keyboard shortcuts"))
+        self._area.setAccessibleName(tr("Keyboard shortcuts"))
+        self.close_button.setText(tr("Close"))
+        self._fill()
+
+    def restyle(self) -> None:
+        room = self.screen().availableSize()
+        self.resize(min(SIZES.dialog, room.width()), min(SIZES.dialog_height, room.height() * 9 // 10))
+
+    def _fill(self) -> None:
+        self.lines = []
+        sheet = QWidget()
+        sheet.setObjectName("sheetRows")
+        grid = QGridLayout(sheet)
+        grid.setContentsMargins(SIZES.gap_xl, 0, SIZES.gap_xl, SIZES.gap)
+        grid.setVerticalSpacing(SIZES.gap_s)
+        grid.setColumnStretch(0, 1)
+        for menu, title in MENUS.items():
+            self._heading(grid, plain(tr(title)))
+            for command in COMMANDS:
+                if command.menu == menu and command.name:
+                    self._line(grid, title_of(command.name), keys_of(command.name))
+        for place, title in PLACES.items():
+            self._heading(grid, tr(title))
+            for key in IN_PLACE:
+                if key.place == place:
+                    self._line(grid, tr(key.title), native(key.keys))
+        grid.setRowStretch(grid.rowCount(), 1)
+        self._area.setWidget(sheet)
+
+    def _heading(self, grid: QGridLayout, title: str) -> None:
+        label = QLabel(title)
+        label.setObjectName("settingsSection")
+        label.setContentsMargins(0, SIZES.gap_m, 0, SIZES.gap_s)
+        grid.addWidget(label, grid.rowCount(), 0, 1, 2)
+
+    def _line(self, grid: QGridLayout, title: str, keys: list[str]) -> None:
+        self.lines.append((title, ", ".join(keys)))
+        row = grid.rowCount()
+        for column, (text, name) in enumerate(((title, "sheetWords"), ("   ".join(keys), "sheetKeys"))):
+            label = QLabel(text)
+            label.setObjectName(name)
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setWordWrap(column == 0)
+            grid.addWidget(label, row, column)
 
 
 def confinement(limits: tuple[Limit, ...]) -> str:
@@ -206,7 +292,7 @@ def _model() -> tuple[Component, ...]:
         header = read_header(default_model())
     except Failure:
         return ()
-    return (Component(title_of(header.path), "", str(header.metadata.get("general.license", "?"))),)
+    return (Component(titles.title_of(header.path), "", str(header.metadata.get("general.license", "?"))),)
 
 
 def _collect(name: str, packages: dict[str, Component]) -> None:

@@ -54,7 +54,7 @@ class CacheMap:
     dropped: int = 0
 
 
-class Observed:
+class EngineReadings:
     """`changed` tells of every pulse. `clock` gives monotonic seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
