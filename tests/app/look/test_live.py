@@ -106,15 +106,17 @@ def test_an_actions_words_and_icon_are_those_of_its_buttons_in_every_language(qt
     button = ActionButton(action, window)
     was, before = theme.theme(), action.icon().cacheKey()
     assert (button.toolTip(), button.accessibleName()) == ("Settings (Ctrl+,)", "Settings")
-    chinese = {"Settings": "设置", "&Settings…": "设置(&S)…", "{words} ({keys})": "{words}（{keys}）"}
-    words.use(lambda text, _n=None: chinese.get(text))  # windows of other tests may be left to hear of it
-    tell_language()
-    assert (action.text(), button.toolTip(), button.accessibleName()) == ("设置(&S)…", "设置（Ctrl+,）", "设置")
     try:
+        chinese = {"Settings": "设置", "&Settings…": "设置(&S)…", "{words} ({keys})": "{words}（{keys}）"}
+        words.use(lambda text, _n=None: chinese.get(text))  # windows of other tests may be left to hear of it
+        tell_language()
+        assert (action.text(), button.toolTip(), button.accessibleName()) == ("设置(&S)…", "设置（Ctrl+,）", "设置")
         theme.apply(qapp, theme.DARK if was is theme.LIGHT else theme.LIGHT)
         tell_look()
         assert action.icon().cacheKey() != before
         assert button.icon().cacheKey() == action.icon().cacheKey()
     finally:
+        words.use(None)
+        tell_language()
         theme.apply(qapp, was)
         tell_look()
