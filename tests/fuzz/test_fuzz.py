@@ -10,12 +10,12 @@ from tests.fuzz.campaign import KINDS, Summary, numbered, opened, run_cases
 
 SEED = "chickadee"
 CASES = {
-    "headers": 10,
-    "templates": 4,
-    "floods": 3,
+    "headers": 13,
+    "templates": 5,
+    "floods": 4,
     "kills": 1,
     "stores": 25,
-    "caches": 5,
+    "caches": 6,
     "attachments": 8,
     "imports": 40,
 }
