@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QActionGroup, QCursor, QGuiApplication
@@ -21,9 +20,6 @@ from app.state.answer_facts import facts_of
 from app.store.chat import ChatMessage
 from app.words import mark, tr, tr_n
 from engine.protocol import Remedy
-
-if TYPE_CHECKING:
-    from app.transcript.message_view import MessageView
 
 INSIDE_TOO = ("previous", "next")  # their keys are heard in the message's own texts too
 REMEDIES = ("forget_turns", "larger_context", "smaller_kv")  # a newer engine may know more
@@ -293,35 +289,37 @@ def _drop(button: Button) -> None:
 
 
 class MessageMenu(QMenu):
-    """What the row offers, what is selected or pointed at, and facts. Gone when it closes."""
+    """What the row offers, what is selected or pointed at in the `view` of the message, and facts. Gone when it closes."""
 
-    def __init__(self, view: MessageView, parent: QWidget) -> None:
-        super().__init__(parent)
+    def __init__(
+        self, view: QWidget, verbs: MessageActions, message: ChatMessage, place: Place, has_details: bool
+    ) -> None:
+        super().__init__(view)
         self.aboutToHide.connect(self.deleteLater)
-        self._view = view
+        self._view, self._verbs, self._message = view, verbs, message
         self._add_pointed_at()
-        for action in actions_of(view.message, view.place):
+        for action in actions_of(message, place):
             self._add(action)
             if action.name == "copy":
                 self._add_code()
-        if view.place.of > 1:
+        if place.of > 1:
             self.addSeparator()
             self._add(PREVIOUS)
             self._add(NEXT)
-        if view.place.deleted:
+        if place.deleted:
             self._add(RESTORE)
-        if view.has_details:
+        if has_details:
             self._add(DETAILS)
         self.addSeparator()
-        for line in facts_of(view.message):
+        for line in facts_of(message):
             self.addAction(line.replace("&", "&&")).setEnabled(False)
 
     def _add(self, action: Action) -> None:
-        self.addAction(self._view.verbs.action(action))
+        self.addAction(self._verbs.action(action))
 
     def _add_code(self) -> None:
-        blocks = code_of(self._view.message.content)
-        if blocks and self._view.message.role == "assistant":
+        blocks = code_of(self._message.content)
+        if blocks and self._message.role == "assistant":
             self._copying(tr("Copy code"), "\n\n".join(blocks))
 
     def _add_pointed_at(self) -> None:

@@ -308,7 +308,10 @@ class MessageView(Live, QWidget):
 
     def open_menu(self, point: QPoint) -> None:
         """At a point of the screen."""
-        MessageMenu(self, self).popup(point)
+        self.menu().popup(point)
+
+    def menu(self) -> MessageMenu:
+        return MessageMenu(self, self.verbs, self.message, self.place, self.has_details)
 
     def _edit(self, what: str, text: str) -> None:
         """The editor asks for something."""

@@ -12,7 +12,6 @@ from app.folders import Folders
 from app.markdown.selection import Text
 from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
-from app.transcript.message_actions import MessageMenu
 from app.wiring import Chickadee
 from tests.app.conftest import SECONDS, Opener
 
@@ -68,7 +67,7 @@ def test_all_of_an_answer_is_selected_and_copied(chickadee: Chickadee, qtbot: Qt
     text.setFocus()
     qtbot.keyClick(text, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
     assert copied(qtbot, text) == COPIED
-    menu = MessageMenu(chickadee.window.transcript.views[1], chickadee.window)
+    menu = chickadee.window.transcript.views[1].menu()
     menu.actions()[0].trigger()
     assert menu.actions()[0].text() == "Copy selection"
     assert QGuiApplication.clipboard().text() == COPIED
