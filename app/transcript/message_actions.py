@@ -289,7 +289,7 @@ def _drop(button: Button) -> None:
 
 
 class MessageMenu(QMenu):
-    """What the row offers, what is selected or pointed at in the `view` of the message, and facts. Gone when it closes."""
+    """What the row offers, what is selected or pointed at in the message's `view`, and facts. Gone when closed."""
 
     def __init__(
         self, view: QWidget, verbs: MessageActions, message: ChatMessage, place: Place, has_details: bool
