@@ -19,7 +19,7 @@ from common.failures import CommandFailure
 from common.sentences import restored
 
 QUESTION = "Say hello in one short sentence."
-PATIENCE_MS = 28_000
+PATIENCE_MS = 100_000  # an old processor that others keep busy takes half a minute
 MAX_TOKENS = 16  # a busy machine must get there in time too
 
 
