@@ -28,6 +28,7 @@ from app.control.welcome_controller import WelcomeController
 from app.control.window_state_controller import WindowStateController
 from app.folders import Folders
 from app.look.theme import application_icon
+from app.markdown.grammar import prepare
 from app.services.background import Background
 from app.services.engine_client import EngineClient
 from app.services.frames import Collector
@@ -203,6 +204,7 @@ class Chickadee(QObject):
             self.models.status.start(self._first_model or default_model())
         except Failure as failure:
             self.window.notice.tell_failure(failure)
+        prepare()  # while the engine starts: the first answer would wait for it
 
     def stop(self) -> None:
         """Keep what is written, end the engine, close the store."""
