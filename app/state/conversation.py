@@ -86,7 +86,25 @@ class ThoughtTimer:
         return self._seconds if self._thought else None
 
 
-class Conversation:
+class ConversationEvents:
+    """What a conversation tells of itself, and `OpenChats` of all of them.
+
+    `branch_changed`: other messages are shown now, or have other siblings; `phase_changed`: of the phase, or how far
+    the prompt is read; `entry_changed`: what the list of chats shows; `context_changed`: which turns the model reads;
+    `not_saved` carries the words for the user."""
+
+    def __init__(self) -> None:
+        self.message_added: Event[Conversation, ChatMessage] = Event()
+        self.answer_ended: Event[Conversation, ChatMessage] = Event()
+        self.phase_changed: Event[Conversation] = Event()
+        self.branch_changed: Event[Conversation] = Event()
+        self.entry_changed: Event[Conversation] = Event()
+        self.options_changed: Event[Conversation] = Event()
+        self.context_changed: Event[Conversation] = Event()
+        self.not_saved: Event[Conversation, Saying] = Event()
+
+
+class Conversation(ConversationEvents):
     """The state machine of one chat: idle → waiting → reading → answering → idle.
 
     `tree` has all messages and `messages` is the shown branch; while an answer is written its last entry is the answer
@@ -94,9 +112,7 @@ class Conversation:
     `unfolded`: which thoughts he looks at, a message's id and the number of its thought.
     `draft` is what stands in the composer, None until somebody has looked. `clock` gives monotonic seconds.
 
-    `branch_changed`: other messages are shown now, or have other siblings; `answer_resumed`: the last answer goes on;
-    `phase_changed`: of the phase, or how far the prompt is read; `entry_changed`: what the list of chats shows;
-    `context_changed`: which turns the model reads; `not_saved` carries the words for the user.
+    `answer_resumed`: the last answer goes on.
     """
 
     def __init__(
@@ -106,6 +122,7 @@ class Conversation:
         messages: Iterable[ChatMessage] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        super().__init__()
         self.store = store
         self.chat = chat or Chat()
         self.tree = Tree(messages, self.chat.leaf_id, chosen_from(self.chat.chosen))
@@ -116,16 +133,8 @@ class Conversation:
         self.phase: Phase = "idle"
         self.reading: Reading | None = None
         self.remedies: tuple[Remedy, ...] = ()  # what the user may choose from, now that the context is full
-        self.message_added: Event[Conversation, ChatMessage] = Event()
         self.text_appended: Event[str, Kind] = Event()
         self.answer_resumed: Event[Conversation] = Event()
-        self.answer_ended: Event[Conversation, ChatMessage] = Event()
-        self.phase_changed: Event[Conversation] = Event()
-        self.branch_changed: Event[Conversation] = Event()
-        self.entry_changed: Event[Conversation] = Event()
-        self.options_changed: Event[Conversation] = Event()
-        self.context_changed: Event[Conversation] = Event()
-        self.not_saved: Event[Conversation, Saying] = Event()
         self._clock = clock
         self._thinking = ThoughtTimer(clock)
         self._pieces: list[str] = []

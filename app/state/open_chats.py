@@ -8,15 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 from app.events import Event
-from app.state.conversation import Conversation
+from app.state.conversation import Conversation, ConversationEvents
 from app.state.saving import EditStore
-from app.store.chat import Chat, ChatMessage, Folder
+from app.store.chat import Chat, Folder
 from app.store.chat_store import ChatStore
-from app.words import Saying
 from common.failures import Failure
 
 
-class OpenChats:
+class OpenChats(ConversationEvents):
     """All chats, and the conversations opened since the start: an answer goes on while another chat is looked at.
 
     `current_changed`: another chat is looked at, or the same one was opened again. The other events are those of all
@@ -25,16 +24,9 @@ class OpenChats:
     """
 
     def __init__(self, store: ChatStore) -> None:
+        super().__init__()
         self.store = store
         self.current_changed: Event[Conversation] = Event()
-        self.message_added: Event[Conversation, ChatMessage] = Event()
-        self.answer_ended: Event[Conversation, ChatMessage] = Event()
-        self.phase_changed: Event[Conversation] = Event()
-        self.branch_changed: Event[Conversation] = Event()
-        self.entry_changed: Event[Conversation] = Event()
-        self.options_changed: Event[Conversation] = Event()
-        self.context_changed: Event[Conversation] = Event()
-        self.not_saved: Event[Conversation, Saying] = Event()
         self._chats = {chat.id: chat for chat in store.chats()}
         self._folders = {folder.id: folder for folder in store.folders()}
         self._open: dict[str, Conversation] = {}
