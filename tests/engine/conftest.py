@@ -1,6 +1,6 @@
-"""The real default model, loaded once for all tests of a process, and GGUF files that are no chat models.
+"""Models that are loaded once for all tests of a process, and GGUF files that are no chat models.
 
-It computes in one thread: as many processes test at once as there are cores. In several threads it computes for the
+They compute in one thread: as many processes test at once as there are cores. In several threads they compute for the
 tests of the runtimes, and in the processes that tests start.
 """
 
@@ -16,10 +16,27 @@ import pytest
 from engine.engine import Engine
 from engine.protocol import Load
 from models.default import default_model
+from tests.engine.shallow import shallow_model
 
 
 @pytest.fixture(scope="session")
 def loaded() -> Iterator[Engine]:
+    engine = Engine()
+    engine.load(Load(0, str(shallow_model()), n_ctx=1024, threads=1, backend="llama"))
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+def engine(loaded: Engine) -> Engine:
+    """The loaded shallow model with an empty session."""
+    loaded.stop.clear()
+    loaded.forget()
+    return loaded
+
+
+@pytest.fixture(scope="session")
+def loaded_whole() -> Iterator[Engine]:
     engine = Engine()
     engine.load(Load(0, str(default_model()), n_ctx=1024, threads=1, backend="llama"))
     yield engine
@@ -27,11 +44,11 @@ def loaded() -> Iterator[Engine]:
 
 
 @pytest.fixture
-def engine(loaded: Engine) -> Engine:
-    """The loaded default model with an empty session."""
-    loaded.stop.clear()
-    loaded.forget()
-    return loaded
+def whole(loaded_whole: Engine) -> Engine:
+    """The default model with an empty session: for tests that need text with some sense in it."""
+    loaded_whole.stop.clear()
+    loaded_whole.forget()
+    return loaded_whole
 
 
 def write_gguf(path: Path, architecture: str, **metadata: object) -> Path:

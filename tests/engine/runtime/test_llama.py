@@ -17,6 +17,7 @@ from engine.stop import Stopped
 from engine.tokenization.turns import TooLong
 from models.default import default_model
 from tests.engine.asking import QUESTION, ask, assert_same_but_for_near_ties, library, save_in_idle_time
+from tests.engine.shallow import shallow_model
 
 LONG = Message("user", "Birds: " + "tit, wren, robin, finch; " * 22)  # some 260 tokens: as few as are worth saving
 
@@ -198,7 +199,7 @@ def test_a_chat_resumes_after_a_restart(tmp_path, monkeypatch):
     rows = []
     for restarted in (False, True):
         with closing(Engine()) as engine:
-            engine.load(Load(0, str(default_model()), n_ctx=2048, threads=2, backend=library()))
+            engine.load(Load(0, str(shallow_model()), n_ctx=2048, threads=2, backend=library()))
             chat = engine._loaded()
             if not restarted:
                 _, finished = ask(engine, LONG, max_tokens=8, chat="c1")
@@ -227,7 +228,7 @@ DAMAGES = (lambda raw: raw[: len(raw) // 2], lambda raw: raw[:999] + b"x" + raw[
 def test_a_damaged_saved_chat_is_read_again(tmp_path, monkeypatch):
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
     with closing(Engine()) as engine:
-        engine.load(Load(0, str(default_model()), n_ctx=2048, threads=2, backend=library()))
+        engine.load(Load(0, str(shallow_model()), n_ctx=2048, threads=2, backend=library()))
         ask(engine, LONG, max_tokens=4, chat="c1")
         for damage in DAMAGES:
             save_in_idle_time(engine)

@@ -16,17 +16,17 @@ from engine.protocol import Load
 from engine.speculative.drafters import KEEP_AFTER, DraftSources
 from engine.speculative.policy import typical
 from engine.stop import Stopped
-from models.default import default_model
 from tests.engine.asking import QUESTION, ask, assert_same_but_for_near_ties
 from tests.engine.conftest import write_gguf
+from tests.engine.shallow import shallow_model
 from tests.engine.speculative.test_model_drafter import Dear
 
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory) -> Iterator[Engine]:
-    copy = shutil.copy(default_model(), tmp_path_factory.mktemp("draft") / "copy.gguf")
+    copy = shutil.copy(shallow_model(), tmp_path_factory.mktemp("draft") / "copy.gguf")
     engine = Engine()
-    engine.load(Load(0, str(default_model()), n_ctx=1024, threads=2, draft_model=str(copy), backend="llama"))
+    engine.load(Load(0, str(shallow_model()), n_ctx=1024, threads=2, draft_model=str(copy), backend="llama"))
     chat = engine._loaded()
     chat.measured.cost_model = Dear()
     yield engine
@@ -114,18 +114,18 @@ def test_the_flag_stops_the_draft_model_too_and_it_goes_on_rightly(pair):
     ],
 )
 def test_a_draft_model_that_cannot_draft_is_refused_and_nothing_is_unloaded(pair, tmp_path, name, words):
-    os.symlink(default_model(), tmp_path / "target.gguf")
+    os.symlink(shallow_model(), tmp_path / "target.gguf")
     write_gguf(tmp_path / "other.gguf", "llama")
     before = pair.status(0).model
     with pytest.raises(Failure, match=words):
-        pair.load(Load(0, str(default_model()), draft_model=str(tmp_path / name)))
+        pair.load(Load(0, str(shallow_model()), draft_model=str(tmp_path / name)))
     assert pair.status(0).model == before
 
 
 def test_without_memory_for_both_the_model_is_loaded_alone(tmp_path):
-    copy = shutil.copy(default_model(), tmp_path / "copy.gguf")
+    copy = shutil.copy(shallow_model(), tmp_path / "copy.gguf")
     engine = Engine()
-    info = engine.load(Load(0, str(default_model()), memory_bytes=300 << 20, draft_model=str(copy))).model
+    info = engine.load(Load(0, str(shallow_model()), memory_bytes=200 << 20, draft_model=str(copy))).model
     assert "The draft model copy.gguf was not loaded" in str(info.notes[-1])
     assert engine._loaded().draft is None
     engine._loaded().measured.cost_model = Dear()

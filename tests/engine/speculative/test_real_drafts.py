@@ -10,6 +10,7 @@ import pytest
 
 from common.failures import Failure
 from engine.costs.cost_model import CostModel, Timings
+from engine.engine import Engine
 from engine.protocol import Generate, Lookup, Message, Sampling, Trace
 from engine.speculative.policy import DraftPolicy
 from tests.engine.asking import GREEDY, QUESTION, ask, assert_same_but_for_near_ties, some_and_all
@@ -43,6 +44,12 @@ def forms(modes: Iterable[str], *usual: str) -> list[Any]:
             found.append(pytest.param(mode, pending, QUESTIONS[:1], id=name))
         found.append(pytest.param(mode, pending, QUESTIONS, id=f"{name} all", marks=pytest.mark.slow))
     return found
+
+
+@pytest.fixture
+def engine(whole: Engine) -> Engine:
+    """With the whole model: only what makes sense is drafted well."""
+    return whole
 
 
 @pytest.fixture

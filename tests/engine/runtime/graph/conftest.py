@@ -1,4 +1,4 @@
-"""The real default model on our own graph and on llama.cpp, whose logits are what ours must be."""
+"""The shallow model on our own graph and on llama.cpp, whose logits are what ours must be."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from engine.runtime.interface import prefill
 from engine.runtime.llama.runtime import LlamaRuntime, Model
 from engine.stop import StopFlag
 from engine.tokenization.template import ChatTemplate
-from models.default import default_model
+from tests.engine.shallow import shallow_model
 
 OPTIONS = ContextOptions(n_ctx=1024, threads=2)
 
 
 @pytest.fixture(scope="session")
 def model() -> Iterator[GraphModel]:
-    model = GraphModel(default_model())
+    model = GraphModel(shallow_model())
     yield model
     model.close()
 
@@ -40,7 +40,7 @@ def opened(model: GraphModel) -> Iterator[GraphRuntime]:
 
 @pytest.fixture(scope="session")
 def oracle_opened() -> Iterator[LlamaRuntime]:
-    model = Model(default_model())
+    model = Model(shallow_model())
     target = LlamaRuntime(model, OPTIONS, StopFlag())
     yield target
     target.close()

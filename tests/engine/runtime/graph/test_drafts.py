@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from common.failures import Failure
-from engine.protocol import Sampling
+from engine.engine import Engine
+from engine.protocol import Load, Sampling
+from models.default import default_model
 from tests.engine.asking import QUESTION, ask, some_and_all
 from tests.engine.kv import test_real_policies as policies
-from tests.engine.runtime.graph.test_engine import loaded
 from tests.engine.speculative import test_real_drafts as drafts
-from tests.engine.speculative.test_real_drafts import free_passes
+from tests.engine.speculative.test_real_drafts import engine, free_passes
 
-__all__ = ["free_passes", "loaded"]
-
+__all__ = ["engine", "free_passes"]
 
 USUAL = ("auto pending", "published tree cached", "a layer pending", "a layer as published cached")
+
+
+@pytest.fixture(scope="module")
+def loaded_whole() -> Iterator[Engine]:
+    engine = Engine()
+    engine.load(Load(0, str(default_model()), n_ctx=1024, threads=1, backend="graph"))
+    yield engine
+    engine.close()
 
 
 @pytest.mark.parametrize(

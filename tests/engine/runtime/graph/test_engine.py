@@ -8,7 +8,6 @@ import pytest
 
 from engine.engine import Engine
 from engine.protocol import Load
-from models.default import default_model
 from tests.engine.runtime.test_llama import (
     test_a_second_turn_reuses_the_first_ones_tokens,
     test_a_seed_gives_the_same_text,
@@ -18,6 +17,7 @@ from tests.engine.runtime.test_llama import (
     test_stop_inside_a_pass_keeps_the_session_whole,
     test_what_is_set_aside_comes_back,
 )
+from tests.engine.shallow import shallow_model
 
 __all__ = [
     "test_a_second_turn_reuses_the_first_ones_tokens",
@@ -33,7 +33,7 @@ __all__ = [
 @pytest.fixture(scope="module")
 def loaded() -> Iterator[Engine]:
     engine = Engine()
-    info = engine.load(Load(0, str(default_model()), n_ctx=1024, threads=1, backend="graph")).model
+    info = engine.load(Load(0, str(shallow_model()), n_ctx=1024, threads=1, backend="graph")).model
     assert info.backend == "graph"
     yield engine
     engine.close()

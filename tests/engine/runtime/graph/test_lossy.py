@@ -18,18 +18,18 @@ from engine.runtime.graph.modes import Price, Ranking
 from engine.runtime.graph.runtime import GraphRuntime
 from engine.runtime.graph.split import SplitKV
 from engine.stop import Stopped
-from models.default import default_model
 from models.header import read_header
 from models.identity import file_identity
 from tests.engine.asking import GREEDY, QUESTION, ask
+from tests.engine.shallow import LAYERS, shallow_model
 
-LAYERS, KV_HEADS = 30, 3
+KV_HEADS = 3
 LONG = (Message("user", "Birds: " + "tit, wren, robin, finch; " * 22),)  # some 260 tokens: as few as are worth saving
 
 
 def load(mode: str = "merged", share: float | None = 0.5) -> Engine:
     engine = Engine()
-    path = str(default_model())
+    path = str(shallow_model())
     engine.load(Load(0, path, n_ctx=1024, threads=1, backend="graph", kv_mode=mode, kv_share=share))  # type: ignore[arg-type]
     return engine
 
@@ -38,9 +38,9 @@ def load(mode: str = "merged", share: float | None = 0.5) -> Engine:
 def cache(tmp_path_factory) -> Iterator[Path]:
     """A cache folder with rankings of the default model: not measured, its layers in turn."""
     folder = tmp_path_factory.mktemp("cache")
-    header = read_header(default_model())
+    header = read_header(shallow_model())
     identity = file_identity(header.path, header.data_offset)
-    heads = tuple((layer, head) for head in range(KV_HEADS) for layer in range(LAYERS))
+    heads = tuple((layer, head) for head in range(KV_HEADS) for layer in range(len(LAYERS)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CHICKADEE_CACHE_DIR", str(folder))
         for mode in ("merged", "window"):
@@ -67,7 +67,7 @@ def has_read(loaded: Engine) -> Engine:
 def test_what_it_costs_and_takes_is_told(engine):
     info = engine._loaded().info
     assert any("Lossy: 50% of the heads" in str(note) and "× 1.250" in str(note) for note in info.notes)
-    heads, entry = LAYERS * KV_HEADS // 2, 2 * 64 * 2
+    heads, entry = len(LAYERS) * KV_HEADS // 2, 2 * 64 * 2
     assert info.plan["kv"] == heads * entry * info.n_ctx
     assert 0 < info.plan["kv_compressed"] < info.plan["kv"]
     engine.watch(True)
@@ -175,4 +175,4 @@ def test_stopped_within_a_pass(engine):
     engine.forget()
     list(chat.session.read(prompt))
     # In other passes tokens are merged at other times.
-    assert np.corrcoef(chat.session.logits.row(), stopped)[0, 1] > 0.999
+    assert np.corrcoef(chat.session.logits.row(), stopped)[0, 1] > 0.99

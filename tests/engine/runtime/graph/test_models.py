@@ -21,6 +21,7 @@ from engine.stop import StopFlag, Stopped
 from models.default import default_model
 from models.header import read_header
 from tests.engine.runtime.graph.tiny import write_tiny
+from tests.engine.shallow import shallow_model
 
 QKV = ("attn_q", "attn_k", "attn_v")
 ALL = (*QKV, "attn_output", "ffn_gate", "ffn_up", "ffn_down")
@@ -109,7 +110,7 @@ def test_loading_can_be_stopped():
 
 @pytest.mark.parametrize("n_ctx", [512, pytest.param(2048, marks=pytest.mark.slow)])
 def test_planned_sizes_are_no_smaller_than_the_real_ones(model, n_ctx):
-    with closing(DryGraph(default_model())) as dry:
+    with closing(DryGraph(shallow_model())) as dry:
         sizes = dry.context(n_ctx)
         assert dry.context(n_ctx, "q8_0") is None
     assert sizes

@@ -13,9 +13,9 @@ import pytest
 
 from engine.engine import Engine
 from engine.protocol import BackendName, Load
-from models.default import default_model
 from tests.engine.asking import QUESTION, ask, needs_ik
 from tests.engine.runtime.test_llama import LONG
+from tests.engine.shallow import shallow_model
 
 ALONE = Path(__file__).parent / "alone"
 COMPUTING = ("target", "tree", "native", "output_head", "model", "dry", "architectures")
@@ -45,9 +45,9 @@ def test_alone_at_length():
     run_alone("-m", "slow", *files(ANSWERING))
 
 
-def test_greedy_answers_are_llama_cpps(engine, tmp_path, monkeypatch):
-    _, finished = ask(engine, QUESTION, max_tokens=48)
-    prompt = engine._loaded().template.tokens([QUESTION])
+def test_greedy_answers_are_llama_cpps(whole, tmp_path, monkeypatch):
+    _, finished = ask(whole, QUESTION, max_tokens=48)
+    prompt = whole._loaded().template.tokens([QUESTION])
     (tmp_path / "answer.json").write_text(json.dumps([prompt, list(finished.tokens)]))
     monkeypatch.setenv("LLAMA_CPP_ANSWER", str(tmp_path / "answer.json"))
     run_alone(str(ALONE / "answer_of_llama_cpp.py"))
@@ -56,7 +56,7 @@ def test_greedy_answers_are_llama_cpps(engine, tmp_path, monkeypatch):
 def reused_of_saved(backend: BackendName) -> int:
     """How many tokens of a chat an engine finds saved, which it answers and saves again."""
     with closing(Engine()) as engine:
-        engine.load(Load(0, str(default_model()), n_ctx=2048, threads=2, backend=backend))
+        engine.load(Load(0, str(shallow_model()), n_ctx=2048, threads=2, backend=backend))
         _, finished = ask(engine, LONG, max_tokens=4, chat="c1")
         engine._loaded().memory.save(disk_bytes_per_s=1e12)
         reused: int = finished.statistics.reused_tokens

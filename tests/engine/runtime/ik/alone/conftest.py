@@ -1,4 +1,4 @@
-"""The default model on ik_llama.cpp, loaded once for all tests of a process."""
+"""The shallow model on ik_llama.cpp, loaded once for all tests of a process."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from engine.runtime.interface import prefill
 from engine.stop import StopFlag
 from engine.tokenization.template import ChatTemplate
 from models.default import default_model
+from tests.engine.shallow import shallow_model
 
 if "CHICKADEE_CHECKED" in os.environ:  # our native code with the compiler's checks: see packaging/check_native.py
     native.FILE = Path(os.environ["CHICKADEE_CHECKED"])
@@ -24,7 +25,7 @@ if "CHICKADEE_CHECKED" in os.environ:  # our native code with the compiler's che
 
 @pytest.fixture(scope="session")
 def model() -> Iterator[IkModel]:
-    model = IkModel(default_model())
+    model = IkModel(shallow_model())
     yield model
     model.close()
 
@@ -52,14 +53,30 @@ def target(opened: IkRuntime, prompt: list[int]) -> IkRuntime:
 @pytest.fixture(scope="session")
 def loaded() -> Iterator[Engine]:
     engine = Engine()
-    engine.load(Load(0, str(default_model()), n_ctx=1024, threads=1, backend="ik"))
+    engine.load(Load(0, str(shallow_model()), n_ctx=1024, threads=1, backend="ik"))
     yield engine
     engine.close()
 
 
 @pytest.fixture
 def engine(loaded: Engine) -> Engine:
-    """The loaded default model with an empty session."""
+    """The loaded shallow model with an empty session."""
     loaded.stop.clear()
     loaded.forget()
     return loaded
+
+
+@pytest.fixture(scope="session")
+def loaded_whole() -> Iterator[Engine]:
+    engine = Engine()
+    engine.load(Load(0, str(default_model()), n_ctx=1024, threads=1, backend="ik"))
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+def whole(loaded_whole: Engine) -> Engine:
+    """The default model with an empty session: for tests that need text with some sense in it."""
+    loaded_whole.stop.clear()
+    loaded_whole.forget()
+    return loaded_whole

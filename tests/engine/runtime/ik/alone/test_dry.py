@@ -12,14 +12,14 @@ from engine.runtime.ik.dry import COMPUTE, GRAPH, KV, IkDryModel, weights
 from engine.runtime.ik.library import log
 from engine.runtime.ik.runtime import MOST_WITHOUT, IkContext, IkModel
 from engine.stop import StopFlag
-from models.default import default_model
+from tests.engine.shallow import shallow_model
 
 ROUNDED = 0.006 * MIB  # the log has two digits
 
 
 @pytest.fixture(scope="module")
 def dry():
-    with IkDryModel(default_model()) as model:
+    with IkDryModel(shallow_model()) as model:
         yield model
 
 
@@ -29,10 +29,10 @@ def logged(pattern: re.Pattern[str], lines: list[str]) -> float:
 
 def test_weights(dry):
     with log.lines() as lines:
-        IkModel(default_model()).close()
+        IkModel(shallow_model()).close()
     assert dry.weights == weights(lines)
     assert dry.weights.ways == ((True, False),)
-    assert dry.weights.file > default_model().stat().st_size  # the shared head is held twice
+    assert dry.weights.file > shallow_model().stat().st_size  # the shared head is held twice
 
 
 @pytest.mark.parametrize(("n_ctx", "kv_type"), [(512, "f16"), (700, "q8_0")])
@@ -60,7 +60,7 @@ def test_scores_without_flash_attention(model, n_ctx):
     options = ContextOptions(n_ctx, 2, n_batch=MOST_WITHOUT, max_logits=MOST_WITHOUT, flash_attention="off")
     with log.lines() as lines:
         IkContext(model, options, StopFlag()).close()
-    with IkDryModel(default_model(), "off") as dry:
+    with IkDryModel(shallow_model(), "off") as dry:
         sizes = dry.context(n_ctx)
         assert dry.context(n_ctx, "q8_0") is None
     assert sizes

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.engine import Engine
 from engine.machine import processor_features
+from engine.runtime.capi.model import CModel
 from engine.runtime.contexts import ContextOptions
 from engine.runtime.ik import native as module
 from engine.runtime.ik.library import build, kernels, native, opened
@@ -236,10 +238,15 @@ def asked(monkeypatch) -> list[tuple[bool, bool]]:
     return answers
 
 
+@pytest.fixture
+def whole_model(whole: Engine) -> CModel:
+    return whole._loaded().model
+
+
 @needs_native
-def test_passes_are_cut_only_where_much_is_computed(model, asked):
+def test_passes_are_cut_only_where_much_is_computed(whole_model, asked):
     """A step of the default model is an eighth of a part, its longest pass some four parts."""
-    with closing(IkRuntime(model, ContextOptions(n_ctx=256, threads=2), StopFlag())) as target:
+    with closing(IkRuntime(whole_model, ContextOptions(n_ctx=256, threads=2), StopFlag())) as target:
         target.forward([310])
         assert len(asked) > 300
         assert not any(answer for _, answer in asked)
@@ -250,7 +257,7 @@ def test_passes_are_cut_only_where_much_is_computed(model, asked):
 
 
 @needs_native
-def test_a_stop_ends_a_pass_after_the_part_that_is_computed(model, prompt, monkeypatch):
+def test_a_stop_ends_a_pass_after_the_part_that_is_computed(whole_model, prompt, monkeypatch):
     stop, own, parts = StopFlag(), native(), []
     assert own is not None
     goes_on: Any = own.goes_on
@@ -264,7 +271,7 @@ def test_a_stop_ends_a_pass_after_the_part_that_is_computed(model, prompt, monke
 
     stop_now: list[bool] = []
     monkeypatch.setattr(own, "goes_on", module.EvalCallback(stopping))
-    with closing(IkRuntime(model, ContextOptions(n_ctx=256, threads=2), stop)) as target:
+    with closing(IkRuntime(whole_model, ContextOptions(n_ctx=256, threads=2), stop)) as target:
         *_, last = prefill(target, prompt)
         expected = last.row().copy()
         parts.clear()

@@ -13,17 +13,17 @@ from engine.engine import Engine
 from engine.protocol import Load
 from engine.runtime.ik.runtime import IkModel
 from engine.speculative.policy import DraftPolicy
-from models.default import default_model
 from tests.engine.asking import QUESTION, ask, assert_same_but_for_near_ties
+from tests.engine.shallow import shallow_model
 
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory):
     """The default model, and a copy of it that drafts."""
     copy = tmp_path_factory.mktemp("draft") / "copy.gguf"
-    shutil.copyfile(default_model(), copy)  # a link would be the same file
+    shutil.copyfile(shallow_model(), copy)  # a link would be the same file
     with closing(Engine()) as engine:
-        wish = Load(0, str(default_model()), n_ctx=1024, threads=2, draft_model=str(copy), backend="ik")
+        wish = Load(0, str(shallow_model()), n_ctx=1024, threads=2, draft_model=str(copy), backend="ik")
         assert engine.load(wish).model.backend == "ik"
         yield engine
 
