@@ -27,6 +27,7 @@ from engine.loading.options import LoadOptions
 from engine.loading.resolve import Surroundings, resolve
 from engine.machine import library_version, resident_bytes
 from engine.protocol import (
+    BackendName,
     Count,
     Counted,
     Event,
@@ -189,10 +190,14 @@ class Engine:
                     raise Stopped
         return bool(chat and chat.session.tokens and chat.measured.awaits_quiet)
 
+    def faster_library(self) -> BackendName | None:
+        """Another library than the one that computes the loaded model, which by now is known to be faster."""
+        return self._chat.faster_library() if self._chat else None
+
     @property
     def calibrated(self) -> bool:
         """Is it known what the loaded model's passes cost? Otherwise only published forms draft."""
-        return self._loaded().measured.cost_model is not None
+        return self._loaded().measured.calibrated
 
     def calibrate(self) -> None:
         """Time the loaded model's passes now. Raises Failure where that cannot be done, and Stopped."""

@@ -27,6 +27,14 @@ USUAL_CACHE = 32 << 20  # bytes: last-level cache where the system does not tell
 PRETENDED = "CHICKADEE_PROCESSOR"
 SSE42 = frozenset(("sse4_1", "sse4_2", "ssse3", "popcnt"))
 OLDER = {"sse42": SSE42, "haswell": SSE42 | {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma"}}  # what each of them has
+AVX2 = frozenset(("avx2", "fma", "f16c"))
+# Kinds of processors whose passes differ in more than speed, the fastest first, and what each has.
+KINDS = {
+    "avx512_vnni": AVX2 | {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni"},
+    "avx_vnni": AVX2 | {"avx_vnni"},
+    "avx2": AVX2,
+    "sse42": SSE42,
+}
 STEP = 64 << 20  # bytes: total memory differs by a little from boot to boot; the fingerprint must not
 
 
@@ -129,6 +137,12 @@ def processor_features() -> frozenset[str]:
         if name.strip() in ("flags", "Features"):
             return frozenset(value.split()) & OLDER.get(pretended_processor(), frozenset(value.split()))
     return frozenset()
+
+
+def processor_kind() -> str | None:
+    """The first of KINDS that this processor is of; None for another, or where the system does not tell."""
+    features = processor_features()
+    return next((kind for kind, needed in KINDS.items() if features >= needed), None)
 
 
 def last_level_cache() -> int:

@@ -27,11 +27,13 @@ from common.sentences import Sentence
 from engine.loading.libraries import OtherLibrary
 from engine.protocol import (
     ENDS,
+    BackendName,
     Cancel,
     Cancelled,
     Count,
     Event,
     Failed,
+    Faster,
     Forget,
     Forgotten,
     Generate,
@@ -113,6 +115,7 @@ class Server:
         self.output = output
         self.jobs = Jobs(engine.stop)
         self._writing = threading.Lock()
+        self._told: BackendName | None = None  # once: whoever does not want the faster library is not asked again
 
     def run(self) -> None:
         """Returns when a Shutdown was read, or the input ended, and the second thread is done."""
@@ -156,7 +159,11 @@ class Server:
     def _idle(self) -> bool:
         """Use idle time; False when nothing is left to do in it."""
         try:
-            return self.engine.idle()
+            goes_on = self.engine.idle()
+            if (library := self.engine.faster_library()) and library != self._told:
+                self._told = library
+                self.send(Faster(0, library))
+            return goes_on
         except Stopped:
             return True
         except Failure as failure:

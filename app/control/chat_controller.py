@@ -16,6 +16,7 @@ from app.store.chat import ChatMessage
 from app.window import Window
 from app.words import Saying, mark, tr
 from common.failures import Failure
+from engine.protocol import ModelInfo
 
 TOLD_MS = 4000
 
@@ -28,7 +29,7 @@ class ChatController(QObject):
     def __init__(self, window: Window, open_chats: OpenChats, engine: EngineQueue, pause_ms: int) -> None:
         super().__init__(window)
         self._window, self._open_chats, self._engine = window, open_chats, engine
-        self._was_ready = False
+        self._ready_with: ModelInfo | None = None
         self._pause = Debounce(lambda: engine.opened(open_chats.current), pause_ms, self)
         self._bind()
         self._listen()
@@ -155,9 +156,9 @@ class ChatController(QObject):
         self._changed(conversation)
 
     def _engine_changed(self, state: EngineState) -> None:
-        was_ready, self._was_ready = self._was_ready, state.phase == "ready"
+        before, self._ready_with = self._ready_with, state.model if state.phase == "ready" else None
         self._show_waiting()
-        if self._was_ready and not was_ready:
+        if self._ready_with and self._ready_with is not before:
             self.read_ahead_soon()
 
     def _tell_not_saved(self, _conversation: Conversation, words: Saying) -> None:

@@ -84,6 +84,8 @@ class EngineQueue:
         self._clock, self._patience = clock, patience_ms / 1000
         self._stopped_at: float | None = None
         self._restarting = self._resting = False
+        self._outdone = False  # another library computes the model faster
+        self._changing_over = False  # to it, of which the user notices nothing
         self._read_ahead = ReadAhead()
         self._counting = Counting()
         self._speed = LiveSpeed()
@@ -102,6 +104,7 @@ class EngineQueue:
         None leaves the context's size and how it is stored to the settings."""
         if self._active:
             self.stop(self._active)
+        self._outdone = self._changing_over = False
         self._adopt(path)
         self._loading.choose(n_ctx, kv_type)
         self.state.change(path=path, problem=None)
@@ -131,7 +134,8 @@ class EngineQueue:
                 self._send_load()
             return
         self._restarting = self._resting = False
-        self.state.change(phase="starting", model=None, fraction=0.0, problem=None)
+        if not self._changing_over:
+            self.state.change(phase="starting", model=None, fraction=0.0, problem=None)
         self._link.start((self.state.path, self._loading.options.draft_model))
         self._hello = self._send(protocol.Hello)
 
@@ -168,7 +172,7 @@ class EngineQueue:
 
     def opened(self, conversation: Conversation) -> None:
         """The user looks at this chat and may go on with it: have it read while there is nothing else to do."""
-        if self._active or self._queue or self.state.phase != "ready":
+        if self._active or self._queue or self.state.phase != "ready" or self._changing_over:
             return
         if messages := self._read_ahead.wanted(conversation):
             messages = with_system(self._options_for(conversation).system_prompt, messages)
@@ -220,8 +224,8 @@ class EngineQueue:
                     self.watch(True)
             case protocol.Pulse():
                 self.pulsed.emit(event)
-            case protocol.Notice():
-                self.state.change(problem=Problem(event.sentence, "none"))
+            case protocol.Notice() | protocol.Faster():
+                self._take_news(event)
             case protocol.Counted():
                 self._counting.take(event)
             case protocol.StatusReport():
@@ -241,11 +245,20 @@ class EngineQueue:
             case _:
                 log.info("event without a use: %s", type(event).__name__)
 
+    def _take_news(self, event: protocol.Notice | protocol.Faster) -> None:
+        if isinstance(event, protocol.Notice):
+            self.state.change(problem=Problem(event.sentence, "none"))
+        else:
+            self._outdone = True
+            self._pump()
+
     def _take_loading(self, event: protocol.LoadProgress | protocol.Loaded | protocol.Restart) -> None:
         match event:
             case protocol.LoadProgress():
-                self.state.change(phase="loading", fraction=event.fraction)
+                if not self._changing_over:
+                    self.state.change(phase="loading", fraction=event.fraction)
             case protocol.Loaded():
+                self._changing_over = False
                 self._read_ahead.forget()
                 self.state.change(phase="ready", model=event.model, problem=None, context_tokens=0, statistics=None)
                 self._send(protocol.Status)
@@ -261,6 +274,7 @@ class EngineQueue:
         if self._restarting:
             self.start_engine()
             return
+        self._outdone = self._changing_over = False
         wanted = end.killed and (self._queue or self.state.phase == "loading")
         self._read_ahead.forget()
         self._counting.forget()
@@ -314,6 +328,7 @@ class EngineQueue:
         elif event.id == self._hello:
             self.state.change(phase="failed", problem=Problem(event.sentence, "restart", event.detail))
         elif event.id == self._load:
+            self._changing_over = False
             self._loading.failed()
             self.state.change(phase="failed", problem=Problem(event.sentence, "choose", event.detail))
             self._send(protocol.Status)  # the model that was loaded before may still be there
@@ -349,12 +364,13 @@ class EngineQueue:
         self._pump()
 
     def _pump(self) -> None:
-        if self._active or self.state.phase != "ready":
+        if self._active or self.state.phase != "ready" or self._changing_over:
             return
         if self._loading.outdated():
             self._send_load()
             return
         if not self._queue:
+            self._change_over()
             return
         conversation = self._active = self._queue.pop(0)
         self.active_changed.emit()
@@ -362,6 +378,13 @@ class EngineQueue:
             self._ask(conversation)
         except Exception as error:  # noqa: BLE001 - it is reported, and the chat must end
             self._give_up(conversation, error)
+
+    def _change_over(self) -> None:
+        """To the faster library, where there is one, while nobody waits: the engine asks for a new process, and the
+        chat is read again in it. What is sent meanwhile waits for that."""
+        if self._outdone:
+            self._outdone, self._changing_over = False, True
+            self._send_load()
 
     def _ask(self, conversation: Conversation) -> None:
         messages, continued = conversation.prompt(), conversation.continuing
@@ -394,7 +417,10 @@ class EngineQueue:
         if self.state.path is None:
             self.state.change(phase="failed")
             return
-        self.state.change(phase="loading", fraction=0.0, model=None, ahead=None)
+        if self._changing_over:
+            self.state.change(ahead=None)
+        else:
+            self.state.change(phase="loading", fraction=0.0, model=None, ahead=None)
         self._load = self._post(self._loading.request(self.state.path))
 
     def _send(self, kind: type[protocol.Request], **fields: object) -> int:

@@ -19,6 +19,7 @@ KS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48)  # tokens of the passes that a
 LAPTOP = {1: 1.0, 2: 1.03, 4: 1.15, 8: 1.5, 16: 2.3, 32: 4.2, 48: 6.0}  # c(k) where memory bandwidth is the limit
 NEARLY_FREE = 1.1  # c(k) up to which k tokens count as no dearer than one
 WINDOW = 32  # passes of about the same number of tokens, whose lower quartile counts
+UNSURE_WINDOW = 4  # the same where the timings are another computer's: three passes that take longer are believed
 WORTH_TELLING = 0.005  # a change of less leaves all decisions as they are
 FORGET_AFTER = 32  # passes of one token in a row, after which one older time of each other size is forgotten
 
@@ -88,10 +89,13 @@ class CostModel:
     """Seconds of a pass of any number of tokens at any depth, from timings and from what real passes take since.
 
     Piecewise linear in tokens and linear in depth, never falling in either. Noise only ever makes a pass slower, and k
-    tokens can be had from a larger pass, so a time counts no more than that of any larger pass."""
+    tokens can be had from a larger pass, so a time counts no more than that of any larger pass.
 
-    def __init__(self, timings: Timings) -> None:
+    `provisional`: the timings are of another computer (`engine.costs.prior`); real passes soon outweigh them."""
+
+    def __init__(self, timings: Timings, provisional: bool = False) -> None:
         self.timings = timings
+        self.provisional = provisional
         self.low, self.high = min(timings.pass_seconds), max(timings.pass_seconds)
         low, high = timings.pass_seconds[self.low], timings.pass_seconds[self.high]
         large = timings.large_seconds + (timings.large_tokens - 1) * timings.row_seconds
@@ -99,7 +103,7 @@ class CostModel:
         self._calibrated = self._current = Curve(self._points)
         span = max(1, self.high - self.low)
         self._rise = Curve({k: max(0.0, high[k] - low[k]) / span for k in low})  # seconds per token of depth
-        self.drift = Drift(sorted(self._points))
+        self.drift = Drift(sorted(self._points), UNSURE_WINDOW if provisional else WINDOW)
 
     def pass_seconds(self, k: int, depth: int, rows: int | None = None) -> float:
         """Seconds of a pass of `k` tokens after `depth` cached ones, as fast as the machine is now.
@@ -161,10 +165,10 @@ class Drift:
     enough to lower it. Where nothing is drafted any more, because a size seemed dear, only passes of one token come,
     and what was seen of the others is forgotten little by little."""
 
-    def __init__(self, ks: Sequence[int]) -> None:
+    def __init__(self, ks: Sequence[int], window: int = WINDOW) -> None:
         """`ks`: the numbers of tokens told apart, 1 among them; others count to the nearest."""
         self._ks = list(ks)
-        self._windows = {k: Quartile(WINDOW) for k in ks}
+        self._windows = {k: Quartile(window) for k in ks}
         self._told = dict.fromkeys(ks, 1.0)
         self._alone = 0  # passes of one token in a row
 

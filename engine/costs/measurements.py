@@ -1,6 +1,7 @@
 """What is measured of this machine and of the loaded model: kept, measured in idle time, learned from real passes.
 
-Nothing is measured unless it is asked for or the engine is idle; without measurements all decisions are ordinary ones.
+Nothing is measured unless it is asked for or the engine is idle. Until then decisions rest on what a like model costs
+on another computer, and on the first real passes.
 """
 
 from __future__ import annotations
@@ -131,18 +132,28 @@ class Peaks:
 
 
 class Measurements:
-    """Of the loaded model of this `key`; `shapes` are None where the file's header does not tell them."""
+    """Of the loaded model of this `key`; `shapes` are None where the file's header does not tell them. `prior`: what
+    its passes may cost, for as long as they were not timed."""
 
-    def __init__(self, key: Key, shapes: Shapes | None) -> None:
+    def __init__(self, key: Key, shapes: Shapes | None, prior: Timings | None = None) -> None:
         self.key = key
         self.shapes = shapes
         self.profile: Profile | None = kept_profile()
         found = kept(key)
-        self.cost_model: CostModel | None = CostModel(found.timings) if found else None
+        self.cost_model: CostModel | None = None
+        if found:
+            self.cost_model = CostModel(found.timings)
+        elif prior:
+            self.cost_model = CostModel(prior, provisional=True)
         self._observed = 0
         self._passes: list[TimedPass] = []
         self._attempts = 0  # calibrations that came to nothing
         self.quiet = QuietMinute()
+
+    @property
+    def calibrated(self) -> bool:
+        """Were this model's passes timed on this machine?"""
+        return self.cost_model is not None and not self.cost_model.provisional
 
     @property
     def disk_bytes_per_s(self) -> float:
@@ -173,7 +184,7 @@ class Measurements:
     def observe(self, passed: TimedPass) -> None:
         """Learn from a real step: from several at once, since between two passes all of this code is cold."""
         self._passes.append(passed)
-        if len(self._passes) < LEARN_TOGETHER:
+        if len(self._passes) < (LEARN_TOGETHER if self.calibrated else 1):
             return
         for each in self._passes:
             if self.cost_model:
@@ -191,21 +202,21 @@ class Measurements:
                 yield
             self.profile = kept_profile()
             self.quiet.begin()
-        if self.cost_model is None and self._may_calibrate(again) and target.state_bytes <= MOST_SET_ASIDE:
+        if not self.calibrated and self._may_calibrate(again) and target.state_bytes <= MOST_SET_ASIDE:
             self.quiet.begin()
             try:
                 yield from self._calibrate(target)
             except Failure as failure:
                 log.info("no calibration: %s", failure)
                 self._attempts = MOST_ATTEMPTS
-        elif self.cost_model and self._observed >= REFRESH_AFTER:
+        elif self.cost_model and self.calibrated and self._observed >= REFRESH_AFTER:
             self._observed = 0
             keep(self.key, self.cost_model.refreshed())
 
     @property
     def awaits_quiet(self) -> bool:
         """Is there something to measure again when other programs are quiet? `measure` is to be called until then."""
-        disturbed = self.cost_model is None and 0 < self._attempts < MOST_ATTEMPTS
+        disturbed = not self.calibrated and 0 < self._attempts < MOST_ATTEMPTS
         return disturbed or (self.profile is not None and self.profile.provisional)
 
     def _may_calibrate(self, again: bool) -> bool:
@@ -215,7 +226,7 @@ class Measurements:
         """Time the model's passes now. Raises Failure where that cannot be done, and Stopped."""
         for _ in self._calibrate(target):
             pass
-        if self.cost_model is None:
+        if not self.calibrated:
             raise Failure("disturbed.by_programs")
 
     def _calibrate(self, target: Runtime) -> Iterator[None]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from common.sentences import Sentence
 from engine.costs.cost_model import Timings
 from engine.costs.measurements import timings_with
+from engine.costs.prior import prior
 from engine.loading.crash_mark import CrashMark
 from engine.loading.libraries import PACKAGES
 from engine.machine import library_version
@@ -49,8 +50,8 @@ class LibraryChoice:
 
 
 def choose(wish: BackendWish | None, header: Header, threads: int, kv_type: KVType) -> LibraryChoice:
-    """ik_llama.cpp where it is asked for and possible, or, with auto and None, known to be faster; our own graph only
-    where it is asked for and possible; else llama.cpp.
+    """ik_llama.cpp where it is asked for and possible, or, with auto and None, faster as far as is known; our own graph
+    only where it is asked for and possible; else llama.cpp.
 
     A mark that it crashed with this model counts with auto only: who asks for it by name has it tried again."""
     if wish == "llama":
@@ -68,13 +69,12 @@ def choose(wish: BackendWish | None, header: Header, threads: int, kv_type: KVTy
         return LibraryChoice("llama", CRASHED)
     identity = mark.model
     llama, ik = (timings_with(PACKAGES[name], identity, threads, kv_type) for name in ("llama", "ik"))
-    if llama is None or ik is None:
-        return LibraryChoice("llama", NOT_TIMED, trial="ik")
-    return (
-        LibraryChoice("ik", trial="llama", mark=mark)
-        if is_faster(ik, llama)
-        else LibraryChoice("llama", SLOWER, trial="ik")
-    )
+    guessed = llama is None or ik is None
+    if guessed:  # what was timed here is not to be compared with what was timed elsewhere
+        llama, ik = (prior(header, name, kv_type) for name in ("llama", "ik"))
+    if llama and ik and is_faster(ik, llama):
+        return LibraryChoice("ik", trial="llama", mark=mark)
+    return LibraryChoice("llama", NOT_TIMED if guessed else SLOWER, trial="ik")
 
 
 def is_faster(ik: Timings, llama: Timings) -> bool:

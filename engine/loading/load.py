@@ -12,15 +12,16 @@ from common.failures import Failure
 from common.folders import cache_folder
 from common.paths import path_text
 from engine.costs.measurements import Key, Measurements
+from engine.costs.prior import prior
 from engine.kv.saved import Guard, SavedChats
 from engine.kv.session import ChatMemory, Session
 from engine.loading.first_look import Headers
 from engine.loading.libraries import BESIDE
-from engine.loading.library_choice import BackendTrial
+from engine.loading.library_choice import BackendTrial, choose
 from engine.loading.resolve import LoadPlan
 from engine.loading.sizes import DRAFT, DRAFT_LOGITS, given_back
 from engine.machine import fingerprint, give_back_memory
-from engine.protocol import KVType, ModelInfo, Remedy
+from engine.protocol import BackendName, KVType, ModelInfo, Remedy
 from engine.runtime.capi.model import CModel
 from engine.runtime.contexts import ANSWER_ROOM, EXACT, ContextOptions, KVMode, size_class, words_of
 from engine.runtime.interface import Runtime
@@ -75,6 +76,12 @@ class LoadedModel:
         yield from self.sources.ngrams.count(self.measured.cost_model)
         if self.trial:
             yield from self.trial.measure()
+
+    def faster_library(self) -> BackendName | None:
+        """The one that is to compute this model from the next load on, if what was timed meanwhile says another."""
+        options, header = self.plan.options, self.plan.header
+        chosen = choose(options.backend_wish, header, self.info.threads, options.kv_type or "f16").name
+        return chosen if chosen != self.plan.choice.name else None
 
     def larger_context(self, tokens: int) -> Remedy | None:
         """How to load the model again so that its context holds `tokens` and an answer, if memory allows it."""
@@ -169,7 +176,8 @@ class _Loader:
         target = library.target(model, context, self.stop, cache_folder())
         session = Session(target, memory.n_ctx)
         key = Key(identity, memory.threads, memory.kv_type, library.build + words, fingerprint())
-        measured = Measurements(key, known_shapes(model.header))
+        guessed = prior(model.header, library.name, memory.kv_type)
+        measured = Measurements(key, known_shapes(model.header), guessed)
         sources = DraftSources(
             measured,
             NgramBook(model.path, identity, BESIDE.get(library.name, library.name)),

@@ -129,6 +129,16 @@ class Restart:
 
 
 @dataclass(frozen=True, slots=True)
+class Faster:
+    """Answers no request (`id` is 0): by what was timed meanwhile, `backend` computes the loaded model faster.
+
+    Nothing has changed here. The same Load would now be answered by Restart."""
+
+    id: int
+    backend: BackendName
+
+
+@dataclass(frozen=True, slots=True)
 class Unloaded:
     """Ends Unload."""
 
@@ -349,7 +359,7 @@ def _say(event: Failed | Notice) -> None:
 
 
 Event = (
-    Welcome | LoadProgress | Loaded | Restart | Unloaded | PrefillProgress | Text
+    Welcome | LoadProgress | Loaded | Restart | Faster | Unloaded | PrefillProgress | Text
     | ThinkingStarted | Thinking | ThinkingEnded | Trace | Finished | Prepared
     | Counted | Forgotten | Notice | StatusReport | Watching | Pulse
     | Cancelled | Failed

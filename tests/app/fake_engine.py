@@ -2,12 +2,13 @@
 
 slow: text for ever, until cancelled · read: prompt progress first · die: some text, then SIGKILL · nonsense: broken
 lines between the text · refuse: a failure · mute: nothing until Cancel, then a failure · many: hundred paragraphs ·
-long: too long with remedies, unless the oldest turns are forgotten or the context is larger · full: text until the
-context is full · hang: some text, then deaf to Cancel · else: an echo. A model path with "missing" in it fails to load,
-one with "slowload" loads when the file `go` beside it appears, one with "crash" ends the process, one with "unheard" is
-loaded by a library that no window knows, a file with "other" in its name asks for a new process first. Every Load,
-Prepare and Generate is noted in `requests.log` beside the model; a Prepare of a chat with "read" in it goes on until
-another request comes. Count takes four characters for a token.
+outdo: another library is faster, so that the next Load asks for a new process · long: too long with remedies, unless
+the oldest turns are forgotten or the context is larger · full: text until the context is full · hang: some text, then
+deaf to Cancel · else: an echo. A model path with "missing" in it fails to load, one with "slowload" loads when the
+file `go` beside it appears, one with "crash" ends the process, one with "unheard" is loaded by a library that no
+window knows, a file with "other" in its name asks for a new process first. Every Load, Prepare and Generate is noted
+in `requests.log` beside the model; a Prepare of a chat with "read" in it goes on until another request comes. Count
+takes four characters for a token.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ def load(request: p.Load) -> p.ModelInfo | None:
         os.kill(os.getpid(), signal.SIGSEGV)
     path = path_of(request.path)
     restarted = path.with_name("restarted")
-    if "other" in path.name and not restarted.exists():
+    outdone = path.with_name("outdone").exists()
+    if ("other" in path.name or outdone) and not restarted.exists():
         restarted.touch()
         say(p.Restart(request.id, "ik"))
         return None
@@ -82,7 +84,8 @@ def load(request: p.Load) -> p.ModelInfo | None:
         sys.stdout.buffer.write(said.replace(b'"backend":"llama"', b'"backend":"of-a-newer-engine"'))
         sys.stdout.buffer.flush()
         return None
-    model = replace(info(request.path, request.n_ctx or 4096), backend="ik" if "other" in path.name else "llama")
+    backend: p.BackendName = "ik" if "other" in path.name or outdone else "llama"
+    model = replace(info(request.path, request.n_ctx or 4096), backend=backend)
     say(p.Loaded(request.id, model, 0.1))
     return model
 
@@ -143,6 +146,11 @@ def generate(request: p.Generate, model: p.ModelInfo) -> None:
         time.sleep(3600)
     elif "refuse" in words:
         say(p.Failed(request.id, Sentence.plain("This chat has 9,000 tokens, 4,096 fit."), "prompt=9000"))
+    elif "outdo" in words:
+        path_of(model.path).with_name("outdone").touch()
+        say(p.Text(request.id, "outdone"))
+        finish(request, "end", 1)
+        say(p.Faster(0, "ik"))
     elif "notice" in words:
         say(p.Notice(0, Sentence.of("cache_full.disk")))
         finish(request, "end", 1)

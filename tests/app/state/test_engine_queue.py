@@ -13,8 +13,8 @@ from app.folders import Folders
 from app.services.engine_client import EngineClient
 from app.services.process_end import EngineEnd
 from app.wiring import Chickadee
-from engine.protocol import Text, encode
-from tests.app.conftest import SECONDS, Opener
+from engine.protocol import Load, Prepare, Text, encode
+from tests.app.conftest import SECONDS, Opener, Requests
 from tests.app.test_window import Ask, done, last_text, stored
 from tests.common.trying import needs_landlock
 from tests.engine.altered import write_altered
@@ -154,3 +154,33 @@ def test_a_model_from_elsewhere_is_loaded_by_an_engine_that_may_read_it(
     assert chickadee.engine.state.model
     assert Path(chickadee.engine.state.model.path) == elsewhere
     assert chickadee.client.pid != first
+
+
+def test_a_faster_library_takes_over_while_nobody_waits(
+    chickadee: Chickadee, ask: Ask, qtbot: QtBot, requests: Requests
+) -> None:
+    """In a new process that reads the chat again; of all that the window shows nothing but who computes."""
+    state, phases = chickadee.engine.state, []
+    ask(chickadee, "a chat with something to read again")
+    qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
+    state.phase_changed.connect(lambda state: phases.append((state.phase, state.model is not None)))
+    ask(chickadee, "outdo")
+    qtbot.waitUntil(lambda: state.model is not None and state.model.backend == "ik", timeout=SECONDS)
+    assert set(phases) == {("ready", True)}
+    assert [type(request) for request in requests()[-2:]] == [Load, Load]  # the first one was answered by Restart
+    qtbot.waitUntil(lambda: isinstance(requests()[-1], Prepare), timeout=SECONDS)
+    again = requests()[-1]
+    assert isinstance(again, Prepare)
+    assert len(again.messages) == 4
+    ask(chickadee, "and now")
+    qtbot.waitUntil(lambda: done(chickadee) and last_text(chickadee) == "echo: and now", timeout=SECONDS)
+    assert not chickadee.window.notice.isVisible()
+
+
+def test_what_is_sent_during_the_change_waits_for_it(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:
+    ask(chickadee, "outdo")
+    qtbot.waitUntil(lambda: chickadee.engine._changing_over, timeout=SECONDS)
+    ask(chickadee, "meanwhile")
+    qtbot.waitUntil(lambda: done(chickadee) and last_text(chickadee) == "echo: meanwhile", timeout=SECONDS)
+    assert chickadee.engine.state.model is not None
+    assert chickadee.engine.state.model.backend == "ik"

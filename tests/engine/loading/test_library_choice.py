@@ -15,6 +15,7 @@ import pytest
 from engine import machine as this_machine
 from engine.costs.cost_model import Timings
 from engine.costs.measurements import Key, keep
+from engine.loading import library_choice
 from engine.loading.crash_mark import CrashMark, CrashWatch
 from engine.loading.library_choice import CRASHED, NOT_TIMED, SLOWER, choose, crash_mark, is_faster
 from engine.machine import fingerprint, library_version
@@ -27,7 +28,8 @@ from tests.engine.asking import needs_ik
 from tests.engine.conftest import write_gguf
 
 installed = pytest.mark.skipif(needs.library_file() is None, reason="no wheel of ik_llama.cpp for this computer")
-WISHES: tuple[BackendWish | None, ...] = (None, "auto", "ik")
+AUTO: tuple[BackendWish | None, ...] = (None, "auto")
+WISHES: tuple[BackendWish | None, ...] = (*AUTO, "ik")
 
 
 @pytest.fixture
@@ -63,15 +65,30 @@ def test_our_own_graph_only_by_name(header, tmp_path):
 
 
 @installed
-def test_without_timings_llama_cpp_computes_and_the_other_is_to_be_timed(header):
-    for wish in (None, "auto"):
+def test_without_timings_what_is_known_of_like_models_decides(header, monkeypatch):
+    like = {"llama": timed(0.03, 0.2), "ik": timed(0.025, 0.1)}
+    monkeypatch.setattr(library_choice, "prior", lambda _header, name, _kv_type: like[name])
+    for wish in AUTO:
+        choice = choose(wish, header, 2, "f16")
+        assert (choice.name, choice.note, choice.trial) == ("ik", None, "llama")
+    like["ik"] = timed(0.04, 0.2)
+    for wish in AUTO:
         choice = choose(wish, header, 2, "f16")
         assert (choice.name, choice.note, choice.trial) == ("llama", NOT_TIMED, "ik")
     assert choose("ik", header, 2, "f16").name == "ik"
 
 
 @installed
-def test_the_faster_one_of_this_model_threads_and_version(header):
+def test_where_nothing_like_it_is_known_llama_cpp_computes_and_the_other_is_to_be_timed(header, monkeypatch):
+    monkeypatch.setattr(library_choice, "prior", lambda *_: None)
+    for wish in AUTO:
+        choice = choose(wish, header, 2, "f16")
+        assert (choice.name, choice.note, choice.trial) == ("llama", NOT_TIMED, "ik")
+
+
+@installed
+def test_the_faster_one_of_this_model_threads_and_version(header, monkeypatch):
+    monkeypatch.setattr(library_choice, "prior", lambda *_: None)
     know(header, "llama", timed(0.03, 0.2))
     know(header, "ik", timed(0.025, 0.1))
     faster = choose("auto", header, 2, "f16")

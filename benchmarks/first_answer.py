@@ -1,0 +1,130 @@
+"""How fast the first answers of a fresh installation are, against one that has timed everything.
+
+    python -m benchmarks.first_answer [--model M] [--server PATH] [--answers N] [--tokens N] [--rounds N] [--threads N]
+
+Each round starts two engines as the window does, one with an empty cache folder and one whose folder has the machine's
+profile, both libraries' calibrations and usual phrases, and asks both the same questions, in turn; the one that is not
+asked is stopped, its idle time with it: what the first one times, it times between the questions alone. Ratios are
+median ones over the rounds, of tokens per second. `--server`: llama-server is asked too, without drafting.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import signal
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+from statistics import median
+
+from benchmarks.drafting import prepare
+from benchmarks.peers import LlamaServer, OurEngine, Run
+from benchmarks.prompts import Prompt, prompts
+from engine.machine import cpu_model, default_threads, processor_kind
+from engine.runtime.ik import needs
+from models.default import default_model
+from models.header import read_header
+
+FRESH, STEADY, SERVER = "fresh", "steady", "server"
+TOLD = (1, 2, 5)
+PAUSE = 2.0  # seconds between questions, in which an engine is idle: one to notice, one to begin
+
+Engine = OurEngine | LlamaServer
+
+
+def main() -> None:
+    options = parse()
+    threads = options.threads or default_threads()
+    print(f"{options.model.name} on {cpu_model()} ({processor_kind()}), {threads} threads")
+    speeds: dict[tuple[str, int], list[tuple[float, float]]] = defaultdict(list)
+    with tempfile.TemporaryDirectory() as known:
+        for library in ("llama", *(("ik",) if needs.refusal(read_header(options.model)) is None else ())):
+            if not prepare(options.model, threads, library, cache=Path(known)):
+                raise SystemExit("The model's passes could not be timed: see above.")
+        for number in range(options.rounds):
+            for (name, answer), pair in one_round(options, threads, Path(known), number).items():
+                speeds[name, answer].append(pair)
+    report(speeds, options.answers)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.first_answer", description=__doc__.splitlines()[0])
+    parser.add_argument("--model", type=Path, default=default_model())
+    parser.add_argument("--server", type=Path, help="llama-server to compare with")
+    parser.add_argument("--answers", type=int, default=5)
+    parser.add_argument("--tokens", type=int, default=96, help="longest answer")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int)
+    return parser.parse_args()
+
+
+def one_round(
+    options: argparse.Namespace, threads: int, known: Path, number: int
+) -> dict[tuple[str, int], tuple[float, float]]:
+    """{(side, answer): tokens per second of prompt and of answer}"""
+    found = {}
+    with contextlib.ExitStack() as stack:
+        fresh = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        sides: dict[str, Engine] = {
+            name: started(stack, options, threads, cache) for name, cache in ((FRESH, fresh), (STEADY, known))
+        }
+        if options.server:
+            sides[SERVER] = stack.enter_context(LlamaServer(options.server, options.model, 4096, threads))
+        backends = {name: side.model.backend for name, side in sides.items() if isinstance(side, OurEngine)}
+        print(f"round {number + 1}:", ", ".join(f"{name} with {backend}" for name, backend in backends.items()))
+        for answer, prompt in enumerate(questions(options.answers, number), 1):
+            for name, side in sorted(sides.items(), key=lambda pair: hash((pair[0], answer, number))):
+                found[name, answer] = asked(side, prompt, options.tokens)
+    return found
+
+
+def started(stack: contextlib.ExitStack, options: argparse.Namespace, threads: int, cache: Path) -> OurEngine:
+    """As the window starts it, and stopped at once; it goes on to end."""
+    engine = stack.enter_context(OurEngine(options.model, 4096, threads, backend="auto", cache=cache))
+    stack.callback(engine.process.send_signal, signal.SIGCONT)
+    engine.process.send_signal(signal.SIGSTOP)
+    return engine
+
+
+def questions(count: int, number: int) -> list[Prompt]:
+    """Of every kind one after the other; other ones each round."""
+    kinds: dict[str, list[Prompt]] = defaultdict(list)
+    for prompt in prompts():
+        kinds[prompt.category].append(prompt)
+    mixed = [of_kind[number % len(of_kind)] for of_kind in kinds.values()]
+    start = number * count
+    return [(mixed * 2)[(start + i) % len(mixed)] for i in range(count)]
+
+
+def asked(side: Engine, prompt: Prompt, tokens: int) -> tuple[float, float]:
+    """Tokens per second of prompt and of answer; other engines stand still meanwhile."""
+    if isinstance(side, LlamaServer):
+        return speeds_of(side.run(prompt.messages, tokens))
+    side.process.send_signal(signal.SIGCONT)
+    try:
+        run = side.run(prompt.messages, tokens, draft="auto")
+        time.sleep(PAUSE)
+    finally:
+        side.process.send_signal(signal.SIGSTOP)
+    return speeds_of(run)
+
+
+def speeds_of(run: Run) -> tuple[float, float]:
+    return run.prompt_tokens / max(run.prompt_seconds, 1e-9), run.decode_tokens / max(run.decode_seconds, 1e-9)
+
+
+def report(speeds: dict[tuple[str, int], list[tuple[float, float]]], answers: int) -> None:
+    print(f"\n{'answer':>6}{'side':>8}{'prompt':>10}{'decode':>10}   against {STEADY}: prompt, decode")
+    for answer in (number for number in TOLD if number <= answers):
+        steady = speeds[STEADY, answer]
+        for name in dict.fromkeys(name for name, _ in speeds):
+            own = speeds[name, answer]
+            medians = [median(pair[i] for pair in own) for i in (0, 1)]
+            ratios = [median(a[i] / b[i] for a, b in zip(own, steady, strict=True)) for i in (0, 1)]
+            print(f"{answer:6}{name:>8}{medians[0]:10.1f}{medians[1]:10.1f}   {ratios[0]:.2f}×, {ratios[1]:.2f}×")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,174 @@
+"""Makes the table of what passes cost before any was timed (`engine.costs.prior`): assets/calibration/prior.json.
+
+    python -m benchmarks.prior --model M [--types Q4_K_M Q8_0 …] [--kinds avx512_vnni avx2 …] [--runs N] [--check]
+
+M is quantised anew into each type, in a temporary folder; the built-in model is taken as it is. Each is timed with each
+library and the kernels that each kind of processor has, in a process of its own; of several runs the fastest pass
+counts. That takes llama.cpp with kernels for many processors: the environment that `make test-processors` makes
+(`build/processors/bin/python -m benchmarks.prior …`). Rows of other kinds and types in the table stay.
+
+`--check` writes nothing: it prints how far the ratios that decisions rest on are from those in the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from common.files import write_atomically
+from engine.costs.cost_model import Timings
+from engine.costs.prior import FILE, Row, Table, main_type, table
+from engine.costs.profile import machine_profile
+from engine.loading.options import LoadOptions
+from engine.loading.resolve import resolve
+from engine.machine import KINDS, PRETENDED, cpu_model, processor_kind
+from engine.protocol import BackendName
+from models.assets import asset
+from models.default import default_model
+from models.header import read_header
+from models.shapes import shapes_of
+
+TYPES = {"F16": 1, "Q4_0": 2, "Q8_0": 7, "Q3_K_M": 12, "Q4_K_M": 15, "Q5_K_M": 17, "Q6_K": 18, "IQ4_XS": 30}  # ftypes
+PRETENDED_AS = {"avx2": "haswell", "sse42": "sse42"}
+LIBRARIES: dict[str, tuple[BackendName, ...]] = {"sse42": ("llama",)}  # the other needs AVX2
+DIGITS = 4
+
+
+def main() -> None:
+    options = parse()
+    if options.one:
+        print(msgspec.json.encode(timings_of(*options.one)).decode())
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [row for path in models(options, Path(folder)) for row in rows_of(path, options)]
+    if options.check:
+        compare(rows)
+        return
+    new = {address(row): row for row in (*known(), *rows)}
+    profile = machine_profile(fresh=True)
+    made = Table(cpu_model(), profile.read_bandwidth_bytes_per_s, tuple(new[key] for key in sorted(new)))
+    write_atomically(asset(FILE), readable(made))
+    print(f"{len(rows)} rows, {len(new)} in {asset(FILE)}")
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.prior", description=__doc__.splitlines()[0])
+    parser.add_argument("--model", type=Path, help="a model whose rows are of multiples of 256 weights")
+    parser.add_argument("--types", nargs="*", choices=TYPES, default=list(TYPES))
+    parser.add_argument("--kinds", nargs="*", choices=KINDS, default=[kind for kind in KINDS if can_be(kind)])
+    parser.add_argument("--runs", type=int, default=2)
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--one", nargs=3, metavar=("LIBRARY", "MODEL", "THREADS"), help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def can_be(kind: str) -> bool:
+    """Can this computer compute as one of that kind?"""
+    return kind == processor_kind() or kind in PRETENDED_AS
+
+
+def models(options: argparse.Namespace, folder: Path) -> Iterator[Path]:
+    yield default_model()
+    for name in options.types if options.model else ():
+        path = folder / f"{name}.gguf"
+        quantise(options.model, path, TYPES[name])
+        yield path
+        path.unlink()
+
+
+def quantise(source: Path, path: Path, ftype: int) -> None:
+    import llama_cpp
+
+    params = llama_cpp.llama_model_quantize_default_params()
+    params.ftype, params.allow_requantize = ftype, True
+    if llama_cpp.llama_model_quantize(os.fsencode(source), os.fsencode(path), params):
+        raise RuntimeError(f"{source} was not quantised into type {ftype}")
+
+
+def rows_of(path: Path, options: argparse.Namespace) -> Iterator[Row]:
+    header = read_header(path)
+    shapes, weights = shapes_of(header), main_type(header)
+    for kind in options.kinds:
+        for library in LIBRARIES.get(kind, ("llama", "ik")):
+            timings = timed_apart(library, path, kind, options)
+            yield Row(library, kind, weights, shapes.pass_bytes, shapes.kv_bytes_per_token(), timings)
+            seconds = timings.pass_seconds[min(timings.pass_seconds)]
+            print(
+                path.stem, kind, library, *(f"c({k})={seconds[k] / seconds[1]:.2f}" for k in (2, 4, 8, 16)), flush=True
+            )
+
+
+def timed_apart(library: str, path: Path, kind: str, options: argparse.Namespace) -> Timings:
+    """The fastest passes of several processes."""
+    surroundings = {**os.environ, PRETENDED: "" if kind == processor_kind() else PRETENDED_AS[kind]}
+    command = [sys.executable, "-m", "benchmarks.prior", "--one", library, str(path), str(options.threads or 0)]
+    runs = []
+    for _ in range(options.runs):
+        done = subprocess.run(command, env=surroundings, capture_output=True, text=True, check=True)
+        runs.append(msgspec.json.decode(done.stdout, type=Timings))
+    quiet = [run for run in runs if not run.disturbed]
+    if not quiet:
+        sys.exit("Other programs are busy: passes take longer by an unknown amount. Try again when they are not.")
+    return fastest(quiet)
+
+
+def fastest(runs: list[Timings]) -> Timings:
+    """Of each size and depth the shortest time; depths that not all runs reached are left out."""
+    low, *_ = depths = sorted(set.intersection(*(set(run.pass_seconds) for run in runs)))
+    seconds = {d: {k: min(run.pass_seconds[d][k] for run in runs) for k in runs[0].ks} for d in depths}
+    best = min(runs, key=lambda run: run.large_seconds / run.large_tokens)
+    row = min(run.row_seconds for run in runs)
+    return Timings({low: seconds[low]} | seconds, row, best.large_tokens, best.large_seconds)
+
+
+def timings_of(library: BackendName, model: str, threads: str) -> Timings:
+    from engine.commands.calibrate import measure
+    from engine.costs.calibration import DEPTHS
+
+    wish = LoadOptions(Path(model), backend=library, no_other=True, n_ctx=DEPTHS[0] + 64, threads=int(threads) or None)
+    return measure(resolve(wish))
+
+
+def known() -> tuple[Row, ...]:
+    return table().rows if asset(FILE).exists() else ()
+
+
+def address(row: Row) -> tuple[str, str, int, int]:
+    return row.kind, row.library, row.weights, row.pass_bytes
+
+
+def readable(made: Table) -> bytes:
+    """One row a line, numbers of a few digits: what changes is seen in the repository."""
+    rows = []
+    for row in made.rows:
+        plain = json.loads(msgspec.json.encode(row), parse_float=lambda text: float(f"{float(text):.{DIGITS}g}"))
+        rows.append(json.dumps(plain))
+    head = json.dumps({"made_on": made.made_on, "bandwidth": round(made.bandwidth, -6)})
+    return (head[:-1] + ', "rows": [\n' + ",\n".join(rows) + "\n]}\n").encode()
+
+
+def compare(rows: list[Row]) -> None:
+    old = {address(row): row.timings for row in known()}
+    for row in rows:
+        if known_timings := old.get(address(row)):
+            new, then = (ratios(timings) for timings in (row.timings, known_timings))
+            print(row.kind, row.library, row.weights, *(f"{k}: {new[k] / then[k]:.2f}×" for k in new))
+
+
+def ratios(timings: Timings) -> dict[str, float]:
+    seconds = timings.pass_seconds[min(timings.pass_seconds)]
+    prompt = timings.large_seconds / timings.large_tokens
+    return {f"c({k})": seconds[k] / seconds[1] for k in (2, 4, 8, 16)} | {"prompt": prompt / seconds[1]}
+
+
+if __name__ == "__main__":
+    main()
