@@ -61,7 +61,7 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "no_backend.ik": "ik_llama.cpp is not installed: there is no build of it for this computer.",
     "choice.crashed": "ik_llama.cpp crashed with this model, so llama.cpp is used.",
     "choice.not_timed": (
-        "llama.cpp is used until both libraries have been timed with this model while the computer is idle."
+        "llama.cpp is expected to be faster with this model. Both libraries are timed while the computer is idle."
     ),
     "choice.slower": "llama.cpp is used for this model: ik_llama.cpp is not faster on this computer.",
     "bad_option.kv_type": "{name} cannot store its KV cache as {kv_type}.",

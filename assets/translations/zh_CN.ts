@@ -2433,15 +2433,15 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>llama.cpp is used for this model: ik_llama.cpp is not faster on this computer.</source>
-    <extracomment>choice.slower</extracomment>
-    <translation>此模型使用 llama.cpp：在本机上 ik_llama.cpp 并不更快。</translation>
+    <source>llama.cpp is expected to be faster with this model. Both libraries are timed while the computer is idle.</source>
+    <extracomment>choice.not_timed</extracomment>
+    <translation>预计 llama.cpp 运行此模型更快；电脑空闲时会对两个库计时。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>llama.cpp is used until both libraries have been timed with this model while the computer is idle.</source>
-    <extracomment>choice.not_timed</extracomment>
-    <translation>目前使用 llama.cpp；电脑空闲时会用此模型对两个库计时。</translation>
+    <source>llama.cpp is used for this model: ik_llama.cpp is not faster on this computer.</source>
+    <extracomment>choice.slower</extracomment>
+    <translation>此模型使用 llama.cpp：在本机上 ik_llama.cpp 并不更快。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>

@@ -116,6 +116,7 @@ def test_a_disk_that_is_full_is_told(tmp_path: Path) -> None:
         assert [path.name for path in disk.iterdir()] == ["filler"]
 
 
+@pytest.mark.slow
 def test_the_self_test_passes() -> None:
     done = start("--self-test")
     assert done.returncode == 0, done.stderr

@@ -55,6 +55,7 @@ def installed(setup):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
+@pytest.mark.slow
 def test_native_is_chosen_kept_and_given_up(setup, monkeypatch):
     setup.native.install_native(setup.build)
     assert (installed(setup), setup.native.chosen()) == ("compiled", True)

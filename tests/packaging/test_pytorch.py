@@ -32,6 +32,7 @@ def pytorch(setup, monkeypatch):
     return SimpleNamespace(module=module, needed=needed, installed=installed)
 
 
+@pytest.mark.slow
 def test_it_comes_stays_and_goes(pytorch, monkeypatch):
     assert (pytorch.installed(), pytorch.module.chosen()) == (False, False)
     pytorch.module.install()

@@ -23,6 +23,7 @@ def write(path, count, seed=0):
     write_answers(path, default_model(), QUESTIONS, count, temperature=0.3, seed=seed, threads=1)
 
 
+@pytest.mark.slow
 def test_each_question_is_answered_once_before_any_is_again(tmp_path):
     path = tmp_path / "answers.jsonl"
     write(path, 4)

@@ -76,6 +76,7 @@ def test_a_second_start_raises_the_first_window(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="POSIX signals")
+@pytest.mark.slow
 def test_two_programs_one_killed_and_one_more(tmp_path: Path, start: Starter) -> None:
     """The first loads what the second was given; when it is killed, the third is first, and hears the fourth."""
     data, model = tmp_path / "data", a_model(tmp_path)
