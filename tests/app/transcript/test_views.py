@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
-from app.markdown.prose_view import ProseView
 from app.look.theme import SIZES
+from app.markdown.prose_view import ProseView
 from app.services import frames as slices
 from app.store.chat import Chat, ChatMessage
 from app.transcript import scrolling_column
@@ -129,9 +129,10 @@ def open_long_chat(chickadee: Chickadee, open_window: Opener, count: int, texts:
     return window.window.transcript
 
 
-def moved(before: dict[str, int], after: dict[str, int], by: int = 0) -> dict[str, tuple[int, int]]:
-    """The messages seen before and after that are elsewhere now, apart from the `by` pixels that were scrolled."""
-    places = {id: (y - by, after[id]) for id, y in before.items() if id in after}
+def moved(before: dict[str, int], after: dict[str, int], by: int = 0) -> dict[str, tuple[int, int | None]]:
+    """Where messages that were seen should be, and where they are instead; None: out of view, which they may be only if
+    the view was scrolled `by` some pixels."""
+    places = {id: (y - by, after.get(id)) for id, y in before.items() if id in after or not by}
     return {id: (expected, y) for id, (expected, y) in places.items() if y != expected}
 
 
@@ -156,6 +157,23 @@ def test_what_comes_into_view_below_a_message_that_shrinks_stays_there(
         after = whole_in_view(transcript)
         assert not moved(before, after)
     assert view.message.id in after
+
+
+@pytest.mark.usefixtures("by_hand")
+@pytest.mark.parametrize("rows", [7, 40])
+def test_what_follows_a_table_does_not_jump_when_its_other_rows_come(
+    open_window: Opener, chickadee: Chickadee, rows: int
+) -> None:
+    texts = {41: "|a|b|c|d|\n|-|-|-|-|\n" + "|some|words|of|it|\n" * rows, 42: "a question"}
+    transcript, chance = open_long_chat(chickadee, open_window, 80, texts), Random(0)
+    transcript.scroll_to(41)
+    for _ in range(40):
+        before = whole_in_view(transcript)
+        run_one_slice(chance)
+        QApplication.processEvents()  # what grew gets its place
+        assert not moved(before, whole_in_view(transcript))
+    assert transcript.column.is_whole(41)
+    assert (transcript.column.height_of(41) > transcript.viewport().height()) == (rows == 40)
 
 
 @pytest.mark.usefixtures("by_hand")
