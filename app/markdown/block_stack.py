@@ -66,8 +66,8 @@ class BlockStack(Live, QWidget):
 
     @property
     def filled(self) -> bool:
-        """Is all of the text laid out?"""
-        return self._left is None
+        """Is all of the text laid out, and in its place?"""
+        return self._left is None and self._growing is None and not self._placer.isActive()
 
     def set_text(self, text: str, ahead: bool = False) -> None:
         """Show a finished text; a long one, or one that is made `ahead` of its being seen, in slices."""
@@ -108,8 +108,8 @@ class BlockStack(Live, QWidget):
         slices().add(self, self._join)
 
     def lay_out(self) -> None:
-        """The next block of a finished text now, and not in a slice of its own."""
-        if self._left is not None:
+        """The next block of a finished text, or more of a table, now and not in a slice of its own."""
+        if not self.filled:
             self._fill()
 
     def give_up(self) -> list[Part]:
@@ -141,20 +141,30 @@ class BlockStack(Live, QWidget):
         done = 0
         while self._left is not None and not ahead and done < AT_ONCE:
             done += self._fill_one()
-        if self._left is not None:
-            slices().add(self, self._fill)
         self._placed_anew()
+        if not self.filled:
+            slices().add(self, self._fill)
+
+    @property
+    def _growing(self) -> TableView | None:
+        """The first table that has rows to be laid out still."""
+        return next((part for part in self.parts if isinstance(part, TableView) and not part.filled), None)
 
     def _fill(self) -> bool:
-        """Lay out the next block; are there more?"""
-        count = len(self.parts)
+        """Lay out the next block, or more of the table above it; are there more?"""
+        count, table = len(self.parts), self._growing
         self._fill_one()
-        if len(self.parts) != count or self._left is None:
+        if table or len(self.parts) != count or self._left is None:
             self._placed_anew()
-        return self._left is not None
+        return not self.filled
 
     def _fill_one(self) -> int:
-        """The next block, or a step towards it; how heavy that was."""
+        """The next block, or a step towards it; how heavy that was. What follows a table comes when that is whole, for
+        it would move."""
+        table = self._growing
+        if table is not None:
+            table.lay_out()
+            return MAKING["table"]
         block = next(self._left, END) if self._left is not None else END
         if block is END:
             self._left = None
@@ -243,6 +253,7 @@ class BlockStack(Live, QWidget):
         self._placer.start(0)
 
     def _placed_anew(self) -> None:
+        self._placer.stop()
         self._place()
         self.resized.emit()
 

@@ -165,8 +165,25 @@ class TableView(QScrollArea):
         self._count_words()
         self._per_piece = max(1, PIECE_CELLS // max(1, len(cells(self._head[-1]))))
         self._fill_one(max(0, len(self.pieces) - 1))
-        if self._is_more:
-            slices().add(self, self._fill)
+        if not self.filled:
+            slices().add(self, self.lay_out)
+
+    @property
+    def filled(self) -> bool:
+        """Are all rows laid out?"""
+        return not self._has_uncounted and len(self.pieces) * self._per_piece >= len(self._rows)
+
+    def lay_out(self) -> bool:
+        """The next rows' words, or the next piece; are there more? A wider word further down changes all pieces."""
+        if self._has_uncounted:
+            self._count_words()
+            self._width = 0
+        elif not self.filled:
+            self._fill_one(len(self.pieces) - 1)
+            self._fill_one(len(self.pieces))
+            self._width = 0
+            self.resized.emit()
+        return not self.filled
 
     def give_up(self) -> list[TableRows]:
         """The pieces, which are the caller's to delete now; nothing more is laid out."""
@@ -189,24 +206,8 @@ class TableView(QScrollArea):
     # --- inside -----------------------------------------------------------------------------------------------------
 
     @property
-    def _is_more(self) -> bool:
-        return self._has_uncounted or len(self.pieces) * self._per_piece < len(self._rows)
-
-    @property
     def _has_uncounted(self) -> bool:
         return self._counted < len(self._rows) - 1
-
-    def _fill(self) -> bool:
-        """The next rows' words, or the next piece; are there more? A wider word further down changes all pieces."""
-        if self._has_uncounted:
-            self._count_words()
-            self._width = 0
-        elif self._is_more:
-            self._fill_one(len(self.pieces) - 1)
-            self._fill_one(len(self.pieces))
-            self._width = 0
-            self.resized.emit()
-        return self._is_more
 
     def _fill_one(self, number: int) -> None:
         if number == len(self.pieces):

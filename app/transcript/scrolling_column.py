@@ -122,8 +122,7 @@ class ScrollingColumn(Live, QScrollArea):
                     break
                 self._work_on(row, anchor, ahead=not now)
                 least -= 1
-            while (row := self._gap()) is not None:
-                self._work_on(row, anchor)
+            self._close_gaps(anchor)
         finally:
             self._moving = False
         self._down.setVisible(not self.following)
@@ -155,6 +154,11 @@ class ScrollingColumn(Live, QScrollArea):
             return False
         top = self.column.top(row) - self.view_top()
         return top > 0 if step < 0 else top + self.column.height_of(row) < self.viewport().height()
+
+    def _close_gaps(self, anchor: Anchor | None) -> None:
+        """Where a row became lower, others came into view: they get their places before anybody has seen them."""
+        while (row := self._gap()) is not None:
+            self._work_on(row, anchor)
 
     def _gap(self) -> int | None:
         """A row in view that is not laid out to its end, between two that are: one of them would jump when it is."""
@@ -197,6 +201,7 @@ class ScrollingColumn(Live, QScrollArea):
             return self.column.let_go(top - kept, top + page + kept)
         self._moving = True
         self._work_on(row, anchor, ahead=True)
+        self._close_gaps(anchor)
         self._moving = False
         return True
 

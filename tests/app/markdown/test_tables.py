@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 from app.look import theme
 from app.look.live import tell_look
 from app.look.theme import SIZES
+from app.markdown.block_stack import BlockStack
 from app.markdown.grammar import cells, is_table_head, words_of
 from app.markdown.table_view import TableView
 from app.transcript.answer_view import AnswerView
@@ -86,6 +87,23 @@ def test_every_row_is_shown_once(view: TableView, qtbot: QtBot, qapp: QApplicati
     theme.apply(qapp, theme.theme())
     tell_look()
     assert rows_shown(view) == 41
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_what_follows_a_table_comes_when_all_its_rows_are_there(qtbot: QtBot, ahead: bool) -> None:
+    stack = BlockStack()
+    qtbot.addWidget(stack)
+    stack.resize(600, 400)
+    stack.set_text(f"before\n\n{table(40)}\n\nafter", ahead)
+    places: dict[object, int] = {}
+    while not stack.filled:
+        stack.lay_out()
+        assert all(places.setdefault(part, part.y()) == part.y() for part in stack.parts)
+    before, rows, after = stack.parts
+    assert isinstance(rows, TableView)
+    assert rows_shown(rows) == 40
+    assert before.geometry().bottom() < rows.y()
+    assert rows.geometry().bottom() < after.y()
 
 
 def test_an_address_named_below_a_table_is_known_in_all_its_rows(view: TableView, qtbot: QtBot) -> None:
