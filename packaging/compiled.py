@@ -63,8 +63,9 @@ class Compiled:
         return CACHE / "build" / self.key()
 
     def fetch(self) -> None:
-        """All that the compile needs of the network. Raises SetupError."""
-        self.unpack(self.folder)
+        """All that the wheel still needs of the network. Raises SetupError."""
+        if not self.cached():
+            self.unpack(self.folder)
 
     def key(self) -> str:
         """One compiled wheel per pinned source, Python, processor and options."""
@@ -133,7 +134,7 @@ class Compiled:
                     print(text, end=end, file=sys.stderr, flush=True)
         if process.returncode != 0:
             tail = "".join(log_path.read_text().splitlines(keepends=True)[-30:])
-            raise SetupError(f"{self.title} did not compile. The end of {log_path}:\n{tail}")
+            raise SetupError(f"{self.title} did not compile; the log is {log_path}\n{tail}")
         say(f"compiled in {time.monotonic() - started:.0f} s")
 
 

@@ -18,6 +18,7 @@ import re
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytorch
@@ -158,17 +159,22 @@ def prepare(without_waiting: bool) -> None:
 
 
 def start() -> None:
-    """All but llama.cpp."""
+    """All but llama.cpp, of which nothing is left to download."""
     make_venv()
     install_locked("libraries", WHEELS_LOCK)
-    install_locked("the default model (90 MB)", WEIGHTS_LOCK)
-    compile_ik_native()
+    with ThreadPoolExecutor() as threads:  # one waits for the network, another one for the compiler
+        steps = [
+            threads.submit(install_locked, "the default model (90 MB)", WEIGHTS_LOCK),
+            threads.submit(compile_ik_native),
+            threads.submit(LLAMA.fetch),
+        ]
+    for step in steps:
+        step.result()
     install_qt_libraries()
 
 
 def leave_the_rest(stamp: str) -> None:
-    """For `finish`. What it needs of the network comes now, while the user waits for downloads."""
-    LLAMA.fetch()
+    """For `finish`."""
     uninstall(LLAMA.package)  # one of an earlier checkout
     READY.unlink(missing_ok=True)
     command = [sys.executable, str(Path(__file__).resolve()), "--background"]

@@ -58,12 +58,12 @@ def install_whole(wheel: Path) -> None:
     """Like `install_wheel`, but never half of it, wherever it is interrupted and whoever looks meanwhile: the folders
     of a package get their names when they are complete, that of its modules last."""
     say(f"installing {wheel.name}")
-    ask = [PYTHON, "-c", "import sysconfig; print(sysconfig.get_path('platlib'))"]
+    ask = [str(PYTHON), "-c", "import sysconfig; print(sysconfig.get_path('platlib'))"]
     packages = Path(subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip())
     made = packages.parent / "unpacked"
     shutil.rmtree(made, ignore_errors=True)
     failure = f"could not install {wheel.name}"
-    run(pip("install", "--no-deps", "--quiet", "--no-index", "--target", made, wheel), failure)
+    run([*pip("install", "--no-deps", "--quiet", "--no-index", "--target"), made, wheel], failure)
     uninstall(wheel.name.partition("-")[0])
     for folder in sorted(made.iterdir(), key=lambda folder: folder.suffix != ".dist-info"):
         shutil.rmtree(packages / folder.name, ignore_errors=True)  # of one that was interrupted
