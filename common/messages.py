@@ -60,7 +60,9 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     ),
     "no_backend.ik": "ik_llama.cpp is not installed: there is no build of it for this computer.",
     "no_backend.llama": "llama.cpp has not been compiled yet: `make setup` does that.",
-    "no_backend.for_model": "This model needs llama.cpp, which has not been compiled yet: `make setup` does that. {reason}",
+    "no_backend.for_model": (
+        "This model needs llama.cpp, which has not been compiled yet: `make setup` does that. {reason}"
+    ),
     "choice.not_ready": "ik_llama.cpp is used until llama.cpp has been compiled.",
     "choice.crashed": "ik_llama.cpp crashed with this model, so llama.cpp is used.",
     "choice.not_timed": (

@@ -23,7 +23,7 @@ ABOUT_MODEL = mark("{model} · {millions} million parameters · {size}")
 COMPUTED = mark("Runs on {library} with {n} threads")
 CONTEXT = mark("Context: {used:,} of {n_ctx:,} tokens used")
 QUESTION = mark("Last prompt: {read:,} tokens read, {known:,} from the cache")
-PREPARING = mark("llama.cpp, which runs more models, is being compiled for this computer. That is done once.")
+PREPARING = mark("llama.cpp, which runs more models, is being compiled for this computer. This happens once.")
 NAME_ROOM = 160  # pixels for the model's name; where there are fewer, the numbers alone tell of what is prepared
 ANSWER = mark("Last answer: {n:,} tokens in {seconds:.1f} s")
 

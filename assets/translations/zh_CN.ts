@@ -712,12 +712,12 @@
   <message>
     <location filename="../../app/composer/status_line.py"/>
     <source>Preparing llama.cpp</source>
-    <translation type="unfinished"></translation>
+    <translation>正在准备 llama.cpp</translation>
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
     <source>Preparing llama.cpp: {done:,} of {total:,}</source>
-    <translation type="unfinished"></translation>
+    <translation>正在准备 llama.cpp：{done:,} / {total:,}</translation>
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
@@ -726,8 +726,8 @@
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
-    <source>llama.cpp, which runs more models, is being compiled for this computer. That is done once.</source>
-    <translation type="unfinished"></translation>
+    <source>llama.cpp, which runs more models, is being compiled for this computer. This happens once.</source>
+    <translation>正在为本机编译 llama.cpp，它能运行更多模型。只需编译一次。</translation>
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
@@ -1024,12 +1024,12 @@
   <message>
     <location filename="../../app/control/preparation_controller.py"/>
     <source>Load {model}</source>
-    <translation type="unfinished"></translation>
+    <translation>加载 {model}</translation>
   </message>
   <message>
     <location filename="../../app/control/preparation_controller.py"/>
     <source>llama.cpp is ready.</source>
-    <translation type="unfinished"></translation>
+    <translation>llama.cpp 已就绪。</translation>
   </message>
   <message>
     <location filename="../../app/control/settings_controller.py"/>
@@ -1073,19 +1073,19 @@
   </message>
   <message>
     <location filename="../../app/control/status_controller.py"/>
-    <source>This model needs llama.cpp, which is still being prepared. It is loaded in about a minute.</source>
-    <translation type="unfinished"></translation>
+    <source>This model needs llama.cpp, which is still being prepared. It will be loaded in about a minute.</source>
+    <translation>此模型需要 llama.cpp，它仍在准备中。大约一分钟后将加载此模型。</translation>
   </message>
   <message numerus="yes">
     <location filename="../../app/control/status_controller.py"/>
-    <source>This model needs llama.cpp, which is still being prepared. It is loaded in about {n} minutes.</source>
-    <extracomment>n = 1: This model needs llama.cpp, which is still being prepared. It is loaded in about a minute.</extracomment>
-    <translation type="unfinished"><numerusform></numerusform></translation>
+    <source>This model needs llama.cpp, which is still being prepared. It will be loaded in about {n} minutes.</source>
+    <extracomment>n = 1: This model needs llama.cpp, which is still being prepared. It will be loaded in about a minute.</extracomment>
+    <translation><numerusform>此模型需要 llama.cpp，它仍在准备中。大约 {n} 分钟后将加载此模型。</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/control/status_controller.py"/>
-    <source>This model needs llama.cpp, which is still being prepared. It is loaded when that is done.</source>
-    <translation type="unfinished"></translation>
+    <source>This model needs llama.cpp, which is still being prepared. It will be loaded when that is done.</source>
+    <translation>此模型需要 llama.cpp，它仍在准备中。准备完成后将加载此模型。</translation>
   </message>
   <message>
     <location filename="../../app/control/storage_controller.py"/>
@@ -2320,7 +2320,7 @@
     <location filename="../../common/messages.py"/>
     <source>This model needs llama.cpp, which has not been compiled yet: `make setup` does that. {reason}</source>
     <extracomment>no_backend.for_model</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>此模型需要 llama.cpp，但它尚未编译：请运行 `make setup`。{reason}</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -2398,7 +2398,7 @@
     <location filename="../../common/messages.py"/>
     <source>ik_llama.cpp crashed with it.</source>
     <extracomment>ik.crashed</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>ik_llama.cpp 运行此模型时曾崩溃。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -2428,7 +2428,7 @@
     <location filename="../../common/messages.py"/>
     <source>ik_llama.cpp is used until llama.cpp has been compiled.</source>
     <extracomment>choice.not_ready</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>llama.cpp 编译完成之前使用 ik_llama.cpp。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -2494,7 +2494,7 @@
     <location filename="../../common/messages.py"/>
     <source>llama.cpp has not been compiled yet: `make setup` does that.</source>
     <extracomment>no_backend.llama</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>llama.cpp 尚未编译：请运行 `make setup`。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -2512,13 +2512,13 @@
     <location filename="../../common/messages.py"/>
     <source>llama.cpp, which runs more models, cannot be prepared without a C and C++ compiler. Install one with `sudo apt-get install gcc g++`, then start Chickadee again.</source>
     <extracomment>preparation.no_compiler</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>没有 C 和 C++ 编译器，无法准备能运行更多模型的 llama.cpp。请用 `sudo apt-get install gcc g++` 安装，然后重新启动 Chickadee。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
     <source>llama.cpp, which runs more models, could not be prepared: {reason}. Run `make setup` to try again.</source>
     <extracomment>preparation.failed</extracomment>
-    <translation type="unfinished"></translation>
+    <translation>无法准备能运行更多模型的 llama.cpp：{reason}。请运行 `make setup` 重试。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>

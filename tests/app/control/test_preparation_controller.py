@@ -36,7 +36,7 @@ else:
     (folder / "compiled").touch()
 sys.exit(code)
 """
-WAITS = "This model needs llama.cpp, which is still being prepared. It is loaded in about 14 minutes."
+WAITS = "This model needs llama.cpp, which is still being prepared. It will be loaded in about 14 minutes."
 Finish = Callable[[int], None]
 
 
@@ -52,7 +52,11 @@ def opened(open_window: Opener, tmp_path: Path, qtbot: QtBot) -> Chickadee:
 @pytest.fixture
 def finish(tmp_path: Path) -> Finish:
     """Ends set-up with this code."""
-    return lambda code: (tmp_path / "go").write_text(str(code)) and None
+
+    def end(code: int) -> None:
+        (tmp_path / "go").write_text(str(code))
+
+    return end
 
 
 def test_the_status_line_tells_how_far_it_is(opened: Chickadee, finish: Finish, qtbot: QtBot) -> None:
