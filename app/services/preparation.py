@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import os
 import re
+import signal
 import sys
 from collections import deque
 from collections.abc import Sequence
@@ -57,7 +60,10 @@ class Preparation(QObject):
 
     def close(self) -> None:
         """What is compiled so far is kept: the next window goes on."""
-        self._process.close(GRACE_MS)
+        group = self._process.pid  # set-up leads one, with all that it starts
+        if not self._process.close(GRACE_MS) and hasattr(os, "killpg"):
+            with contextlib.suppress(ProcessLookupError):  # on a busy computer it may get no turn to end them itself
+                os.killpg(group, signal.SIGKILL)
 
     def _heard(self, lines: list[bytes]) -> None:
         for line in lines:

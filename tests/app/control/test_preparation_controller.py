@@ -7,14 +7,18 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 from pytestqt.qtbot import QtBot
 
 from app.services import preparation
 from app.services.preparation import command_left
 from app.wiring import Chickadee
+from common.planning import Verdict
+from common.sentences import Sentence
 from tests.app.conftest import Opener
 from tests.app.test_window import Ask
+from tests.common.trying import linux
 
 # What set-up prints, and when: it ends when the file `go` is there, with the code in it, or with its input.
 SET_UP = """
@@ -84,9 +88,12 @@ def test_a_model_that_needs_it_is_loaded_when_it_is_there(
     model = tmp_path / "hybrid.gguf"
     opened.models.status.use_model(str(model))
     qtbot.waitUntil(lambda: opened.window.notice.text.text() == WAITS)
+    verdicts = opened.models.controller.list.verdicts
+    verdicts["here", model] = Verdict(problem=Sentence.of("no_backend.for_model", reason=""))
     finish(0)
     qtbot.waitUntil(lambda: opened.engine.state.phase == "ready" and opened.engine.state.path == model)
     assert opened.window.notice.isHidden()
+    assert verdicts == {}  # whether it fits is worked out anew
 
 
 def test_an_answer_is_not_ended_for_it(
@@ -141,6 +148,37 @@ def test_without_a_compiler_it_says_how_to_get_one(opened: Chickadee, finish: Fi
 def test_it_ends_with_the_window(opened: Chickadee, tmp_path: Path) -> None:
     opened.window.close()
     assert (tmp_path / "closed").exists()
+
+
+DEAF = """
+import os, subprocess, sys, time
+os.setpgid(0, 0)
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+print(f"setup: compiling llama.cpp {child.pid}/{child.pid}, 1 s", flush=True)
+time.sleep(600)
+"""
+
+
+def has_ended(process: psutil.Process) -> bool:
+    """Also if nobody has asked how."""
+    try:
+        return bool(process.status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True
+
+
+@linux
+def test_one_that_gets_no_turn_to_end_is_killed_with_its_compilers(
+    open_window: Opener, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preparation, "GRACE_MS", 50)
+    chickadee = open_window(preparation=[sys.executable, "-c", DEAF])
+    state = chickadee.engine.state
+    qtbot.waitUntil(lambda: state.preparing is not None and state.preparing.done > 0)
+    assert state.preparing
+    child = psutil.Process(state.preparing.done)
+    chickadee.window.close()
+    qtbot.waitUntil(lambda: has_ended(child))
 
 
 def test_what_set_up_left_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
