@@ -97,9 +97,10 @@ class StatusController(QObject):
 
     def _tell(self, problem: Problem) -> Told:
         work = self.choose_model if problem.step == "choose" else self._engine.start_engine
-        kind: Literal["problem", "note"] = "note" if problem.step == "none" else "problem"
+        waits = problem.needs_llama and self._engine.state.preparing is not None
+        kind: Literal["problem", "note"] = "note" if waits or problem.step == "none" else "problem"
         step: Saying = (lambda: tr(STEPS[problem.step])) if problem.step in STEPS else ""
-        sentence = self._waiting if problem.needs_llama and self._engine.state.preparing else problem.sentence
+        sentence: Saying = self._waiting if waits else problem.sentence
         return self._window.notice.tell(sentence, step, work, kind, detail=problem.detail)
 
     def _waiting(self) -> str:
