@@ -11,8 +11,10 @@ TRAINING ?=
 
 .PHONY: setup run chat test test-slow fuzz bench translations screenshots package test-native test-package test-processors clean
 setup:
-	@$(PYTHON) packaging/prepare.py $(if $(NATIVE),--native $(NATIVE)) $(if $(TRAINING),--training $(TRAINING))
+	@$(PYTHON) packaging/prepare.py $(WAITING) $(if $(NATIVE),--native $(NATIVE)) $(if $(TRAINING),--training $(TRAINING))
 
+# Without waiting for llama.cpp's compile, which the window has done in the background: see packaging/prepare.py.
+run chat: WAITING := --without-waiting
 run: setup
 	@$(PY) -m app $(ARGS)
 

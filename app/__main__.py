@@ -110,10 +110,11 @@ def _open(application: QApplication, data: Path | None, model: Path | None) -> i
 
     from app.bugs import BUG, log_bugs
     from app.services.frames import FirstFrame
+    from app.services.preparation import command_left
     from app.wiring import Chickadee
 
     try:
-        chickadee = Chickadee(folders, model)
+        chickadee = Chickadee(folders, model, preparation=command_left())
         log_bugs(lambda: chickadee.window.notice.tell(BUG, kind="problem"))
         instance.raised.connect(chickadee.raise_window)
         FirstFrame(chickadee.window)

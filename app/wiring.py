@@ -20,6 +20,7 @@ from app.control.import_export_controller import ImportExportController
 from app.control.message_controller import MessageController
 from app.control.model_controller import ModelController
 from app.control.palette_controller import PaletteController
+from app.control.preparation_controller import PreparationController
 from app.control.settings_controller import SettingsController
 from app.control.status_controller import ContextMenu, StatusController
 from app.control.storage_controller import StorageController
@@ -172,7 +173,9 @@ class Chickadee(QObject):
         command: Sequence[str] | None = None,
         max_tokens: int | None = None,
         intervals: Intervals | None = None,
+        preparation: Sequence[str] = (),
     ) -> None:
+        """`preparation`: the command that does what set-up has left to do."""
         super().__init__()
         intervals = intervals or Intervals()
         application = QApplication.instance()
@@ -187,6 +190,7 @@ class Chickadee(QObject):
         self.client = EngineClient(command, self)
         self.window = Window(folders.geometry)
         self.models = compose_models(self.window, self.client, self.store, self.settings, intervals)
+        self.preparation = PreparationController(self.window, self.models.engine, self.models.controller, preparation)
         self.settings_controller = compose_settings(self.window, self.appearance, self.settings, self.models, intervals)
         self.chats = compose_chats(self.window, self.models, self.store, self.settings_controller, folders, intervals)
         self.engine, self.open_chats = self.models.engine, self.chats.open_chats
@@ -204,6 +208,7 @@ class Chickadee(QObject):
             self.models.status.start(self._first_model or default_model())
         except Failure as failure:
             self.window.notice.tell_failure(failure)
+        self.preparation.start()
         prepare()  # while the engine starts: the first answer would wait for it
 
     def stop(self) -> None:
@@ -211,6 +216,7 @@ class Chickadee(QObject):
         self._collector.close()
         self.chats.close()
         self.models.status.close()
+        self.preparation.close()
         self.appearance.close()
         self.settings_controller.close()
         self.models.controller.close()

@@ -59,6 +59,11 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
         "{name} makes {library} crash: it is damaged or made for another version. Choose another model."
     ),
     "no_backend.ik": "ik_llama.cpp is not installed: there is no build of it for this computer.",
+    "no_backend.llama": "llama.cpp has not been compiled yet: `make setup` does that.",
+    "no_backend.for_model": (
+        "This model needs llama.cpp, which has not been compiled yet: `make setup` does that. {reason}"
+    ),
+    "choice.not_ready": "ik_llama.cpp is used until llama.cpp has been compiled.",
     "choice.crashed": "ik_llama.cpp crashed with this model, so llama.cpp is used.",
     "choice.not_timed": (
         "llama.cpp is expected to be faster with this model. Both libraries are timed while the computer is idle."
@@ -148,6 +153,7 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "cache_unusable.other_heads": "The cached context {file} does not match this model and its head compression.",
     "ik.processor": "ik_llama.cpp needs a processor with {features}.",
     "ik.architecture": "ik_llama.cpp does not support the architecture “{architecture}” yet.",
+    "ik.crashed": "ik_llama.cpp crashed with it.",
     "ik.quantisation": "ik_llama.cpp does not support the quantisation of this file.",
     "no_kernels.for_processor": (
         "This llama.cpp has no kernels of its own for {processor}: {variable} is for the packaged one."
@@ -283,6 +289,13 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "protocol.unknown": (
         "The engine sent a message that this window does not understand; their versions may differ. The log has the "
         "details."
+    ),
+    "preparation.no_compiler": (
+        "llama.cpp, which runs more models, cannot be prepared without a C and C++ compiler. Install one with `sudo "
+        "apt-get install gcc g++`, then start Chickadee again."
+    ),
+    "preparation.failed": (
+        "llama.cpp, which runs more models, could not be prepared: {reason}. Run `make setup` to try again."
     ),
     "engine_end.not_started": "The engine could not be started: {reason}.",
     "engine_end.hung": "The engine did not respond to Stop, so it was closed; your next message restarts it.",

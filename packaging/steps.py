@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -53,5 +54,23 @@ def install_wheel(wheel: Path) -> None:
     run(command, f"could not install {wheel.name}")
 
 
+def install_whole(wheel: Path) -> None:
+    """Like `install_wheel`, but never half of it, wherever it is interrupted and whoever looks meanwhile: the folders
+    of a package get their names when they are complete, that of its modules last."""
+    say(f"installing {wheel.name}")
+    ask = [str(PYTHON), "-c", "import sysconfig; print(sysconfig.get_path('platlib'))"]
+    packages = Path(subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip())
+    made = packages.parent / "unpacked"
+    shutil.rmtree(made, ignore_errors=True)
+    failure = f"could not install {wheel.name}"
+    run([*pip("install", "--no-deps", "--quiet", "--no-index", "--target"), made, wheel], failure)
+    uninstall(wheel.name.partition("-")[0])
+    for folder in sorted(made.iterdir(), key=lambda folder: folder.suffix != ".dist-info"):
+        shutil.rmtree(packages / folder.name, ignore_errors=True)  # of one that was interrupted
+        folder.rename(packages / folder.name)
+    made.rmdir()
+
+
 def uninstall(package: str) -> None:
-    run(pip("uninstall", "--quiet", "-y", package), f"could not remove {package}")
+    """Also if it is not installed."""
+    run(pip("uninstall", "-qq", "-y", package), f"could not remove {package}")

@@ -13,7 +13,7 @@ from app.commands.commands import CommandSet
 from app.look.live import Live
 from app.look.theme import SIZES, theme
 from app.settings.schema import choice_words
-from app.state.engine_state import EngineState
+from app.state.engine_state import EngineState, Preparing
 from app.words import in_bytes, mark, tr, worded
 from common.paths import path_text
 from engine.protocol import Statistics
@@ -23,6 +23,8 @@ ABOUT_MODEL = mark("{model} · {millions} million parameters · {size}")
 COMPUTED = mark("Runs on {library} with {n} threads")
 CONTEXT = mark("Context: {used:,} of {n_ctx:,} tokens used")
 QUESTION = mark("Last prompt: {read:,} tokens read, {known:,} from the cache")
+PREPARING = mark("llama.cpp, which runs more models, is being compiled for this computer. This happens once.")
+NAME_ROOM = 160  # pixels for the model's name; where there are fewer, the numbers alone tell of what is prepared
 ANSWER = mark("Last answer: {n:,} tokens in {seconds:.1f} s")
 
 
@@ -79,7 +81,7 @@ class StatusLine(Live, QWidget):
         super().__init__(parent)
         self._commands = commands
         self.setObjectName("status")
-        self.model, self.speed, self.memory = (QPushButton(self) for _ in range(3))
+        self.model, self.preparing, self.speed, self.memory = (QPushButton(self) for _ in range(4))
         self.context = Gauge(self)
         self._chat = ""
         row = QHBoxLayout(self)
@@ -87,12 +89,12 @@ class StatusLine(Live, QWidget):
         row.setSpacing(0)
         row.addWidget(self.model)
         row.addStretch(1)
-        for part in (self.context, self.speed, self.memory):
+        for part in (self.preparing, self.context, self.speed, self.memory):
             row.addWidget(part)
         self._engine = EngineState()
         self._models: list[Path] = []
         self.model.clicked.connect(self._model_menu)
-        for part in (self.speed, self.memory):
+        for part in (self.preparing, self.speed, self.memory):
             part.clicked.connect(lambda _=False, part=part: self._numbers(part))
         self.apply_look()
 
@@ -104,6 +106,7 @@ class StatusLine(Live, QWidget):
         for part, name in zip((self.model, self.speed, self.memory), names, strict=True):
             part.setAccessibleName(name)
             part.setToolTip(name)
+        self.preparing.setToolTip(tr(PREPARING))
         self.show_engine(self._engine)
 
     def show_chat(self, chat_id: str) -> None:
@@ -129,6 +132,7 @@ class StatusLine(Live, QWidget):
         self.speed.setText(tr("{n:,.0f} tok/s", n=speed))
         self.memory.setVisible(engine.rss_bytes > 0)
         self.memory.setText(in_bytes(engine.rss_bytes))
+        self.preparing.setVisible(engine.preparing is not None)
         self._fit()
 
     def resizeEvent(self, event: object) -> None:
@@ -137,9 +141,13 @@ class StatusLine(Live, QWidget):
 
     def _fit(self) -> None:
         """The model's name has the room that the numbers leave; its ends tell more than its middle."""
-        others = sum(part.sizeHint().width() for part in (self.context, self.speed, self.memory) if not part.isHidden())
-        padding = 2 * SIZES.gap + 2
-        room = self.width() - others - 2 * SIZES.gap - padding
+        if self._engine.preparing is not None:
+            words = preparing_words(self._engine.preparing)
+            self.preparing.setAccessibleName(words)
+            self.preparing.setText(words)
+            if self._room() < NAME_ROOM:
+                self.preparing.setText(preparing_numbers(self._engine.preparing))
+        room = self._room()
         mark = "  ▾"
         metrics = self.model.fontMetrics()
         name = metrics.elidedText(
@@ -147,6 +155,13 @@ class StatusLine(Live, QWidget):
         )
         self.model.setText(name + mark)
         self.model.setMinimumWidth(1)
+
+    def _room(self) -> int:
+        """Pixels that are left for the model's name."""
+        parts = (self.preparing, self.context, self.speed, self.memory)
+        others = sum(part.sizeHint().width() for part in parts if not part.isHidden())
+        padding = 2 * SIZES.gap + 2
+        return self.width() - others - 2 * SIZES.gap - padding
 
     def _model_menu(self) -> None:
         menu = QMenu(self)
@@ -172,6 +187,16 @@ def model_name(engine: EngineState) -> str:
     return title_of(engine.path) if engine.path else tr("No model")
 
 
+def preparing_words(preparing: Preparing) -> str:
+    if not preparing.total:
+        return tr("Preparing llama.cpp")
+    return tr("Preparing llama.cpp: {done:,} of {total:,}", done=preparing.done, total=preparing.total)
+
+
+def preparing_numbers(preparing: Preparing) -> str:
+    return f"{preparing.done:,} / {preparing.total:,}" if preparing.total else "…"
+
+
 def lines_of(engine: EngineState) -> list[str]:
     """The numbers behind the status line in words."""
     lines = []
@@ -188,6 +213,8 @@ def lines_of(engine: EngineState) -> list[str]:
         lines.append(tr(ANSWER, n=numbers.decode_tokens, seconds=numbers.decode_seconds))
     if engine.rss_bytes:
         lines.append(tr("Engine memory: {size}", size=in_bytes(engine.rss_bytes)))
+    if engine.preparing is not None:
+        lines.append(tr(PREPARING))
     return lines or [tr("No model is loaded")]
 
 

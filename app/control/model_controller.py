@@ -162,6 +162,13 @@ class ModelController(QObject):
             self.list.verdicts[key] = verdict
             self._show.request()
 
+    def plan_anew(self) -> None:
+        """What could not be loaded may be possible now."""
+        self.list.verdicts.clear()
+        if self.dialog is not None:
+            self._judge()
+        self._show.request()
+
     # --- what the user does -----------------------------------------------------------------------------------------
 
     def act(self, key: tuple[object, ...], action: str) -> None:

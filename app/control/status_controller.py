@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from pathlib import Path
 from typing import Literal
 
@@ -18,7 +19,7 @@ from app.state.prompt import lines_of, parts_of
 from app.store.chat_store import ChatStore
 from app.transcript.message_actions import forgotten_line
 from app.window import Window
-from app.words import Saying, mark, tr
+from app.words import Saying, mark, tr, tr_n
 from common.failures import Failure
 from common.paths import path_of
 from engine.protocol import Counted
@@ -96,9 +97,22 @@ class StatusController(QObject):
 
     def _tell(self, problem: Problem) -> Told:
         work = self.choose_model if problem.step == "choose" else self._engine.start_engine
-        kind: Literal["problem", "note"] = "note" if problem.step == "none" else "problem"
+        waits = problem.needs_llama and self._engine.state.preparing is not None
+        kind: Literal["problem", "note"] = "note" if waits or problem.step == "none" else "problem"
         step: Saying = (lambda: tr(STEPS[problem.step])) if problem.step in STEPS else ""
-        return self._window.notice.tell(problem.sentence, step, work, kind, detail=problem.detail)
+        sentence: Saying = self._waiting if waits else problem.sentence
+        return self._window.notice.tell(sentence, step, work, kind, detail=problem.detail)
+
+    def _waiting(self) -> str:
+        """Of a model that needs llama.cpp."""
+        preparing = self._engine.state.preparing
+        if preparing is None or not preparing.total:
+            return tr("This model needs llama.cpp, which is still being prepared. It will be loaded when that is done.")
+        return tr_n(
+            "This model needs llama.cpp, which is still being prepared. It will be loaded in about a minute.",
+            "This model needs llama.cpp, which is still being prepared. It will be loaded in about {n} minutes.",
+            math.ceil(preparing.seconds_left / 60) or 1,
+        )
 
 
 class ContextMenu(QObject):

@@ -21,6 +21,21 @@ class Problem:
     step: Literal["restart", "choose", "none"]
     detail: str = ""
 
+    @property
+    def needs_llama(self) -> bool:
+        """Is it that the model needs llama.cpp, which is not there yet?"""
+        return self.sentence.id == "no_backend.for_model"
+
+
+@dataclass(frozen=True, slots=True)
+class Preparing:
+    """How many of how many files of llama.cpp are compiled, and the seconds that the rest will take; zeros before that
+    is known."""
+
+    done: int = 0
+    total: int = 0
+    seconds_left: float = 0
+
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
@@ -36,7 +51,8 @@ class Ahead:
 class EngineState:
     """`live_speed` is in tokens per second while an answer streams, None otherwise; `statistics` are the last one's.
     `context_tokens` are in the engine's cache, of the chat `context_chat`. `limits`: what the system refuses the engine
-    that was started last, None before there was one.
+    that was started last, None before there was one. `preparing`: llama.cpp is being compiled, and ik_llama.cpp alone
+    computes meanwhile.
 
     Whoever shows something of it connects to the event that tells of it: `phase_changed` of the phase and of which
     model, `progress_changed` of how far it was loaded or a chat read ahead, `numbers_changed` of the rest."""
@@ -53,6 +69,7 @@ class EngineState:
     ahead: Ahead | None = None
     live_speed: float | None = None
     limits: tuple[Limit, ...] | None = None
+    preparing: Preparing | None = None
 
     def __post_init__(self) -> None:
         self.phase_changed: Event[EngineState] = Event()
@@ -74,5 +91,5 @@ class EngineState:
             self.progress_changed.emit(self)
         if "problem" in changed:
             self.problem_changed.emit(self)
-        if changed & {"context_tokens", "context_chat", "rss_bytes", "statistics", "live_speed"}:
+        if changed & {"context_tokens", "context_chat", "rss_bytes", "statistics", "live_speed", "preparing"}:
             self.numbers_changed.emit(self)

@@ -711,8 +711,23 @@
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
+    <source>Preparing llama.cpp</source>
+    <translation>正在准备 llama.cpp</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/status_line.py"/>
+    <source>Preparing llama.cpp: {done:,} of {total:,}</source>
+    <translation>正在准备 llama.cpp：{done:,} / {total:,}</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/status_line.py"/>
     <source>Runs on {library} with {n} threads</source>
     <translation>由 {library} 运行，使用 {n} 个线程</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/status_line.py"/>
+    <source>llama.cpp, which runs more models, is being compiled for this computer. This happens once.</source>
+    <translation>正在为本机编译 llama.cpp，它能运行更多模型。只需编译一次。</translation>
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
@@ -1007,6 +1022,16 @@
     <translation>已从列表移除 {model}，其文件保留。</translation>
   </message>
   <message>
+    <location filename="../../app/control/preparation_controller.py"/>
+    <source>Load {model}</source>
+    <translation>加载 {model}</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/preparation_controller.py"/>
+    <source>llama.cpp is ready.</source>
+    <translation>llama.cpp 已就绪。</translation>
+  </message>
+  <message>
     <location filename="../../app/control/settings_controller.py"/>
     <source>No program could open {file}. Open it in a text editor.</source>
     <translation>没有程序能打开 {file}。请用文本编辑器打开。</translation>
@@ -1045,6 +1070,22 @@
     <location filename="../../app/control/status_controller.py"/>
     <source>The model reads the whole chat again with your next message.</source>
     <translation>发送下一条消息时，模型会重新读取整个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/status_controller.py"/>
+    <source>This model needs llama.cpp, which is still being prepared. It will be loaded in about a minute.</source>
+    <translation>此模型需要 llama.cpp，它仍在准备中。大约一分钟后将加载此模型。</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/control/status_controller.py"/>
+    <source>This model needs llama.cpp, which is still being prepared. It will be loaded in about {n} minutes.</source>
+    <extracomment>n = 1: This model needs llama.cpp, which is still being prepared. It will be loaded in about a minute.</extracomment>
+    <translation><numerusform>此模型需要 llama.cpp，它仍在准备中。大约 {n} 分钟后将加载此模型。</numerusform></translation>
+  </message>
+  <message>
+    <location filename="../../app/control/status_controller.py"/>
+    <source>This model needs llama.cpp, which is still being prepared. It will be loaded when that is done.</source>
+    <translation>此模型需要 llama.cpp，它仍在准备中。准备完成后将加载此模型。</translation>
   </message>
   <message>
     <location filename="../../app/control/storage_controller.py"/>
@@ -2277,6 +2318,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>This model needs llama.cpp, which has not been compiled yet: `make setup` does that. {reason}</source>
+    <extracomment>no_backend.for_model</extracomment>
+    <translation>此模型需要 llama.cpp，但它尚未编译：请运行 `make setup`。{reason}</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>This model's header contradicts itself: it cannot be loaded.</source>
     <extracomment>bad_model.contradiction</extracomment>
     <translation>此模型的文件头自相矛盾，无法加载。</translation>
@@ -2349,6 +2396,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>ik_llama.cpp crashed with it.</source>
+    <extracomment>ik.crashed</extracomment>
+    <translation>ik_llama.cpp 运行此模型时曾崩溃。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>ik_llama.cpp crashed with this model, so llama.cpp is used.</source>
     <extracomment>choice.crashed</extracomment>
     <translation>ik_llama.cpp 运行此模型时崩溃，因此改用 llama.cpp。</translation>
@@ -2370,6 +2423,12 @@
     <source>ik_llama.cpp is not installed: there is no build of it for this computer.</source>
     <extracomment>no_backend.ik</extracomment>
     <translation>未安装 ik_llama.cpp：没有适用于本机的安装包。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>ik_llama.cpp is used until llama.cpp has been compiled.</source>
+    <extracomment>choice.not_ready</extracomment>
+    <translation>llama.cpp 编译完成之前使用 ik_llama.cpp。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -2433,6 +2492,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>llama.cpp has not been compiled yet: `make setup` does that.</source>
+    <extracomment>no_backend.llama</extracomment>
+    <translation>llama.cpp 尚未编译：请运行 `make setup`。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>llama.cpp is expected to be faster with this model. Both libraries are timed while the computer is idle.</source>
     <extracomment>choice.not_timed</extracomment>
     <translation>预计 llama.cpp 运行此模型更快；电脑空闲时会对两个库计时。</translation>
@@ -2442,6 +2507,18 @@
     <source>llama.cpp is used for this model: ik_llama.cpp is not faster on this computer.</source>
     <extracomment>choice.slower</extracomment>
     <translation>此模型使用 llama.cpp：在本机上 ik_llama.cpp 并不更快。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>llama.cpp, which runs more models, cannot be prepared without a C and C++ compiler. Install one with `sudo apt-get install gcc g++`, then start Chickadee again.</source>
+    <extracomment>preparation.no_compiler</extracomment>
+    <translation>没有 C 和 C++ 编译器，无法准备能运行更多模型的 llama.cpp。请用 `sudo apt-get install gcc g++` 安装，然后重新启动 Chickadee。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>llama.cpp, which runs more models, could not be prepared: {reason}. Run `make setup` to try again.</source>
+    <extracomment>preparation.failed</extracomment>
+    <translation>无法准备能运行更多模型的 llama.cpp：{reason}。请运行 `make setup` 重试。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>

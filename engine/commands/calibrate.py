@@ -20,7 +20,7 @@ from engine.costs.cost_model import CostModel, Timings, nt, roofline_seconds
 from engine.costs.measurements import Key, keep, kept
 from engine.costs.profile import Profile, machine_profile
 from engine.loading.crash_mark import CrashWatch
-from engine.loading.libraries import NAMES
+from engine.loading.libraries import NAMES, usual
 from engine.loading.load import identity_of
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadPlan, Surroundings, resolve
@@ -96,7 +96,7 @@ def run(options: argparse.Namespace) -> int:
 def options_of(options: argparse.Namespace) -> LoadOptions:
     return LoadOptions(
         options.model or default_model(),
-        backend=options.backend or "llama",
+        backend=options.backend or usual(),
         no_other=True,
         n_ctx=DEPTHS[0] + 64,
         kv_type=options.kv_type,

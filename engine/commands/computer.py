@@ -12,7 +12,7 @@ from common.folders import cache_folder
 from engine.commands.terminal import notes_to_stderr
 from engine.costs.profile import Profile, machine_profile
 from engine.kv.saved import SavedChats
-from engine.loading.libraries import backend
+from engine.loading.libraries import SHOWN, Backend, backend, usual
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -30,20 +30,20 @@ def add_profile(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
 def profile(options: argparse.Namespace) -> int:
     notes_to_stderr()
     measured = machine_profile(options.fresh)
-    library = backend("llama")
+    library = backend(usual())
     shown = measured.as_json() | {"kernels": library.kernels, "build": library.build}
-    print(json.dumps(shown) if options.json else table(measured, library.kernels))
+    print(json.dumps(shown) if options.json else table(measured, library))
     return 0
 
 
-def table(profile: Profile, kernels: str) -> str:
+def table(profile: Profile, library: Backend) -> str:
     cores = f"{profile.physical_cores} physical, {profile.performance_cores} fast, {profile.logical_cores} logical"
     by_threads = ", ".join(
         f"{count}: {speed(value)}" for count, value in sorted(profile.read_bandwidth_by_threads.items())
     )
     rows = {
         "processor": profile.cpu,
-        "kernels": f"llama.cpp's, {kernels}",
+        "kernels": f"{SHOWN[library.name]}'s, {library.kernels}",
         "cores": f"{cores}; {profile.threads} threads used",
         "memory": f"{show_bytes(profile.ram_total_bytes)}, {show_bytes(profile.ram_available_bytes)} available",
         "memory reading": f"{speed(profile.read_bandwidth_bytes_per_s)} (threads {by_threads})",

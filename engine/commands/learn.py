@@ -20,7 +20,7 @@ import msgspec
 from common.paths import path_of, shown
 from engine.commands.options import add_option
 from engine.commands.terminal import notes_to_stderr
-from engine.loading.libraries import PACKAGES, vocabulary
+from engine.loading.libraries import PACKAGES, usual, vocabulary
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadPlan, resolve
 from engine.protocol import KVModeName
@@ -43,7 +43,7 @@ def add_phrases(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "phrases", help="count common phrases in a model's tokens, for speculative decoding (10 seconds)"
     )
     parser.add_argument("--model", type=path_of, metavar="PATH", help="GGUF file (default: the built-in model)")
-    parser.add_argument("--backend", choices=PACKAGES, default="llama", help="the library that splits text into tokens")
+    parser.add_argument("--backend", choices=PACKAGES, default=usual(), help="the library that splits text into tokens")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a sentence")
     parser.set_defaults(run=phrases)
 

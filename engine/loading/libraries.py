@@ -55,6 +55,17 @@ def held() -> BackendName | None:
     return next((name for module, name in IMPORTED.items() if module in sys.modules), None)
 
 
+def installed(name: BackendName) -> bool:
+    """Is it there now? llama.cpp may come while this process runs: it is compiled where Chickadee is set up."""
+    library = BESIDE.get(name, name)
+    return any(find_spec(module) is not None for module, other in IMPORTED.items() if other == library)
+
+
+def usual() -> BackendName:
+    """The library for what any of them can do: llama.cpp, or ik_llama.cpp until that is there."""
+    return "llama" if installed("llama") or not installed("ik") else "ik"
+
+
 def takes_new_process(name: BackendName) -> bool:
     """Does this process hold another library than the one that `name` computes with?"""
     return held() not in (None, BESIDE.get(name, name))
@@ -64,6 +75,8 @@ def backend(name: BackendName) -> Backend:
     """Loads the library. Raises OtherLibrary, and Failure where it is not installed."""
     if takes_new_process(name):
         raise OtherLibrary(name)
+    if not installed(name):
+        raise Failure("no_backend.ik" if name == "ik" else "no_backend.llama")
     if name == "llama":
         from engine.runtime.llama.library import build, kernels
         from engine.runtime.llama.runtime import DryModel, LlamaRuntime, Model
@@ -77,8 +90,6 @@ def backend(name: BackendName) -> Backend:
         from engine.runtime.llama.library import kernels
 
         return Backend(name, GraphModel, GraphRuntime, DryGraph, graph_build(), kernels(), lossy_note)
-    if find_spec("ik_llama_cpp") is None:
-        raise Failure("no_backend.ik")
     from engine.runtime.ik.dry import IkDryModel
     from engine.runtime.ik.library import build as ik_build
     from engine.runtime.ik.library import kernels as ik_kernels

@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from common.failures import Failure
 from common.sentences import Sentence
 from engine.costs.cost_model import Timings
 from engine.costs.measurements import timings_with
 from engine.costs.prior import prior
 from engine.loading.crash_mark import CrashMark
-from engine.loading.libraries import PACKAGES
+from engine.loading.libraries import PACKAGES, installed
 from engine.machine import library_version
 from engine.protocol import BackendName, BackendWish
 from engine.run_subprocess import run_apart
@@ -36,12 +37,13 @@ NO_SLOWER = 0.9  # of each thing alone: calibrations of the same differ by as mu
 CRASHED = Sentence.of("choice.crashed")
 NOT_TIMED = Sentence.of("choice.not_timed")
 SLOWER = Sentence.of("choice.slower")
+NOT_READY = Sentence.of("choice.not_ready")
 
 
 @dataclass(frozen=True, slots=True)
 class LibraryChoice:
-    """`note`: why it is not what was asked for, or ik_llama.cpp. `trial`: the other one, to be timed, where its speed
-    would matter. `mark`: what a crash sets."""
+    """`note`: why it is not what was asked for, or not the usual one. `trial`: the other one, to be timed, where
+    its speed would matter. `mark`: what a crash sets."""
 
     name: BackendName
     note: Sentence | None = None
@@ -51,9 +53,13 @@ class LibraryChoice:
 
 def choose(wish: BackendWish | None, header: Header, threads: int, kv_type: KVType) -> LibraryChoice:
     """ik_llama.cpp where it is asked for and possible, or, with auto and None, faster as far as is known; our own graph
-    only where it is asked for and possible; else llama.cpp.
+    only where it is asked for and possible; else llama.cpp. While that is not installed yet, ik_llama.cpp in place of
+    both.
 
-    A mark that it crashed with this model counts with auto only: who asks for it by name has it tried again."""
+    A mark that it crashed with this model counts with auto only: who asks for it by name has it tried again. Raises
+    Failure where the library that is needed is not installed yet."""
+    if not installed("llama") and needs.library_file():
+        return _without_llama(wish, header)
     if wish == "llama":
         return LibraryChoice("llama")
     if wish == "graph":
@@ -75,6 +81,15 @@ def choose(wish: BackendWish | None, header: Header, threads: int, kv_type: KVTy
     if llama and ik and is_faster(ik, llama):
         return LibraryChoice("ik", trial="llama", mark=mark)
     return LibraryChoice("llama", NOT_TIMED if guessed else SLOWER, trial="ik")
+
+
+def _without_llama(wish: BackendWish | None, header: Header) -> LibraryChoice:
+    refusal, mark = needs.refusal(header), crash_mark(header)
+    if refusal is None and mark.is_set and wish != "ik":
+        refusal = Sentence.of("ik.crashed")
+    if refusal:
+        raise Failure("no_backend.for_model", reason=refusal)
+    return LibraryChoice("ik", None if wish == "ik" else NOT_READY, mark=mark)
 
 
 def is_faster(ik: Timings, llama: Timings) -> bool:

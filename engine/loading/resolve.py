@@ -12,7 +12,7 @@ from common.planning import Estimate
 from engine.loading.crash_mark import CrashWatch
 from engine.loading.first_look import Headers, meanwhile
 from engine.loading.libraries import Backend, OtherLibrary, backend, takes_new_process
-from engine.loading.library_choice import LibraryChoice, choose
+from engine.loading.library_choice import NOT_READY, LibraryChoice, choose
 from engine.loading.memory_plan import DraftFile, MemoryPlan, make_plan
 from engine.loading.options import LoadOptions
 from engine.loading.sizes import Budget, EstimatedSizes, budget
@@ -72,7 +72,7 @@ def resolve(options: LoadOptions, around: Surroundings = HERE) -> LoadPlan:
     draft = model_headers(options.draft) if options.draft else None
     choice = choose(options.backend_wish, headers[0], options.wish.threads, options.kv_type or "f16")
     if choice.name != options.backend_wish and (options.no_other or options.kv_mode != EXACT):
-        raise Failure("not_supported.model", reason=choice.note)
+        raise Failure("no_backend.llama" if choice.note == NOT_READY else "not_supported.model", reason=choice.note)
     library = meanwhile(lambda: _opened(choice, around.crashes), (headers, draft), choice.name, around.stopped)
     memory = _memory_plan(options, headers, draft, library, around.freed_bytes)
     return LoadPlan(options, headers, draft, choice, library, memory)

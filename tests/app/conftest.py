@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -133,10 +133,13 @@ def open_window(
     opened: list[Chickadee] = []
 
     def opener(
-        model: Path | None = None, command: list[str] | None = scripted, max_tokens: int | None = None
+        model: Path | None = None,
+        command: list[str] | None = scripted,
+        max_tokens: int | None = None,
+        preparation: Sequence[str] = (),
     ) -> Chickadee:
         model = model or (tmp_path / "fake.gguf" if command else None)
-        chickadee = Chickadee(folders, model, command, max_tokens, intervals)
+        chickadee = Chickadee(folders, model, command, max_tokens, intervals, preparation)
         opened.append(chickadee)
         chickadee.window.resize(1000, 700)
         with qtbot.waitExposed(chickadee.window):

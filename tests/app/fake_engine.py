@@ -6,9 +6,10 @@ outdo: another library is faster, so that the next Load asks for a new process �
 the oldest turns are forgotten or the context is larger · full: text until the context is full · hang: some text, then
 deaf to Cancel · else: an echo. A model path with "missing" in it fails to load, one with "slowload" loads when the
 file `go` beside it appears, one with "crash" ends the process, one with "unheard" is loaded by a library that no
-window knows, a file with "other" in its name asks for a new process first. Every Load, Prepare and Generate is noted
-in `requests.log` beside the model; a Prepare of a chat with "read" in it goes on until another request comes. Count
-takes four characters for a token.
+window knows, one with "hybrid" needs llama.cpp, which is there when the file `compiled` lies beside it, a file with
+"other" in its name asks for a new process first. Every Load, Prepare and Generate is noted in `requests.log` beside the
+model; a Prepare of a chat with "read" in it goes on until another request comes. Count takes four characters for a
+token.
 """
 
 from __future__ import annotations
@@ -67,6 +68,9 @@ def load(request: p.Load) -> p.ModelInfo | None:
     say(p.LoadProgress(request.id, 0.5))
     if "missing" in request.path:
         say(p.Failed(request.id, Sentence.of("no_such_file.model", path=request.path), "details for the log"))
+        return None
+    if "hybrid" in request.path and not path_of(request.path).with_name("compiled").exists():
+        say(p.Failed(request.id, Sentence.of("no_backend.for_model", reason="It is a hybrid.")))
         return None
     if "crash" in request.path:
         os.kill(os.getpid(), signal.SIGSEGV)
@@ -204,7 +208,7 @@ def main() -> None:
             case p.Hello() as request:
                 say(p.Welcome(request.id, "fake", "none", os.getpid()))
             case p.Load() as request:
-                model = load(request)
+                model = load(request) or (model if "hybrid" in request.path else None)  # which stays
             case p.Generate() as request:
                 assert model
                 note(model.path, request)

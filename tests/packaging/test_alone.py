@@ -15,6 +15,8 @@ from tests.app.unprivileged import permissions_hold
 PACKAGING = Path(__file__).resolve().parents[2] / "packaging"
 WAITING = "setup: Another set-up runs in this folder: waiting for it.\n"
 HOLDER = "import sys\nfrom alone import alone\nwith alone():\n    print('in', flush=True)\n    sys.stdin.read()\n"
+LEFT = "import json, prepare\nprepare.READY.unlink()\n"
+LEFT += "prepare.UNFINISHED.write_text(json.dumps({'stamp': prepare.fingerprint(), 'command': []}))\n"
 STAMP = "import prepare\nprepare.VENV.mkdir(parents=True)\nprepare.READY.write_text(prepare.fingerprint())\n"
 
 
@@ -47,6 +49,14 @@ def test_a_second_setup_waits_and_says_so(start):
     assert second.stderr.readline() == WAITING
     assert second.poll() is None
     first.stdin.close()
+    assert (second.wait(), second.stderr.read()) == (0, "")
+
+
+def test_a_second_window_does_not_wait_for_the_first_ones_background(start):
+    assert start("-c", LEFT).wait() == 0
+    first = start("-c", HOLDER)
+    assert first.stdout.readline() == "in\n"
+    second = start(PACKAGING / "prepare.py", "--without-waiting")
     assert (second.wait(), second.stderr.read()) == (0, "")
 
 

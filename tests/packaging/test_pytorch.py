@@ -10,9 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.packaging import probe
-from tests.packaging.test_native import ROOT, setup
-
-__all__ = ["setup"]
+from tests.packaging.conftest import ROOT
 
 
 @pytest.fixture

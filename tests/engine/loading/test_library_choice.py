@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from common.failures import Failure
 from engine import machine as this_machine
 from engine.costs.cost_model import Timings
 from engine.costs.measurements import Key, keep
 from engine.loading import library_choice
 from engine.loading.crash_mark import CrashMark, CrashWatch
-from engine.loading.library_choice import CRASHED, NOT_TIMED, SLOWER, choose, crash_mark, is_faster
+from engine.loading.library_choice import CRASHED, NOT_READY, NOT_TIMED, SLOWER, choose, crash_mark, is_faster
 from engine.machine import fingerprint, library_version
 from engine.protocol import BackendName, BackendWish
 from engine.runtime.ik import needs
@@ -167,8 +168,23 @@ def test_features_of_the_processor(monkeypatch, tmp_path):
 
 # --- crashes ---
 
+
+@installed
+def test_a_model_that_crashed_ik_waits_for_llama_cpp(header, tmp_path, monkeypatch):
+    monkeypatch.setattr(library_choice, "installed", lambda name: name == "ik")
+    choice = choose("auto", header, 2, "f16")
+    assert (choice.name, choice.note, choice.trial) == ("ik", NOT_READY, None)
+    (tmp_path / "crashes").mkdir()
+    (tmp_path / "crashes" / f"{crash_mark(header).name}-1").write_text("how it died")
+    for wish in (None, "auto", "llama"):
+        with pytest.raises(Failure, match=r"needs llama\.cpp.* ik_llama\.cpp crashed"):
+            choose(wish, header, 2, "f16")
+    assert choose("ik", header, 2, "f16").name == "ik"
+
+
 DIE = """
 import os, sys
+from engine.loading import library_choice
 from engine.loading.crash_mark import CrashMark, CrashWatch
 watch = CrashWatch()
 watch.watch(CrashMark("library 1", "model"))

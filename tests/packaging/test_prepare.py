@@ -1,0 +1,178 @@
+"""What `make run` waits for, what is left to the window, and that nobody ever finds half of a library."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from tests.packaging.conftest import ROOT
+
+PACKAGING = ROOT / "packaging"
+IMPORT = "import probe; print(probe.KIND)"
+
+
+@pytest.fixture
+def prepare(setup, monkeypatch):
+    """Set-up, for which the probe is llama.cpp, and all else is there."""
+    module = import_module("prepare")
+    environment = setup.folder / "environment"
+    monkeypatch.setattr(module, "LLAMA", setup.build)
+    monkeypatch.setattr(module, "PYTHON", setup.steps.PYTHON)
+    monkeypatch.setattr(module, "READY", environment / "ready")
+    monkeypatch.setattr(module, "UNFINISHED", environment / "unfinished")
+    monkeypatch.setattr(module, "start", setup.build.fetch)
+    monkeypatch.setattr(module, "ik_computes", lambda: True)
+    return module
+
+
+def found(setup) -> str:
+    """What a program finds of the probe: its kind, or nothing."""
+    done = subprocess.run([setup.steps.PYTHON, "-c", IMPORT], capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else "nothing" if "No module named" in done.stderr else "half"
+
+
+def lose_the_network(monkeypatch):
+    monkeypatch.setenv("PIP_FIND_LINKS", "/no/such/folder")
+
+
+def lose_the_compiler(setup, monkeypatch):
+    monkeypatch.setattr(setup.compiled.shutil, "which", lambda _: None)
+    monkeypatch.delenv("CC", raising=False)
+
+
+def test_the_compile_is_left_to_the_window_and_needs_no_network_there(prepare, setup, monkeypatch):
+    prepare.prepare(without_waiting=True)
+    assert not prepare.READY.exists()
+    assert prepare.is_started()
+    assert found(setup) == "nothing"  # one of an earlier checkout would not do
+    command = json.loads(prepare.UNFINISHED.read_text())["command"]
+    assert command == [sys.executable, str(PACKAGING / "prepare.py"), "--background"]
+    with monkeypatch.context() as patch:
+        patch.setattr(prepare, "start", lambda: pytest.fail("set up again"))
+        prepare.prepare(without_waiting=True)
+        assert found(setup) == "nothing"
+    lose_the_network(monkeypatch)
+    prepare.finish()
+    assert (found(setup), prepare.is_ready(prepare.fingerprint())) == ("compiled", True)
+    assert not prepare.UNFINISHED.exists()
+    prepare.finish()  # a second window's
+
+
+def test_make_test_does_itself_what_is_left(prepare, setup, monkeypatch):
+    prepare.prepare(without_waiting=True)
+    monkeypatch.setattr(prepare, "start", lambda: pytest.fail("set up again"))
+    prepare.prepare(without_waiting=False)
+    assert (found(setup), prepare.READY.exists(), prepare.UNFINISHED.exists()) == ("compiled", True, False)
+
+
+def test_where_ik_cannot_compute_everybody_waits(prepare, setup, monkeypatch):
+    monkeypatch.setattr(prepare, "ik_computes", lambda: False)
+    prepare.prepare(without_waiting=True)
+    assert (found(setup), prepare.READY.exists()) == ("compiled", True)
+
+
+def test_a_wheel_that_is_there_is_installed_at_once(prepare, setup):
+    setup.build.wheel()
+    prepare.prepare(without_waiting=True)
+    assert (found(setup), prepare.READY.exists()) == ("compiled", True)
+
+
+def test_the_window_opens_without_a_compiler(prepare, setup, monkeypatch):
+    lose_the_compiler(setup, monkeypatch)
+    with monkeypatch.context() as patch:
+        patch.setattr(prepare, "start", lambda: pytest.fail("minutes of downloads came first"))
+        with pytest.raises(setup.compiled.NoCompiler, match="gcc g\\+\\+"):
+            prepare.prepare(without_waiting=False)
+    prepare.prepare(without_waiting=True)
+    assert prepare.is_started()
+    with pytest.raises(setup.compiled.NoCompiler):
+        prepare.finish()
+
+
+def test_another_checkout_is_not_finished_in_the_background(prepare, setup, monkeypatch):
+    prepare.prepare(without_waiting=True)
+    monkeypatch.setattr(prepare, "fingerprint", lambda: "of another checkout")
+    assert not prepare.is_started()
+    with pytest.raises(setup.steps.SetupError, match="the checkout has changed"):
+        prepare.finish()
+
+
+def test_who_compiles_more_waits_for_all_of_it(prepare, monkeypatch):
+    def without_waiting(*arguments: str) -> bool:
+        monkeypatch.setattr(sys, "argv", ["prepare.py", "--without-waiting", *arguments])
+        return bool(prepare.options().without_waiting)
+
+    monkeypatch.setattr(prepare.pytorch, "chosen", lambda: False)
+    monkeypatch.setattr(prepare, "chosen", lambda: False)
+    assert without_waiting()
+    assert not without_waiting("--native", "1")
+    assert not without_waiting("--training", "0")
+    monkeypatch.setattr(prepare, "chosen", lambda: True)
+    assert not without_waiting()
+
+
+def test_whether_ik_computes_here_is_asked_of_the_engine(monkeypatch):
+    monkeypatch.syspath_prepend(str(PACKAGING))
+    prepare = import_module("prepare")
+    monkeypatch.setattr(prepare, "PYTHON", sys.executable)
+    from engine.runtime.ik import needs
+
+    monkeypatch.delenv("CHICKADEE_PROCESSOR", raising=False)
+    assert prepare.ik_computes() == (needs.library_file() is not None and not needs.missing_features())
+    monkeypatch.setenv("CHICKADEE_PROCESSOR", "sse42")
+    assert not prepare.ik_computes()
+
+
+def test_an_interrupted_installation_is_no_library(setup, monkeypatch):
+    wheel, rename = setup.build.wheel(), Path.rename
+
+    def stop_at_modules(path: Path, place: Path) -> None:
+        if path.name == "probe":
+            raise KeyboardInterrupt
+        rename(path, place)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", stop_at_modules)
+        with pytest.raises(KeyboardInterrupt):
+            setup.steps.install_whole(wheel)
+    assert found(setup) == "nothing"
+    setup.steps.install_whole(wheel)
+    assert found(setup) == "compiled"
+    (packages,) = (setup.folder / "environment").glob("lib/python3*/site-packages")
+    shutil.rmtree(next(packages.glob("chickadee_probe-*.dist-info")))  # and one that pip knows nothing of
+    setup.steps.install_whole(wheel)
+    assert found(setup) == "compiled"
+
+
+CHILD = "import os, time; print(os.nice(0), os.sched_getscheduler(0) == os.SCHED_IDLE, flush=True); time.sleep(600)"
+BESIDE = f"""
+import subprocess, sys
+from background import stay_in_the_background
+stay_in_the_background(10**9)
+try:
+    subprocess.run([sys.executable, "-c", {CHILD!r}])
+except KeyboardInterrupt:
+    print("stopped", file=sys.stderr)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="as Linux shares out processors")
+def test_in_the_background_it_gives_way_and_ends_with_the_window():
+    pipe = subprocess.PIPE
+    surroundings = os.environ | {"PYTHONPATH": str(PACKAGING)}
+    command = [sys.executable, "-c", BESIDE]
+    with subprocess.Popen(command, env=surroundings, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stdout.readline() == "19 True\n"
+        process.stdin.close()
+        # The pipe ends when all who could write into it are gone. What its child says of the interruption comes too.
+        assert "stopped\n" in process.stdout.read()
+    assert process.returncode == 0
