@@ -162,7 +162,7 @@ class Measurements:
 
     def pass_seconds(self, inputs: int, depth: int) -> float | None:
         """Seconds of a pass of so many tokens, logits for the last one; None if nothing was measured yet."""
-        return self.cost_model.pass_seconds(inputs, depth, rows=1) if self.cost_model else None
+        return self.cost_model.pass_seconds(inputs, depth, rows=1) if self.cost_model and self.calibrated else None
 
     def prefill_seconds(self, tokens: int) -> float | None:
         """Seconds to read `tokens` from nothing, None if nothing was measured yet."""

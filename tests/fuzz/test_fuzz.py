@@ -10,12 +10,12 @@ from tests.fuzz.campaign import KINDS, Summary, numbered, opened, run_cases
 
 SEED = "chickadee"
 CASES = {
-    "headers": 13,
-    "templates": 5,
+    "headers": 8,
+    "templates": 3,
     "floods": 4,
     "kills": 1,
     "stores": 25,
-    "caches": 6,
+    "caches": 4,
     "attachments": 8,
     "imports": 40,
 }

@@ -19,6 +19,7 @@ from engine.machine import fingerprint
 from engine.runtime.interface import RowLogits
 from engine.stop import Stopped
 from tests.engine.fake_runtime import FakeRuntime
+from tests.engine.shallow import shallow_model
 
 
 class ClockedTarget(FakeRuntime):
@@ -192,7 +193,7 @@ def test_the_command_on_the_real_model(key, monkeypatch, capsys):
     monkeypatch.setattr("engine.costs.calibration.PATIENCE", 1)
     monkeypatch.setattr("engine.costs.calibration.DEPTHS", (128,))
     monkeypatch.setattr("engine.costs.profile.RAM_SECONDS", 0.01)
-    assert main(["calibrate", "--json", "--threads", "1"]) == 0
+    assert main(["calibrate", "--json", "--threads", "1", "--model", str(shallow_model())]) == 0
     printed = json.loads(capsys.readouterr().out)
     fields = {"pass_seconds", "c", "nt_published", "nt_measured", "weight_bytes", "roofline_seconds"}
     assert set(printed) == fields

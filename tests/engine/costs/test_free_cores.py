@@ -12,7 +12,7 @@ from engine.engine import Engine
 from engine.protocol import Finished, Generate, Load, Message, Sampling
 from engine.runtime.capi import context
 from engine.runtime.capi.context import EVERY_SECONDS, FreeCores
-from models.default import default_model
+from tests.engine.shallow import shallow_model
 
 
 class Machine:
@@ -77,7 +77,7 @@ def test_the_answer_is_the_same_with_fewer_threads(monkeypatch: pytest.MonkeyPat
         told.threads(64, own=0, others=64 - free)
         monkeypatch.setattr(context, "free_cores", lambda told=told: told.free_cores)
         with closing(Engine()) as engine:
-            model = engine.load(Load(1, str(default_model()), n_ctx=512, backend="llama")).model
+            model = engine.load(Load(1, str(shallow_model()), n_ctx=512, backend="llama")).model
             request = Generate(2, (Message("user", "Count to ten."),), Sampling(temperature=0), 24, draft="off")
             *_, finished = engine.generate(request)
             assert isinstance(finished, Finished)

@@ -94,7 +94,7 @@ def test_a_seed_gives_one_text_on_every_run(engine, free_passes, questions):
         runs = []
         for mode in modes:
             engine.forget()  # a prompt that is read in other pieces has other last bits
-            runs.append(ask(engine, Message("user", question), sampling=warm, max_tokens=24, **mode)[1])
+            runs.append(ask(engine, Message("user", question), sampling=warm, max_tokens=16, **mode)[1])
         assert len({finished.tokens for finished in runs}) == 1
         assert all(finished.statistics.accepted for finished in runs[1:])
 

@@ -63,6 +63,7 @@ def reused_of_saved(backend: BackendName) -> int:
         return reused
 
 
+@pytest.mark.slow
 def test_saved_chats_are_each_librarys_own(tmp_path, monkeypatch):
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
     assert reused_of_saved("llama") == 0

@@ -28,7 +28,10 @@ def pair(tmp_path_factory):
         yield engine
 
 
-@pytest.mark.parametrize("mode", ["model-published", "model", "auto"])
+SLOW = [pytest.param(mode, marks=pytest.mark.slow) for mode in ("model-published", "auto")]
+
+
+@pytest.mark.parametrize("mode", ["model", *SLOW])
 def test_a_draft_model_changes_no_answer(pair, monkeypatch, mode):
     chat = pair._loaded()
     assert isinstance(chat.draft_weights, IkModel)
