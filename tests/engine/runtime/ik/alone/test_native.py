@@ -286,7 +286,7 @@ def test_a_stop_ends_a_pass_after_the_part_that_is_computed(whole_model, prompt,
         assert np.array_equal(last.row(), expected)
 
 
-def test_without_native_code_the_library_aborts_a_pass(model, prompt, monkeypatch):
+def test_without_native_code_the_library_aborts_a_pass(whole_model, prompt, monkeypatch):
     stop, calls, is_to_abort = StopFlag(), [], AbortedPass._is_to_abort
 
     def stopping(self: AbortedPass, data: object) -> bool:
@@ -298,7 +298,7 @@ def test_without_native_code_the_library_aborts_a_pass(model, prompt, monkeypatc
     stop_now: list[bool] = []
     monkeypatch.setattr(AbortedPass, "_is_to_abort", stopping)
     monkeypatch.setattr("engine.runtime.ik.runtime.native", lambda: None)
-    with closing(IkRuntime(model, ContextOptions(n_ctx=256, threads=2), stop)) as target:
+    with closing(IkRuntime(whole_model, ContextOptions(n_ctx=256, threads=2), stop)) as target:
         *_, last = prefill(target, prompt)
         expected = last.row().copy()
         stop_now.append(True)
