@@ -109,8 +109,9 @@ class Welcome(Live, QScrollArea):
         self._fit()
 
     def _fit(self) -> None:
-        """Sentences may be longer than questions."""
-        self._holder.setMaximumWidth(SIZES.column * (5 if self._first else 3) // 5)
+        """Sentences may be longer than questions, of which none is cut off."""
+        widest = max(button.sizeHint().width() for button in self.examples)
+        self._holder.setMaximumWidth(SIZES.column if self._first else max(SIZES.column * 3 // 5, widest))
 
     def _line(self, name: str) -> QLabel:
         label = QLabel()

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from shutil import copytree
 
+import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.folders import Folders, open_folders
+from app.transcript.welcome import CODE, LARGE, SMALL
 from app.window import WindowState
 from app.wiring import Chickadee
 from tests.app.conftest import FAKE, Opener
@@ -116,3 +119,16 @@ def test_nothing_is_written_where_nothing_changes(chickadee: Chickadee, qtbot: Q
     chickadee.chats.window_state._keep()
     assert not chickadee.chats.window_state._background.running
     assert folders.geometry.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("language", ["en", "zh_CN"])
+@pytest.mark.parametrize("texts", [SMALL, CODE, LARGE], ids=["small", "code", "large"])
+def test_no_example_is_cut_off(chickadee: Chickadee, texts: tuple[str, str, str], language: str) -> None:
+    chickadee.settings.change({"window.language": language})
+    chickadee.window.resize(1280, 800)
+    welcome = chickadee.window.welcome
+    welcome.finish_introduction()
+    welcome.suit(texts)
+    QApplication.processEvents()
+    for button in welcome.examples:
+        assert button.width() >= button.sizeHint().width(), button.text()
