@@ -72,7 +72,9 @@ def resolve(options: LoadOptions, around: Surroundings = HERE) -> LoadPlan:
     draft = model_headers(options.draft) if options.draft else None
     choice = choose(options.backend_wish, headers[0], options.wish.threads, options.kv_type or "f16")
     if choice.name != options.backend_wish and (options.no_other or options.kv_mode != EXACT):
-        raise Failure("no_backend.llama" if choice.note == NOT_READY else "not_supported.model", reason=choice.note)
+        if choice.note == NOT_READY:
+            raise Failure("no_backend.llama")
+        raise Failure("not_supported.model", reason=choice.note)
     library = meanwhile(lambda: _opened(choice, around.crashes), (headers, draft), choice.name, around.stopped)
     memory = _memory_plan(options, headers, draft, library, around.freed_bytes)
     return LoadPlan(options, headers, draft, choice, library, memory)
