@@ -8,6 +8,7 @@ import platform
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,11 +17,12 @@ from common.failures import Failure
 from engine import machine as this_machine
 from engine.costs.cost_model import Timings
 from engine.costs.measurements import Key, keep
+from engine.engine import Engine
 from engine.loading import library_choice
 from engine.loading.crash_mark import CrashMark, CrashWatch
 from engine.loading.library_choice import CRASHED, NOT_READY, NOT_TIMED, SLOWER, choose, crash_mark, is_faster
 from engine.machine import fingerprint, library_version
-from engine.protocol import BackendName, BackendWish
+from engine.protocol import BackendName, BackendWish, Load
 from engine.runtime.ik import needs
 from models.default import default_model
 from models.header import Header, read_header
@@ -264,3 +266,17 @@ def test_after_a_crash_llama_cpp_computes_unless_it_is_asked_for_by_name(header,
         assert crash_mark(header).is_set
         assert choose("auto", header, 2, "f16").note == CRASHED
     assert choose("ik", header, 2, "f16").name == "ik"
+
+
+@installed
+def test_a_loaded_model_whose_other_library_is_faster_tells_it(header):
+    """As by what idle time finds out; who chose the library by name is not asked."""
+    cases: tuple[tuple[BackendWish, BackendName | None], ...] = (("auto", "ik"), ("llama", None))
+    for wish, faster in cases:
+        with closing(Engine()) as engine:
+            know(header, "llama", timed(0.02, 0.1))
+            know(header, "ik", timed(0.03, 0.2))
+            engine.load(Load(0, str(default_model()), n_ctx=512, threads=2, backend=wish))
+            assert engine.faster_library() is None
+            know(header, "ik", timed(0.01, 0.05))
+            assert engine.faster_library() == faster
