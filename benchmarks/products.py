@@ -51,7 +51,7 @@ def main() -> None:
     notes_to_stderr()
     library = backend("ik")
     own = native()
-    if own is None or not own.has_products:
+    if own is None or not own.products:
         sys.exit(
             "This computer has none of our products: they are for Linux, AVX-512 and VNNI, and set-up compiles them."
         )

@@ -35,14 +35,16 @@ class Unit:
 
     name: str
     options: str
-    machines: tuple[str, ...]
+    machines: tuple[str, ...] = ("x86_64",)
 
 
 UNITS = (
     Unit("passes.cpp", "", ("x86_64", "aarch64")),
-    Unit("kernels.cpp", AVX2, ("x86_64",)),
+    Unit("kernels.cpp", AVX2),
+    Unit("products.cpp", AVX2),
+    Unit("products.cpp", f"{AVX2} -mavxvnni"),
     # GCC 12 warns of its own AVX-512 headers (its bug 105593).
-    Unit("products.cpp", f"{AVX512} -Wno-maybe-uninitialized -Wno-uninitialized", ("x86_64",)),
+    Unit("products.cpp", f"{AVX512} -Wno-maybe-uninitialized -Wno-uninitialized"),
 )
 
 
@@ -69,7 +71,7 @@ def build(units: list[Unit], made: Path, kind: str) -> None:
     folder = headers()
     includes = ["-isystem", folder, "-isystem", folder / "iqk", f'-DIK_VERSION="{version()}"']
     with tempfile.TemporaryDirectory() as objects:
-        outputs = [Path(objects, unit.name).with_suffix(".o") for unit in units]
+        outputs = [Path(objects, f"{number}.o") for number in range(len(units))]
         for unit, output in zip(units, outputs, strict=True):
             options = [*OPTIONS.split(), *kind.split(), *unit.options.split(), *includes]
             run([*compiler, *options, "-c", FOLDER / unit.name, "-o", output])
