@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,9 +73,12 @@ def build(units: list[Unit], made: Path, kind: str) -> None:
     includes = ["-isystem", folder, "-isystem", folder / "iqk", f'-DIK_VERSION="{version()}"']
     with tempfile.TemporaryDirectory() as objects:
         outputs = [Path(objects, f"{number}.o") for number in range(len(units))]
-        for unit, output in zip(units, outputs, strict=True):
-            options = [*OPTIONS.split(), *kind.split(), *unit.options.split(), *includes]
-            run([*compiler, *options, "-c", FOLDER / unit.name, "-o", output])
+        commands = [
+            [*compiler, *OPTIONS.split(), *kind.split(), *unit.options.split(), *includes, "-c", FOLDER / unit.name]
+            for unit in units
+        ]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(run, ([*command, "-o", output] for command, output in zip(commands, outputs, strict=True))))
         # No runtime of C++ is needed.
         link = ["-s", "-nostdlib", "-lc"] if kind == FAST else kind.split()
         run([*compiler, "-shared", *outputs, "-o", made, *link])

@@ -37,7 +37,7 @@ INLINE void add_block(const Where<Q6, tokens> & where, Vectors<tokens> & result)
     Ints sums[tokens];
     for (auto & sum : sums) sum = no_ints();
     for (int part = 0; part < 8; ++part) {
-        ask_for(where.ahead, part, GROUPS * sizeof(Q6));
+        if (tokens <= MOST_ASKED) ask_for(where.ahead, part, GROUPS * sizeof(Q6));
         Halves low1([&](int g) INLINED { return block[g]->low[part][0]; });
         Halves low2([&](int g) INLINED { return block[g]->low[part][1]; });
         Halves highs([&](int g) INLINED { return block[g]->high[part]; });
@@ -116,7 +116,7 @@ INLINE void add_block(const Where<Block, tokens> & where, Vectors<tokens> & resu
     Ints sums[tokens];
     for (auto & sum : sums) sum = no_ints();
     for (int part = 0; part < 8; ++part) {
-        ask_for(where.ahead, part, GROUPS * sizeof(Block));
+        if (tokens <= MOST_ASKED) ask_for(where.ahead, part, GROUPS * sizeof(Block));
         Halves even([&](int g) INLINED { return block[g]->quants[part][0]; });
         Halves odd([&](int g) INLINED { return block[g]->quants[part][1]; });
         Ints weights[8] = {
@@ -168,9 +168,12 @@ void product(int n, const void * weights, size_t stride, const DataInfo & info, 
     }
 }
 
-template <typename Block, size_t... i> void replace_all(Products & products, Product & of_sixteen, std::index_sequence<i...>) {
+template <typename Block, size_t... i>
+void replace_all(Products & products, Product & of_sixteen, std::index_sequence<i...>) {
     ((products[i] = product<Block, i + 1>), ...);
-    of_sixteen = product<Block, 16>;
+    // Weights are unpacked half as often then; but sums of 16 tokens and weights of Q4 or Q5 need more registers than
+    // AVX-512 has, and with AVX2 they do anyway.
+    if constexpr (ROWS == 8 || std::is_same_v<Block, Q6>) of_sixteen = product<Block, 16>;
 }
 
 bool replace(int type, Products & products, Product & of_sixteen) {
