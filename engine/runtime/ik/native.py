@@ -181,7 +181,7 @@ class OutputHead:
         return int(self._code.output_head_finish(self._number, row, logits, count))
 
     def deviations(self, row: int) -> np.ndarray:
-        """Standard deviations of what the last pass's row `row` lacks, one for each group of logits; 0 if they are exact.
+        """Standard deviations of what the last pass's row `row` lacks, one for each `group` of logits; 0: exact.
 
         Only of a rough row, and valid until the next pass."""
         return np.ctypeslib.as_array(self._code.output_head_deviations(self._number, row), (self._groups,))

@@ -1,11 +1,10 @@
 // Matrix products for few tokens at once with weights of the types Q4_K, Q5_K and Q6_K as ik_llama.cpp repacks them.
-// Compiled once for each set of instructions that it is for: see packaging/ik_native.py.
+// Compiled for each set of instructions: see packaging/ik_native.py.
 //
 // ik_llama.cpp's own take four rows of weights at a time and shuffle the tokens' numbers again for each four. Here each
 // of a register's lanes is a row of its own, and four numbers of a token are broadcast to all of them by the load
 // itself. And what comes next is asked of the memory meanwhile: across rows the processor does not guess it.
 // docs/products.md says what that gives.
-//
 #include "products.hpp"
 
 #include <cstddef>

@@ -108,26 +108,35 @@ def plain_product(weights: np.ndarray, tokens: np.ndarray, kind: int, rows: int)
 
 
 def unpacked(block: np.ndarray, kind: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
-    """Of four rows: float32 scale of a row, (part, row) whole scales, (part, row, column) weights, what is taken off."""
+    """Of four rows: scales of the rows, whole ones (part, row), weights (part, row, column), what is taken off."""
     scale = block[:8].view(np.float16).astype(np.float32)
     if kind == 214:
-        high, low = block[72:328].reshape(8, 2, 4, 4), block[328:].reshape(8, 2, 2, 4, 4)  # (part, half, row, column)
-        low1, low2 = low[:, 0], low[:, 1]
-        quants = [low1 & 15 | high << 4 & 48, low2 & 15 | high & 48, low1 >> 4 | high << 2 & 48, low2 >> 4 | high >> 2 & 48]
-        weights = np.stack(quants, 3).reshape(16, 4, 16).astype(np.int64) - 32
-        return scale, block[8:72].view(np.int8).reshape(16, 4).astype(np.int64), weights, None
-    least = block[8:16].view(np.float16).astype(np.float32)
-    high, low = np.concatenate([block[16:32] << 4, block[16:32]]), block[32:64]
-    high_of_mins = np.concatenate([block[16:32] << 2, block[16:32] >> 2])
-    scales, mins = low & 15 | high & 48, low >> 4 | high_of_mins & 48
-    quants = block[-256 * 2 :].reshape(8, 2, 2, 4, 4)  # (part, odd or even, half, row, column)
-    weights = np.stack([quants[:, 0] & 15, quants[:, 1] & 15, quants[:, 0] >> 4, quants[:, 1] >> 4], 3)
+        return scale, whole(block[8:72].view(np.int8)), six_bits(block), None
+    least, more = block[8:16].view(np.float16).astype(np.float32), block[16:32]
+    low, of_scales, of_mins = block[32:64], np.append(more << 4, more), np.append(more << 2, more >> 2)
+    mins = (low >> 4 | of_mins & 48).reshape(8, 4).astype(np.float32)
+    quants = block[-512:].reshape(8, 2, 2, 4, 4)  # (part, odd or even, half, row, column)
+    even, odd = quants[:, 0], quants[:, 1]
+    weights = np.stack([even & 15, odd & 15, even >> 4, odd >> 4], 3)  # (part, half, row, four, column)
     if kind == 213:
-        fifth = block[64:192].reshape(8, 1, 4, 1, 4)
         shifts = np.array([[0, 2, 1, 3], [4, 6, 5, 7]], np.uint8).reshape(1, 2, 1, 4, 1)
-        weights = weights | (fifth >> shifts & 1) << 4
-    weights = np.moveaxis(weights, 1, 2).reshape(8, 4, 32)
-    return scale, scales.reshape(8, 4).astype(np.int64), weights.astype(np.int64), least * mins.reshape(8, 4).astype(np.float32)
+        weights = weights | (block[64:192].reshape(8, 1, 4, 1, 4) >> shifts & 1) << 4
+    rows = np.swapaxes(weights, 1, 2).reshape(8, 4, 32).astype(np.int64)
+    return scale, whole(low & 15 | of_scales & 48), rows, least * mins
+
+
+def whole(scales: np.ndarray) -> np.ndarray:
+    rows: np.ndarray = scales.reshape(-1, 4).astype(np.int64)
+    return rows
+
+
+def six_bits(block: np.ndarray) -> np.ndarray:
+    """(part, row, column)"""
+    high, low = block[72:328].reshape(8, 2, 4, 4), block[328:].reshape(8, 2, 2, 4, 4)
+    even, odd = low[:, 0], low[:, 1]
+    quants = [even & 15 | high << 4 & 48, odd & 15 | high & 48, even >> 4 | high << 2 & 48, odd >> 4 | high >> 2 & 48]
+    rows: np.ndarray = np.stack(quants, 3).reshape(16, 4, 16).astype(np.int64) - 32
+    return rows
 
 
 def fused(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
@@ -138,7 +147,8 @@ def fused(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     of_product = total - c
     rest = (product - of_product) + (c - (total - of_product))
     even = (total.view(np.int64) & 1) == 0
-    return np.where((rest != 0) & even, np.nextafter(total, np.copysign(np.inf, rest)), total).astype(np.float32)
+    rounded: np.ndarray = np.where((rest != 0) & even, np.nextafter(total, np.copysign(np.inf, rest)), total)
+    return rounded.astype(np.float32)
 
 
 def both(own: CDLL, *of: Any) -> list[np.ndarray]:
@@ -178,7 +188,9 @@ def test_products_are_the_same_bits_as_in_plain_arithmetic(own, kind, rows, fill
         weights[:, 2 * WEIGHTS[kind][1] :] = fill
     for count in (*range(1, 9), 16, 27) if fill is None else (3,):
         tokens = some_tokens(kind, count, n, seed=count)
-        assert np.array_equal(product(weights, tokens, kind, rows, n), plain_product(weights, tokens, kind, rows)), count
+        assert np.array_equal(product(weights, tokens, kind, rows, n), plain_product(weights, tokens, kind, rows)), (
+            count
+        )
 
 
 @needs_products
@@ -232,6 +244,25 @@ def test_the_library_asks_for_ours(own):
     assert own.chickadee_products_replaced()
     assert kernels() == SETS_HERE[0].name
     assert f" with {SETS_HERE[0].name} products " in build()
+
+
+@needs_native
+@pytest.mark.parametrize(
+    ("features", "chosen"),
+    [
+        ("sse4_1 sse4_2 ssse3 popcnt avx", []),
+        ("avx avx2 fma", []),
+        ("avx2 fma f16c", ["AVX2"]),
+        ("avx2 fma f16c avx_vnni", ["AVX-VNNI", "AVX2"]),
+        ("avx2 fma f16c avx512f avx512bw avx512dq avx512vl", ["AVX2"]),
+        ("avx2 fma f16c avx512f avx512bw avx512dq avx512vl avx512_vnni", ["AVX-512 VNNI", "AVX2"]),
+    ],
+)
+def test_the_processor_says_which_products_compute(monkeypatch, features, chosen):
+    own = native()
+    assert own is not None
+    monkeypatch.setattr(module, "processor_features", lambda: frozenset(features.split()))
+    assert [products.name for products in product_sets(own.code)] == chosen
 
 
 @pytest.mark.parametrize("bytes", [b"", b"no library"])

@@ -126,8 +126,8 @@ def test_few_rows_of_weights_are_read_again(targets):
 
 
 def test_how_far_off_is_known(targets):
-    """The lower bits are as random as a fair die. Of a group's rows, one of which is up to four times as large as another, the
-    largest deviation is twice the usual one."""
+    """The lower bits are as random as a fair die. Of 16 rows, one of which is up to four times as large as another, the
+    largest deviation is twice the usual one; of eight it is 1.8 times as large."""
     plain, split = targets
     worst, squares = 0.0, []
     for tokens in range(1, 20):
@@ -139,7 +139,7 @@ def test_how_far_off_is_known(targets):
         worst = max(worst, float(np.abs(errors).max()))
         squares.append(float(np.square(errors).mean()))
     assert worst < 5.5
-    assert 0.22 < np.mean(squares) < 0.28
+    assert abs(np.mean(squares) - {16: 0.25, 8: 0.31}[split.head.group]) < 0.03
 
 
 @pytest.mark.parametrize(
