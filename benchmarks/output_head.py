@@ -27,7 +27,7 @@ from engine.machine import default_threads
 from engine.protocol import Sampling
 from engine.run_subprocess import start_with_environment
 from engine.runtime.contexts import ContextOptions
-from engine.runtime.ik.native import GROUP, OutputHead
+from engine.runtime.ik.native import OutputHead
 from engine.runtime.ik.runtime import IkModel, IkRuntime
 from engine.runtime.interface import prefill
 from engine.stop import StopFlag
@@ -127,7 +127,7 @@ def compared(target: IkRuntime, head: OutputHead, text: list[int]) -> tuple[floa
             target.truncate(target.size - 1)
             logits = target.forward([token]).as_computed(-1)
             if count == 1:
-                expected = np.repeat(head.deviations(0), GROUP)
+                expected = np.repeat(head.deviations(0), head.group)
                 deviations.append(float(expected.mean()))
                 worst = max(worst, float((np.abs(logits - exact) / expected).max()))
             started = time.perf_counter()

@@ -51,11 +51,12 @@ def main() -> None:
     notes_to_stderr()
     library = backend("ik")
     own = native()
-    if own is None or not own.has_products:
+    if own is None or not own.products:
         sys.exit(
-            "This computer has none of our products: they are for Linux, AVX-512 and VNNI, and set-up compiles them."
+            "This computer has none of our products: they are for Linux on x86 with AVX2, and set-up compiles them."
         )
-    context = ContextOptions(n_ctx=DEPTH + max(options.tokens), n_batch=max(options.tokens), threads=options.threads)
+    most = max(MOST_WITH_LOGITS, *options.tokens)
+    context = ContextOptions(n_ctx=DEPTH + most, n_batch=most, threads=options.threads)
     model = library.load(options.model, rough=False)  # theirs could not read it otherwise
     with closing(model), closing(library.target(model, context, StopFlag())) as target:
         list(prefill(target, list(range(300, 300 + DEPTH))))
@@ -63,6 +64,7 @@ def main() -> None:
     if options.json:
         print(json.dumps([asdict(row) for row in rows]))
         return
+    print(own.products.name, "products")
     print("tokens   fastest: theirs  ours             median: theirs  ours")
     for row in rows:
         print(row)

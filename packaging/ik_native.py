@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,14 +36,16 @@ class Unit:
 
     name: str
     options: str
-    machines: tuple[str, ...]
+    machines: tuple[str, ...] = ("x86_64",)
 
 
 UNITS = (
     Unit("passes.cpp", "", ("x86_64", "aarch64")),
-    Unit("kernels.cpp", AVX2, ("x86_64",)),
+    Unit("kernels.cpp", AVX2),
+    Unit("products.cpp", AVX2),
+    Unit("products.cpp", f"{AVX2} -mavxvnni"),
     # GCC 12 warns of its own AVX-512 headers (its bug 105593).
-    Unit("products.cpp", f"{AVX512} -Wno-maybe-uninitialized -Wno-uninitialized", ("x86_64",)),
+    Unit("products.cpp", f"{AVX512} -Wno-maybe-uninitialized -Wno-uninitialized"),
 )
 
 
@@ -69,10 +72,13 @@ def build(units: list[Unit], made: Path, kind: str) -> None:
     folder = headers()
     includes = ["-isystem", folder, "-isystem", folder / "iqk", f'-DIK_VERSION="{version()}"']
     with tempfile.TemporaryDirectory() as objects:
-        outputs = [Path(objects, unit.name).with_suffix(".o") for unit in units]
-        for unit, output in zip(units, outputs, strict=True):
-            options = [*OPTIONS.split(), *kind.split(), *unit.options.split(), *includes]
-            run([*compiler, *options, "-c", FOLDER / unit.name, "-o", output])
+        outputs = [Path(objects, f"{number}.o") for number in range(len(units))]
+        commands = [
+            [*compiler, *OPTIONS.split(), *kind.split(), *unit.options.split(), *includes, "-c", FOLDER / unit.name]
+            for unit in units
+        ]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(run, ([*command, "-o", output] for command, output in zip(commands, outputs, strict=True))))
         # No runtime of C++ is needed.
         link = ["-s", "-nostdlib", "-lc"] if kind == FAST else kind.split()
         run([*compiler, "-shared", *outputs, "-o", made, *link])

@@ -150,7 +150,7 @@ def native() -> Native | None:
 def kernels() -> str:
     """Which compute: ours, or the prebuilt library's for AVX2, or by `make setup NATIVE=1` for this very processor."""
     own = native()
-    return "AVX-512 VNNI" if own and own.has_products else "compiled in"
+    return own.products.name if own and own.products else "compiled in"
 
 
 def build() -> str:
@@ -160,7 +160,7 @@ def build() -> str:
     """
     own = native()
     features = declares(opened().code)("llama_print_system_info", c_char_p)().decode().strip()
-    products = f" with products {own.checksum}" if own and own.has_products else ""
+    products = f" with {own.products.name} products {own.checksum}" if own and own.products else ""
     return f"{PACKAGE} {version()} {checksum()}{products}; {features}"
 
 

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from ctypes import CDLL, POINTER, c_bool, c_char, c_char_p, c_float, c_int, c_size_t, c_void_p
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,13 @@ log = logging.getLogger("engine.ik")
 
 PACKAGE = "ik-llama-cpp-python"
 FILE = Path(sys.prefix) / "kernels" / "ik.so"  # of the environment, or of the packaged app
-PRODUCTS_NEED = {"avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni"}
+AVX2 = frozenset(("avx2", "fma", "f16c"))
 OTHER_VERSION = "Chickadee's native code is for ik_llama.cpp %s, not for %s, which computes more slowly without."
-GROUP = 16  # rows of an output head that are computed together
 
 # As in native/chickadee_ik.hpp: name, result, arguments.
 FUNCTIONS: tuple[tuple[str, Any, tuple[Any, ...]], ...] = (
     ("chickadee_version", c_char_p, ()),
-    ("chickadee_start", c_bool, (c_void_p, c_bool)),
+    ("chickadee_start", c_bool, (c_void_p, c_int)),
     ("chickadee_pass_new", c_void_p, (c_void_p,)),
     ("chickadee_pass_free", None, (c_void_p,)),
     ("chickadee_pass_begin", None, (c_void_p,)),
@@ -40,6 +40,7 @@ PRODUCTS: tuple[tuple[str, Any, tuple[Any, ...]], ...] = (
     ("chickadee_products_replace", None, (c_bool,)),
     ("chickadee_products_replaced", c_bool, ()),
     ("output_head_room", c_size_t, (c_int, c_int)),
+    ("output_head_group", c_int, ()),
     ("output_head_split", c_int, (c_void_p, c_int)),
     ("output_head_forget", None, (c_int,)),
     ("output_head_rough", None, (c_int, c_bool)),
@@ -50,12 +51,30 @@ PRODUCTS: tuple[tuple[str, Any, tuple[Any, ...]], ...] = (
 EvalCallback = ctypes.CFUNCTYPE(c_bool, c_void_p, c_bool, c_void_p)
 
 
-class Native:
-    """The loaded code; `has_products`: do our own matrix products compute?"""
+@dataclass(frozen=True, slots=True)
+class ProductSet:
+    """Our own matrix products for one set of instructions; `number` is what chickadee_start calls it."""
 
-    def __init__(self, code: CDLL, has_products: bool) -> None:
+    number: int
+    name: str
+    needs: frozenset[str]  # of the processor, by Linux' names
+
+
+# The best first.
+PRODUCT_SETS = (
+    ProductSet(3, "AVX-512 VNNI", AVX2 | {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni"}),
+    ProductSet(2, "AVX-VNNI", AVX2 | {"avx_vnni"}),
+    ProductSet(1, "AVX2", AVX2),
+)
+NO_PRODUCTS = 0
+
+
+class Native:
+    """The loaded code; `products`: which of our own matrix products compute, None if none do."""
+
+    def __init__(self, code: CDLL, products: ProductSet | None) -> None:
         self.code = code
-        self.has_products = has_products
+        self.products = products
         self.goes_on = EvalCallback(("chickadee_pass_goes_on", code))
 
     @property
@@ -95,11 +114,17 @@ def started(code: CDLL | None, library: CDLL) -> Native | None:
     """What is in front of `library`, which is loaded by now; None if it has other types than its headers say."""
     if code is None:
         return None
-    has_products = hasattr(code, PRODUCTS[0][0]) and processor_features() >= PRODUCTS_NEED
-    if code.chickadee_start(library._handle, has_products):
-        return Native(code, has_products)
+    products = next(iter(product_sets(code)), None)
+    if code.chickadee_start(library._handle, products.number if products else NO_PRODUCTS):
+        return Native(code, products)
     log.warning("This ik_llama.cpp is another than its version says: Chickadee's native code leaves it alone.")
     return None
+
+
+def product_sets(code: CDLL) -> list[ProductSet]:
+    """Those of our products that this processor can compute, the fastest first."""
+    features = processor_features() if hasattr(code, PRODUCTS[0][0]) else frozenset()
+    return [products for products in PRODUCT_SETS if features >= products.needs]
 
 
 class StoppablePass:
@@ -138,13 +163,14 @@ class OutputHead:
     are computed in full when somebody asks for them, and all of them when somebody asks for all."""
 
     def __init__(self, native: Native, number: int, rows: int) -> None:
-        self._code, self._number, self._groups = native.code, number, rows // GROUP
+        self.group = int(native.code.output_head_group())  # rows that are computed together
+        self._code, self._number, self._groups = native.code, number, rows // self.group
 
     @classmethod
     def of(cls, native: Native | None, tensor: int | None, n_tokens: int) -> OutputHead | None:
         """Of the weights `tensor` (a ggml_tensor) of `n_tokens` rows, which are rearranged in place. None where there
         is no such head, or nothing that could compute it."""
-        if native is None or not native.has_products or not tensor:
+        if native is None or not native.products or not tensor:
             return None
         number = native.code.output_head_split(tensor, n_tokens)
         return cls(native, number, n_tokens) if number >= 0 else None
@@ -155,7 +181,7 @@ class OutputHead:
         return int(self._code.output_head_finish(self._number, row, logits, count))
 
     def deviations(self, row: int) -> np.ndarray:
-        """Standard deviations of what the last pass's row `row` lacks, one for each 16 logits; 0 if they are exact.
+        """Standard deviations of what the last pass's row `row` lacks, one for each `group` of logits; 0: exact.
 
         Only of a rough row, and valid until the next pass."""
         return np.ctypeslib.as_array(self._code.output_head_deviations(self._number, row), (self._groups,))

@@ -43,7 +43,7 @@ def room_bytes(header: Header) -> int:
     """What an output head that is read in two parts takes beside its weights."""
     own = native()
     head = next((tensor for tensor in header.tensors if tensor.name == HEAD and tensor.type == Q6_K), None)
-    return int(own.code.output_head_room(*head.shape)) if own and own.has_products and head else 0
+    return int(own.code.output_head_room(*head.shape)) if own and own.products and head else 0
 
 
 class IkModel(CModel):

@@ -15,9 +15,9 @@ struct ggml_tensor;
 EXPORTED const char * chickadee_version();
 
 // Once, after the library was loaded and before it computes anything. `library`: what dlopen returned for it;
-// `products`: may ours compute, which needs AVX-512 with VNNI? False if it is not the library of the headers; then
-// nothing is changed.
-EXPORTED bool chickadee_start(void * library, bool products);
+// `products`: which of ours compute: 0 none, 1 for AVX2, 2 for AVX-VNNI, 3 for AVX-512 with VNNI. Tests start others
+// between passes. False if it is not the library of the headers; then nothing is changed.
+EXPORTED bool chickadee_start(void * library, int products);
 
 // Passes: see passes.cpp. One `Pass` a context.
 struct Pass;
@@ -34,6 +34,8 @@ EXPORTED bool chickadee_products_replaced();        // did a table ever get ours
 // Output heads: see output_head.hpp.
 // Bytes that a head of `rows` rows of `n` weights takes beside them.
 EXPORTED size_t output_head_room(int n, int rows);
+// Rows of weights that are computed together.
+EXPORTED int output_head_group();
 // Rearrange the weights of a head of `rows` tokens in place. Returns its number, or -1 if that is not possible.
 EXPORTED int output_head_split(const ggml_tensor * head, int rows);
 // The weights are about to be freed; nobody may compute with them any more.
@@ -43,18 +45,18 @@ EXPORTED void output_head_rough(int number, bool on);
 // Of row `row` of the last pass, whose logits are there: make exact the `count` largest, and what is larger; all if
 // `count` is 0. Returns of how many rows logits were computed again.
 EXPORTED int output_head_finish(int number, int row, float * logits, int count);
-// Of what such a row lacks, for each 16 rows of weights; 0 where it is exact.
+// Of what such a row lacks, for each such group of rows; 0 where it is exact.
 EXPORTED const float * output_head_deviations(int number, int row);
 
 // What this library's own files call of each other.
 #ifdef __x86_64__
 
 bool start_kernels(void * library);  // find the library's table of products; false where there is none
-bool start_products();  // let ours compute; false if the library has none for the types that they replace
+bool start_products(int set);  // let ours compute; false if the library has none for the types that they replace
 
 #else  // there are none
 
 inline bool start_kernels(void *) { return false; }
-inline bool start_products() { return false; }
+inline bool start_products(int) { return false; }
 
 #endif

@@ -1,21 +1,23 @@
-// Sixteen rows of weights side by side in the lanes of a register, and tokens that are broadcast to all of them.
+// Rows of weights side by side in the lanes of a register, and tokens that are broadcast to all of them.
+//
+// What this and what includes it computes with is a register of the processor that it is compiled for: wide.hpp for
+// AVX-512 with VNNI, narrow.hpp for AVX2 and AVX-VNNI. Both define the same names.
 #pragma once
 #include <immintrin.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <tuple>
-#include <type_traits>
 
 #include "iqk/iqk_common.h"
 
 #define INLINE inline __attribute__((always_inline))
+#define INLINED __attribute__((always_inline))  // a lambda
 
 namespace {
 
-constexpr int BLOCK = QK_K;                  // weights of a row that share a float16
-constexpr int ROWS = 16, GROUPS = 4;         // side by side in a register; their blocks lie together in fours
+constexpr int BLOCK = QK_K;         // weights of a row that share a float16
+constexpr int MOST_TOKENS = IQK_MAX_NY;  // that a product takes at once, and 16 in longer passes
+constexpr int SCALES = BLOCK / 16;  // of a block of Q6, and offsets of a token's block
 
 // Blocks of four rows. 32 bytes of quants are two halves, each with four bytes of every row.
 struct Q4 {
@@ -36,9 +38,9 @@ struct Q6 {
 };
 struct Token {
     float d, sum;
-    int8_t quants[BLOCK];
+    int8_t quants[BLOCK];  // from -127 to 127
     union {
-        int16_t sums[16];      // of 16 quants each, beside Q6
+        int16_t sums[SCALES];  // of 16 quants each, beside Q6
         float scaled_sums[8];  // of 32 numbers each, beside Q4 and Q5
     };
 };
@@ -57,68 +59,47 @@ static_assert(sizeof(Token) == sizeof(block_q8_K) && offsetof(Token, quants) == 
 
 using Word = int32_t __attribute__((may_alias));
 
-INLINE __m512i broadcast(const void * four_bytes) { return _mm512_set1_epi32(*(const Word *)four_bytes); }
+}  // namespace
 
-// a & mask | b
-INLINE __m512i either(__m512i a, __m512i mask, __m512i b) { return _mm512_ternarylogic_epi32(a, mask, b, 0xea); }
+#ifdef __AVX512VNNI__
+#include "wide.hpp"
+#else
+#include "narrow.hpp"
+#endif
+
+namespace {
 
 // std::array would ask whether a template may have an argument with an alignment.
-template <size_t count> struct Vectors {
-    __m512 of[count];
+template <int count> struct Vectors {
+    Floats of[count];
 
-    INLINE __m512 & operator[](size_t i) { return of[i]; }
-    INLINE const __m512 & operator[](size_t i) const { return of[i]; }
-    INLINE __m512 * begin() { return of; }
-    INLINE __m512 * end() { return of + count; }
-    static constexpr size_t size() { return count; }
+    INLINE Floats & operator[](int i) { return of[i]; }
+    INLINE const Floats & operator[](int i) const { return of[i]; }
+    INLINE Floats * begin() { return of; }
+    INLINE Floats * end() { return of + count; }
+    static constexpr int size() { return count; }
 };
 
-// By hand, as GCC 12 broadcasts by an instruction of its own: 3 to 13 % of all time.
-INLINE __m512i dot(__m512i sum, __m512i weights, const int8_t * token) {
-    asm("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(weights), "m"(*(const Word *)token));
-    return sum;
-}
+template <int count> struct Tokens {
+    const Token * of[count];
 
-INLINE __m512i times_scale(__m512i sum, __m512i a, __m512i scale) {
-    return _mm512_add_epi32(sum, _mm512_mullo_epi32(a, scale));
-}
+    INLINE const Token *& operator[](int i) { return of[i]; }
+    INLINE const Token * operator[](int i) const { return of[i]; }
+};
 
-INLINE __m512i widened(const int8_t * rows) { return _mm512_cvtepi8_epi32(_mm_load_si128((const __m128i *)rows)); }
+constexpr unsigned ALL_LANES = (1u << ROWS) - 1;
 
-// 32 bytes of each group: the first halves of all, and the second.
+// Whole numbers of 16 bits, moved by some of them. For bytes that are masked afterwards.
+using Pairs = uint16_t __attribute__((vector_size(sizeof(Ints))));
+template <int bits> INLINE Ints up(Ints x) { return (Ints)((Pairs)x << bits); }
+template <int bits> INLINE Ints down(Ints x) { return (Ints)((Pairs)x >> bits); }
+
+// 32 bytes of each block, which `of` finds: the first halves of all, and the second.
 struct Halves {
-    __m512i first, second;
+    Ints first, second;
 
-    INLINE Halves(const uint8_t * a, const uint8_t * b, const uint8_t * c, const uint8_t * d) {
-        auto ab = pair(a, b), cd = pair(c, d);
-        first = _mm512_shuffle_i32x4(ab, cd, 0x88);
-        second = _mm512_shuffle_i32x4(ab, cd, 0xdd);
-    }
-    static INLINE __m512i pair(const uint8_t * a, const uint8_t * b) {
-        auto low = _mm512_castsi256_si512(_mm256_loadu_si256((const __m256i *)a));
-        return _mm512_inserti64x4(low, _mm256_loadu_si256((const __m256i *)b), 1);
-    }
+    INLINE explicit Halves(const auto & of) { halves(of, first, second); }
 };
-
-INLINE __m512 floats(const uint16_t * a, const uint16_t * b, const uint16_t * c, const uint16_t * d) {
-    auto four = [](const uint16_t * halves) { return _mm_loadl_epi64((const __m128i *)halves); };
-    auto ab = _mm_unpacklo_epi64(four(a), four(b)), cd = _mm_unpacklo_epi64(four(c), four(d));
-    return _mm512_cvtph_ps(_mm256_set_m128i(cd, ab));
-}
-
-// From four bytes for each of `parts` in every group to all 16 rows' bytes of a part.
-INLINE void gather(const int8_t * a, const int8_t * b, const int8_t * c, const int8_t * d, int parts, int8_t * to) {
-    auto sixteen = [](const int8_t * x, int part) { return _mm_loadu_si128((const __m128i *)(x + 4 * part)); };
-    for (int part = 0; part < parts; part += 4, to += 4 * ROWS) {
-        auto xa = sixteen(a, part), xb = sixteen(b, part), xc = sixteen(c, part), xd = sixteen(d, part);
-        auto ab = _mm_unpacklo_epi32(xa, xb), ab_high = _mm_unpackhi_epi32(xa, xb);
-        auto cd = _mm_unpacklo_epi32(xc, xd), cd_high = _mm_unpackhi_epi32(xc, xd);
-        _mm_store_si128((__m128i *)to, _mm_unpacklo_epi64(ab, cd));
-        _mm_store_si128((__m128i *)(to + ROWS), _mm_unpackhi_epi64(ab, cd));
-        _mm_store_si128((__m128i *)(to + 2 * ROWS), _mm_unpacklo_epi64(ab_high, cd_high));
-        _mm_store_si128((__m128i *)(to + 3 * ROWS), _mm_unpackhi_epi64(ab_high, cd_high));
-    }
-}
 
 // An eighth of `size` bytes, into the second cache. Behind the last row there may be nothing, which does no harm.
 INLINE void ask_for(const char * ahead, int eighth, size_t size) {

@@ -12,25 +12,23 @@
 
 namespace {
 
-constexpr int MOST_TOKENS = IQK_MAX_NY;  // that a product takes at once
 constexpr int MOST_ROUGH = 4;            // tokens of a pass that is rough; with more the processor is what is waited for
-constexpr int CHUNK = 64;                // groups of 16 rows whose upper bits lie together
-constexpr int OF_BLOCK = 16;             // scales
-constexpr int LINE = 64;                 // bytes
+constexpr int CHUNK = 1024 / ROWS;        // groups of rows whose upper bits lie together
+constexpr int LINE = 4 * ROWS;           // bytes
 constexpr float SURE = 6;                // standard deviations
-constexpr int MOST_BLOCKS = 64, MOST_GROUPS = 1 << 15;
+constexpr int MOST_BLOCKS = 64, MOST_ROWS = 1 << 19;
 constexpr int MOST_HEADS = 4;            // of a target, a draft model, and whatever else is loaded
 constexpr int MOST_COMPARED = 1 << 13;  // logits
 constexpr float INFINITE = __builtin_inff();
 
-// Of 16 rows and a block: bits 5 to 2 of each quant, two of them in a byte, and bits 1 and 0, four in a byte. Each 64
-// bytes hold four columns of every row.
+// Of a group of rows, as many as a register holds, and a block: bits 5 to 2 of each quant, two of them in a byte, and
+// bits 1 and 0, four in a byte. Each register holds four columns of every row.
 struct Upper {
-    int8_t scales[OF_BLOCK][ROWS];
-    uint8_t quants[OF_BLOCK][2][LINE];
+    int8_t scales[SCALES][ROWS];
+    uint8_t quants[SCALES][2][LINE];
 };
 struct Lower {
-    uint8_t quants[OF_BLOCK][LINE];
+    uint8_t quants[SCALES][LINE];
 };
 struct Shared {
     uint16_t d[ROWS];
@@ -38,114 +36,101 @@ struct Shared {
 static_assert(sizeof(Upper) + sizeof(Lower) + sizeof(Shared) == GROUPS * sizeof(Q6));
 static_assert(sizeof(Upper) % LINE == 0 && sizeof(Lower) % LINE == 0);
 
-// The blocks of 16 rows.
+// The blocks of a group.
 struct Place {
     const Upper * upper;
     const Lower * lower;
     const Shared * shared;
 
-    INLINE __m512 d(int block) const { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(shared + block))); }
+    INLINE Floats d(int block) const { return load_half(shared[block].d); }
 };
 
-INLINE __m512i line(const uint8_t * from) { return _mm512_load_si512((const __m512i *)from); }
+INLINE Ints line(const uint8_t * from) { return *(const Ints *)from; }
+
+// What a token's numbers are multiplied with besides: of each 16 of them.
+template <int count> struct Offsets {
+    int32_t of[count][MOST_BLOCKS * SCALES];
+};
 
 // The same whole numbers, added in the same order, as of weights that were not rearranged.
-INLINE void add_exact(const Place & place, int block, const Place & next, const auto & token, auto & result) {
-    constexpr int tokens = std::tuple_size_v<std::remove_cvref_t<decltype(token)>>;
-    const auto high = _mm512_set1_epi8(0x3c), low = _mm512_set1_epi8(0x03);
+template <int count>
+INLINE void add_exact(const Place & place, int block, const Place & next, const Tokens<count> & token,
+                      const Offsets<count> & offsets, Vectors<count> & result) {
+    const auto high = bytes(0x3c), low = bytes(0x03);
     auto & upper = place.upper[block];
     auto & lower = place.lower[block];
-    alignas(64) int32_t offsets[tokens][OF_BLOCK];  // a weight is its quant less 32
-    __m512i sums[tokens];
-    for (int i = 0; i < tokens; ++i) {
-        for (int s = 0; s < OF_BLOCK; ++s) offsets[i][s] = -32 * token[i]->sums[s];
-        sums[i] = _mm512_setzero_si512();
-    }
-    for (int s = 0; s < OF_BLOCK; ++s) {
-        if (s % 2) {
+    Ints sums[count];
+    for (auto & sum : sums) sum = no_ints();
+    for (int s = 0; s < SCALES; ++s) {
+        if (s % 2 && count <= MOST_ASKED) {
             ask_for((const char *)(next.upper + block), s / 2, sizeof(Upper));
             ask_for((const char *)(next.lower + block), s / 2, sizeof(Lower));
         }
         auto u1 = line(upper.quants[s][0]), u2 = line(upper.quants[s][1]), l = line(lower.quants[s]);
-        auto q0 = either(_mm512_slli_epi16(u1, 2), high, _mm512_and_si512(l, low));
-        auto q1 = either(_mm512_slli_epi16(u2, 2), high, _mm512_and_si512(_mm512_srli_epi16(l, 4), low));
-        auto q2 = either(_mm512_srli_epi16(u1, 2), high, _mm512_and_si512(_mm512_srli_epi16(l, 2), low));
-        auto q3 = either(_mm512_srli_epi16(u2, 2), high, _mm512_and_si512(_mm512_srli_epi16(l, 6), low));
-        auto scale = widened(upper.scales[s]);
-        for (int i = 0; i < tokens; ++i) {
-            auto y = token[i]->quants + 16 * s;
-            auto sum = dot(dot(dot(dot(broadcast(&offsets[i][s]), q0, y), q1, y + 4), q2, y + 8), q3, y + 12);
-            sums[i] = times_scale(sums[i], sum, scale);
-        }
+        const Ints weights[4] = {
+            either(up<2>(u1), high, l & low),
+            either(up<2>(u2), high, down<4>(l) & low),
+            either(down<2>(u1), high, down<2>(l) & low),
+            either(down<2>(u2), high, down<6>(l) & low),
+        };
+        auto scale = scale_of(upper.scales[s]);
+        for (int i = 0; i < count; ++i)
+            sums[i] = add_16(sums[i], weights, token[i]->quants + 16 * s, offsets.of[i] + SCALES * block + s, scale);
     }
     auto d = place.d(block);
-    for (int i = 0; i < tokens; ++i) {
-        auto factor = _mm512_mul_ps(d, _mm512_set1_ps(token[i]->d));
-        result[i] = _mm512_fmadd_ps(factor, _mm512_cvtepi32_ps(sums[i]), result[i]);
-    }
+    for (int i = 0; i < count; ++i) result[i] = plus_product(result[i], d * all(token[i]->d), to_floats(sums[i]));
 }
 
-// As if the lower bits were their mean, 1.5. `offsets` are 61 times the sums of a token's 16 quants.
-INLINE void add_rough(const Place & place, int block, const Place & next, const auto & token, const auto & offsets,
-                      auto & result) {
-    constexpr int tokens = std::tuple_size_v<std::remove_cvref_t<decltype(token)>>;
-    const auto low = _mm512_set1_epi8(0x0f);
+// As if the lower bits were their mean, 1.5.
+template <int count>
+INLINE void add_rough(const Place & place, int block, const Place & next, const Tokens<count> & token,
+                      const Offsets<count> & offsets, Vectors<count> & result) {
+    const auto low = bytes(0x0f);
     auto & upper = place.upper[block];
-    __m512i sums[tokens];
-    for (int i = 0; i < tokens; ++i) sums[i] = _mm512_setzero_si512();
-    for (int s = 0; s < OF_BLOCK; ++s) {
+    RoughSum sums[count];
+    for (int s = 0; s < SCALES; ++s) {
         if (s % 2) ask_for((const char *)(next.upper + block), s / 2, sizeof(Upper));
         auto u1 = line(upper.quants[s][0]), u2 = line(upper.quants[s][1]);
-        auto q0 = _mm512_and_si512(u1, low), q2 = _mm512_and_si512(_mm512_srli_epi16(u1, 4), low);
-        auto q1 = _mm512_and_si512(u2, low), q3 = _mm512_and_si512(_mm512_srli_epi16(u2, 4), low);
-        auto scale = widened(upper.scales[s]);
-        for (int i = 0; i < tokens; ++i) {
-            auto y = token[i]->quants + 16 * s;
-            auto sum = dot(dot(dot(dot(_mm512_setzero_si512(), q0, y), q1, y + 4), q2, y + 8), q3, y + 12);
-            // Twice 4 q + 1.5 - 32.
-            sum = _mm512_sub_epi32(_mm512_slli_epi32(sum, 3), broadcast(&offsets[i][OF_BLOCK * block + s]));
-            sums[i] = times_scale(sums[i], sum, scale);
-        }
+        const Ints weights[4] = {u1 & low, u2 & low, down<4>(u1) & low, down<4>(u2) & low};
+        auto scale = scale_of(upper.scales[s]);
+        for (int i = 0; i < count; ++i)
+            sums[i].add(weights, token[i]->quants + 16 * s, offsets.of[i] + SCALES * block + s, scale);
     }
     auto d = place.d(block);
-    for (int i = 0; i < tokens; ++i) {
-        auto factor = _mm512_mul_ps(d, _mm512_set1_ps(token[i]->d / 2));
-        result[i] = _mm512_fmadd_ps(factor, _mm512_cvtepi32_ps(sums[i]), result[i]);
-    }
+    for (int i = 0; i < count; ++i)
+        result[i] = plus_product(result[i], d * all(token[i]->d / 2), to_floats(sums[i].total()));
 }
 
-// The bits of a float, in an order that whole numbers have too.
-INLINE __m512i in_order(__m512 x) {
-    auto bits = _mm512_castps_si512(x), sign = _mm512_srai_epi32(bits, 31);
-    return _mm512_xor_si512(bits, _mm512_or_si512(_mm512_srli_epi32(sign, 1), _mm512_set1_epi32(1 << 31)));
+// A float by its place among all of them.
+INLINE float in_order(uint32_t place) {
+    place ^= place >> 31 ? 1u << 31 : 0xffffffff;
+    float result;
+    memcpy(&result, &place, sizeof result);
+    return result;
 }
 
-// The `count`-th largest of `size` floats, a multiple of 16: its bits are found one by one.
+// The `count`-th largest of `size` floats: the bits of its place are found one by one.
 inline float largest(const float * of, int size, int count) {
     uint32_t found = 0;
     for (uint32_t bit = 1u << 31; bit; bit >>= 1) {
-        auto bound = _mm512_set1_epi32(found | bit);
+        const float bound = in_order(found | bit);
         int above = 0;
-        for (int i = 0; i < size; i += 16)
-            above += __builtin_popcount(_mm512_cmpge_epu32_mask(in_order(_mm512_loadu_ps(of + i)), bound));
+        for (int i = 0; i < size; ++i) above += of[i] >= bound;
         if (above >= count) found |= bit;
     }
-    found ^= found >> 31 ? 1u << 31 : 0xffffffff;
-    float result;
-    memcpy(&result, &found, sizeof result);
-    return result;
+    return in_order(found);
 }
 
 struct OutputHead {
     char * weights = nullptr;
-    int blocks, groups, padded;  // of 256 weights; of 16 rows, and a multiple of 16
+    int blocks, groups, padded;  // of 256 weights; of a register's rows, and a multiple of these
     bool may_be_rough;
     char * memory;
-    // Beside the weights, in memory of its own. Of each 16 rows the scales' largest squares, and units: see `measure`.
+    // Beside the weights, in memory of its own. Of each group the scales' largest squares, and units: see `measure`.
     Shared * shared;    // [groups][blocks]
-    uint8_t * squares;  // [groups][blocks][OF_BLOCK]
+    uint8_t * squares;  // [groups][blocks][SCALES]
     float * units;      // [groups]
-    // Of the last pass. Of each 16 logits the largest, and the standard deviation of what the lower bits add to them, 0
+    // Of the last pass. Of each group's logits the largest, and the standard deviation of what the lower bits add to them, 0
     // once that is done.
     struct Row {
         bool is_rough;
@@ -155,14 +140,15 @@ struct OutputHead {
 
     static OutputHead * of(const void * weights);
 
+    static int up_to_rows(int groups) { return (groups + ROWS - 1) / ROWS * ROWS; }
+
     static size_t room(int n, int rows) {
-        size_t groups = rows / ROWS, padded = (groups + 15) / 16 * 16;
-        size_t blocks = n / BLOCK;
-        return groups * (blocks * (sizeof(Shared) + OF_BLOCK) + sizeof(float)) + MOST_ROUGH * padded * 2 * sizeof(float);
+        size_t groups = rows / ROWS, padded = up_to_rows(groups), blocks = n / BLOCK;
+        return groups * (blocks * (sizeof(Shared) + SCALES) + sizeof(float)) + MOST_ROUGH * padded * 2 * sizeof(float);
     }
 
     bool split(char * from, int n, int size) {
-        if (size % ROWS || size > MOST_GROUPS * ROWS || n % BLOCK || n > BLOCK * MOST_BLOCKS || (size_t)from % 32)
+        if (size % ROWS || size > MOST_ROWS || n % BLOCK || n > BLOCK * MOST_BLOCKS || (size_t)from % 32)
             return false;
         memory = (char *)malloc(room(n, size));
         auto scratch = (char *)malloc((size_t)CHUNK * GROUPS * (n / BLOCK) * sizeof(Q6));
@@ -178,7 +164,7 @@ struct OutputHead {
     }
 
     void rearrange(char * from, int n, int size, char * scratch) {
-        weights = from, blocks = n / BLOCK, groups = size / ROWS, padded = (groups + 15) / 16 * 16, may_be_rough = true;
+        weights = from, blocks = n / BLOCK, groups = size / ROWS, padded = up_to_rows(groups), may_be_rough = true;
         auto floats = (float *)memory;
         units = floats, floats += groups;
         for (auto & row : rows) {
@@ -210,7 +196,7 @@ struct OutputHead {
 
     static void divide(const Q6 & q, int four, Upper & upper, Lower & lower, Shared & shared) {
         memcpy(shared.d + 4 * four, q.d, sizeof q.d);
-        for (int s = 0; s < OF_BLOCK; ++s) {
+        for (int s = 0; s < SCALES; ++s) {
             memcpy(upper.scales[s] + 4 * four, q.scales + 4 * s, 4);
             for (int i = 0; i < 16; ++i) {
                 int from = 16 * (s % 2) + i, to = 16 * four + i;
@@ -225,19 +211,19 @@ struct OutputHead {
     }
 
     // Of 16 weights that share a scale, the lower bits add what has a variance of 1.25 squares of the scale, times the
-    // sum of the squares of the token's numbers. Here these squares, the largest of 16 rows, in 255ths of a unit.
+    // sum of the squares of the token's numbers. Here these squares, the largest of a group, in 255ths of a unit.
     void measure(int group) {
-        float most = 0, largest[MOST_BLOCKS * OF_BLOCK];
+        float most = 0, largest[MOST_BLOCKS * SCALES];
         auto place = at(group);
         for (int block = 0; block < blocks; ++block)
-            for (int s = 0; s < OF_BLOCK; ++s) {
-                auto scale = _mm512_mul_ps(place.d(block), _mm512_cvtepi32_ps(widened(place.upper[block].scales[s])));
-                auto square = largest[OF_BLOCK * block + s] = _mm512_reduce_max_ps(_mm512_mul_ps(scale, scale));
+            for (int s = 0; s < SCALES; ++s) {
+                auto scale = place.d(block) * to_floats(widened(place.upper[block].scales[s]));
+                auto square = largest[SCALES * block + s] = largest_of(scale * scale);
                 if (square > most) most = square;
             }
         units[group] = 1.25f * most / 255;
-        auto to = squares + group * blocks * OF_BLOCK;
-        for (int s = 0; s < blocks * OF_BLOCK; ++s) to[s] = most > 0 ? int(largest[s] * 254 / most) + 1 : 0;
+        auto to = squares + group * blocks * SCALES;
+        for (int s = 0; s < blocks * SCALES; ++s) to[s] = most > 0 ? int(largest[s] * 254 / most) + 1 : 0;
     }
 
     INLINE int in_chunk(int first) const { return groups - first < CHUNK ? groups - first : CHUNK; }
@@ -253,7 +239,7 @@ struct OutputHead {
     // From a row on that `from` would be of weights that were not rearranged.
     template <int count> void multiply(const void * from, const DataInfo & info, int size) {
         int begin = ((const char *)from - weights) / (blocks * sizeof(Q6)) * 4, end = begin + size;
-        std::array<const Token *, count> token;
+        Tokens<count> token;
         for (int i = 0; i < count; ++i) token[i] = (const Token *)info.src1_row(i);
         bool rough = may_be_rough && info.cur_y == 0 && count <= MOST_ROUGH;
         if (begin == 0)
@@ -263,74 +249,80 @@ struct OutputHead {
             }
         if constexpr (count <= MOST_ROUGH)
             if (rough) return multiply_roughly(begin, end, token, info);
+        const auto offsets = exact_offsets(token);
         for (int group = begin / ROWS; ROWS * group < end; ++group)
-            store(exact(at(group), after(group), token), group, begin, end, info);
+            store_group(exact(at(group), after(group), token, offsets), group, begin, end, info);
+    }
+
+    template <int count> INLINE Offsets<count> exact_offsets(const Tokens<count> & token) const {
+        Offsets<count> offsets;
+        for (int i = 0; i < count; ++i)
+            for (int block = 0; block < blocks; ++block) offsets_of(token[i][block], offsets.of[i] + SCALES * block);
+        return offsets;
     }
 
     // Threads may begin within a group.
-    INLINE static void store(const auto & result, int group, int begin, int end, const DataInfo & info) {
-        int row = ROWS * group, lanes = 0xffff;
-        if (row < begin) lanes &= 0xffff << (begin - row);
-        if (row + ROWS > end) lanes &= 0xffff >> (row + ROWS - end);
-        for (size_t i = 0; i < result.size(); ++i)
-            _mm512_mask_storeu_ps(info.dst_row(i) + row - begin, lanes, result[i]);
+    INLINE static void store_group(const auto & result, int group, int begin, int end, const DataInfo & info) {
+        int row = ROWS * group;
+        unsigned lanes = ALL_LANES;
+        if (row < begin) lanes &= ALL_LANES << (begin - row);
+        if (row + ROWS > end) lanes &= ALL_LANES >> (row + ROWS - end);
+        for (int i = 0; i < result.size(); ++i) store(info.dst_row(i) + row - begin, result[i], lanes);
     }
 
-    template <size_t count>
-    INLINE Vectors<count> exact(const Place & place, const Place & next,
-                                           const std::array<const Token *, count> & first) const {
+    template <int count>
+    INLINE Vectors<count> exact(const Place & place, const Place & next, const Tokens<count> & first,
+                                const Offsets<count> & offsets) const {
         Vectors<count> result;
-        for (auto & r : result) r = _mm512_setzero_ps();
+        for (auto & r : result) r = no_floats();
         for (int block = 0; block < blocks; ++block) {
-            std::array<const Token *, count> token;
-            for (size_t i = 0; i < count; ++i) token[i] = first[i] + block;
-            add_exact(place, block, next, token, result);
+            Tokens<count> token;
+            for (int i = 0; i < count; ++i) token[i] = first[i] + block;
+            add_exact(place, block, next, token, offsets, result);
         }
         return result;
     }
 
-    template <size_t count>
-    void multiply_roughly(int begin, int end, const std::array<const Token *, count> & first, const DataInfo & info) {
-        int offsets[count][MOST_BLOCKS * OF_BLOCK];
-        float numbers[count][MOST_BLOCKS * OF_BLOCK];
-        for (size_t i = 0; i < count; ++i)
+    template <int count>
+    void multiply_roughly(int begin, int end, const Tokens<count> & first, const DataInfo & info) {
+        Offsets<count> offsets;
+        float numbers[count][MOST_BLOCKS * SCALES];
+        for (int i = 0; i < count; ++i)
             for (int block = 0; block < blocks; ++block)
-                for (int s = 0; s < OF_BLOCK; ++s) {
+                for (int s = 0; s < SCALES; ++s) {
                     auto & token = first[i][block];
-                    offsets[i][OF_BLOCK * block + s] = 61 * token.sums[s];
-                    numbers[i][OF_BLOCK * block + s] = token.d * token.d * sum_of_squares(token.quants + 16 * s);
+                    offsets.of[i][SCALES * block + s] = RoughSum::offset(token.sums[s]);
+                    numbers[i][SCALES * block + s] = token.d * token.d * sum_of_squares(token.quants + 16 * s);
                 }
         for (int group = begin / ROWS; ROWS * group < end; ++group) {
             auto place = at(group), next = after(group);
             Vectors<count> result;
-            for (auto & r : result) r = _mm512_setzero_ps();
+            for (auto & r : result) r = no_floats();
             for (int block = 0; block < blocks; ++block) {
-                std::array<const Token *, count> token;
-                for (size_t i = 0; i < count; ++i) token[i] = first[i] + block;
+                Tokens<count> token;
+                for (int i = 0; i < count; ++i) token[i] = first[i] + block;
                 add_rough(place, block, next, token, offsets, result);
             }
-            store(result, group, begin, end, info);
+            store_group(result, group, begin, end, info);
             if (ROWS * group >= begin)
-                for (size_t i = 0; i < count; ++i) {
-                    rows[i].largest[group] = _mm512_reduce_max_ps(result[i]);
+                for (int i = 0; i < count; ++i) {
+                    rows[i].largest[group] = largest_of(result[i]);
                     rows[i].deviations[group] = deviation(group, numbers[i]);
                 }
         }
     }
 
     INLINE static int sum_of_squares(const int8_t * quants) {
-        auto x = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)quants));
-        return _mm512_reduce_add_epi32(_mm512_zextsi256_si512(_mm256_madd_epi16(x, x)));
+        int sum = 0;
+        for (int i = 0; i < 16; ++i) sum += quants[i] * quants[i];
+        return sum;
     }
 
     INLINE float deviation(int group, const float * numbers) const {
-        auto from = squares + group * blocks * OF_BLOCK;
-        auto sum = _mm512_setzero_ps();
-        for (int s = 0; s < blocks * OF_BLOCK; s += 16) {
-            auto square = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(from + s))));
-            sum = _mm512_fmadd_ps(square, _mm512_loadu_ps(numbers + s), sum);
-        }
-        return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(units[group] * _mm512_reduce_add_ps(sum))));
+        auto from = squares + group * blocks * SCALES;
+        auto sum = no_floats();
+        for (int s = 0; s < blocks * SCALES; s += ROWS) sum = plus_product(sum, load_bytes(from + s), load(numbers + s));
+        return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(units[group] * sum_of(sum))));
     }
 
     // Make exact what is no less than the `count`-th largest logit. If so many logits are no less than a bound, that one
@@ -360,20 +352,20 @@ struct OutputHead {
 
     // Of groups in which there may be a logit of `bound` or more, but for those that are exact.
     int compute(Row & row, float * logits, float bound, float sure) {
-        const std::array<const Token *, 1> token = {row.token};
+        const Tokens<1> token = {{row.token}};
+        const auto offsets = exact_offsets(token);
         int done = 0, last = -1;
         auto compute = [&](int group, int next) {
-            auto result = exact(at(group), at(next), token)[0];
-            _mm512_storeu_ps(logits + ROWS * group, result);
-            row.largest[group] = _mm512_reduce_max_ps(result);
+            auto result = exact(at(group), at(next), token, offsets)[0];
+            store(logits + ROWS * group, result, ALL_LANES);
+            row.largest[group] = largest_of(result);
             row.deviations[group] = 0;
             done += ROWS;
         };
-        for (int i = 0; i < padded; i += 16) {
-            auto deviations = _mm512_loadu_ps(row.deviations + i);
-            auto most = _mm512_fmadd_ps(deviations, _mm512_set1_ps(sure), _mm512_loadu_ps(row.largest + i));
-            int found = _mm512_cmp_ps_mask(most, _mm512_set1_ps(bound), _CMP_NLT_UQ) &
-                        _mm512_cmp_ps_mask(deviations, _mm512_setzero_ps(), _CMP_NEQ_UQ);
+        for (int i = 0; i < padded; i += ROWS) {
+            auto deviations = load(row.deviations + i);
+            auto most = plus_product(load(row.largest + i), deviations, all(sure));
+            auto found = not_less(most, all(bound)) & not_equal(deviations, no_floats());
             for (; found; found &= found - 1) {
                 int group = i + __builtin_ctz(found);
                 if (last >= 0) compute(last, group);

@@ -63,11 +63,11 @@ bool is_of_headers(void * library) {
 
 const char * chickadee_version() { return IK_VERSION; }
 
-bool chickadee_start(void * library, bool products) {
+bool chickadee_start(void * library, int products) {
     clear_theirs = found<decltype(ggml_backend_buffer_clear)>(library, "ggml_backend_buffer_clear");
     const bool has_kernels = start_kernels(library);
     if (!clear_theirs || !is_of_headers(library)) return false;
-    return !products || (has_kernels && start_products());
+    return !products || (has_kernels && start_products(products));
 }
 
 Pass * chickadee_pass_new(const volatile char * stop) {

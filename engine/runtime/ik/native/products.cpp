@@ -1,15 +1,13 @@
-// Matrix products for few tokens at once with weights of the types Q4_K, Q5_K and Q6_K as ik_llama.cpp repacks them,
-// for processors with AVX-512 and VNNI.
+// Matrix products for few tokens at once with weights of the types Q4_K, Q5_K and Q6_K as ik_llama.cpp repacks them.
+// Compiled for each set of instructions: see packaging/ik_native.py.
 //
 // ik_llama.cpp's own take four rows of weights at a time and shuffle the tokens' numbers again for each four. Here each
-// of a register's 16 lanes is a row of its own, and four numbers of a token are broadcast to all of them by the load
+// of a register's lanes is a row of its own, and four numbers of a token are broadcast to all of them by the load
 // itself. And what comes next is asked of the memory meanwhile: across rows the processor does not guess it.
 // docs/products.md says what that gives.
-//
 #include "products.hpp"
 
 #include <cstddef>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -19,50 +17,53 @@
 
 namespace {
 
-INLINE void add_block(const Q6 & a, const Q6 & b, const Q6 & c, const Q6 & d, const char * ahead,
-                      const auto & token, auto & result) {
-    constexpr int tokens = std::tuple_size_v<std::remove_cvref_t<decltype(token)>>;
-    const auto low = _mm512_set1_epi8(0x0f), high = _mm512_set1_epi8(0x30);
+constexpr int LONGEST = 128;  // blocks of a row whose offsets are kept; more are computed again for each register
+
+// The blocks of a register's rows, of the rows that follow, and the tokens' of the same columns.
+template <typename Block, int tokens> struct Where {
+    const Block * block[GROUPS];
+    const char * ahead;
+    const Token * token[tokens];
+    const int32_t * offsets[tokens];  // beside Q6
+};
+
+template <int tokens>
+INLINE void add_block(const Where<Q6, tokens> & where, Vectors<tokens> & result) {
+    const auto low = bytes(0x0f), high = bytes(0x30);
+    auto & block = where.block;
     alignas(64) int8_t scales[16 * ROWS];
-    gather(a.scales, b.scales, c.scales, d.scales, 16, scales);
-    alignas(64) int32_t offsets[tokens][16];  // a weight is its quant less 32
-    __m512i sums[tokens];
-    for (int i = 0; i < tokens; ++i) {
-        for (int s = 0; s < 16; ++s) offsets[i][s] = -32 * token[i]->sums[s];
-        sums[i] = _mm512_setzero_si512();
-    }
+    gather([&](int g) INLINED { return block[g]->scales; }, 16, scales);
+    Ints sums[tokens];
+    for (auto & sum : sums) sum = no_ints();
     for (int part = 0; part < 8; ++part) {
-        ask_for(ahead, part, GROUPS * sizeof(Q6));
-        Halves low1(a.low[part][0], b.low[part][0], c.low[part][0], d.low[part][0]);
-        Halves low2(a.low[part][1], b.low[part][1], c.low[part][1], d.low[part][1]);
-        Halves highs(a.high[part], b.high[part], c.high[part], d.high[part]);
-        auto add_sixteen = [&](__m512i l1, __m512i l2, __m512i h, int s) __attribute__((always_inline)) {
-            auto q0 = either(l1, low, _mm512_and_si512(_mm512_slli_epi16(h, 4), high));
-            auto q1 = either(l2, low, _mm512_and_si512(h, high));
-            auto q2 = either(_mm512_srli_epi16(l1, 4), low, _mm512_and_si512(_mm512_slli_epi16(h, 2), high));
-            auto q3 = either(_mm512_srli_epi16(l2, 4), low, _mm512_and_si512(_mm512_srli_epi16(h, 2), high));
-            auto scale = widened(scales + ROWS * s);
-            for (int i = 0; i < tokens; ++i) {
-                auto y = token[i]->quants + 16 * s;
-                auto sum = dot(dot(dot(dot(broadcast(&offsets[i][s]), q0, y), q1, y + 4), q2, y + 8), q3, y + 12);
-                sums[i] = times_scale(sums[i], sum, scale);
-            }
+        if (tokens <= MOST_ASKED) ask_for(where.ahead, part, GROUPS * sizeof(Q6));
+        Halves low1([&](int g) INLINED { return block[g]->low[part][0]; });
+        Halves low2([&](int g) INLINED { return block[g]->low[part][1]; });
+        Halves highs([&](int g) INLINED { return block[g]->high[part]; });
+        auto add = [&](Ints l1, Ints l2, Ints h, int s) INLINED {
+            const Ints weights[4] = {
+                either(l1, low, up<4>(h) & high),
+                either(l2, low, h & high),
+                either(down<4>(l1), low, up<2>(h) & high),
+                either(down<4>(l2), low, down<2>(h) & high),
+            };
+            auto scale = scale_of(scales + ROWS * s);
+            for (int i = 0; i < tokens; ++i)
+                sums[i] = add_16(sums[i], weights, where.token[i]->quants + 16 * s, where.offsets[i] + s, scale);
         };
-        add_sixteen(low1.first, low2.first, highs.first, 2 * part);
-        add_sixteen(low1.second, low2.second, highs.second, 2 * part + 1);
+        add(low1.first, low2.first, highs.first, 2 * part);
+        add(low1.second, low2.second, highs.second, 2 * part + 1);
     }
-    auto scale = floats(a.d, b.d, c.d, d.d);
-    for (int i = 0; i < tokens; ++i) {
-        auto factor = _mm512_mul_ps(scale, _mm512_set1_ps(token[i]->d));
-        result[i] = _mm512_fmadd_ps(factor, _mm512_cvtepi32_ps(sums[i]), result[i]);
-    }
+    auto d = halves_to_floats([&](int g) INLINED { return block[g]->d; });
+    for (int i = 0; i < tokens; ++i)
+        result[i] = plus_product(result[i], d * all(where.token[i]->d), to_floats(sums[i]));
 }
 
 // Of four rows: scales, and what is taken off, of six bits each.
 struct Unpacked {
     alignas(32) int8_t scales[32], mins[32];
 
-    INLINE explicit Unpacked(const auto & x) {
+    INLINE void operator=(const auto & x) {
         const auto low = _mm256_set1_epi8(0x0f), high = _mm256_set1_epi8(0x30);
         auto l = _mm256_loadu_si256((const __m256i *)x.scales_low);
         auto second = _mm_loadu_si128((const __m128i *)x.scales_high);
@@ -76,117 +77,115 @@ struct Unpacked {
 };
 
 // The fifth bits of a row's quants, which stand as bits 0, 2, 1 and 3 of a byte, the second half's in bits 4 to 7.
-INLINE void add_fifth_bits(const Q5 & a, const Q5 & b, const Q5 & c, const Q5 & d, int part, __m512i * q) {
-    auto sixteen = [=](const Q5 & x) { return _mm_loadu_si128((const __m128i *)x.high[part]); };
-    auto ab = _mm256_set_m128i(sixteen(b), sixteen(a)), cd = _mm256_set_m128i(sixteen(d), sixteen(c));
-    auto second = _mm512_inserti64x4(_mm512_castsi256_si512(ab), cd, 1), first = _mm512_slli_epi16(second, 4);
-    const auto bit = _mm512_set1_epi8(0x10);
-    auto add = [&](__m512i & quants, __m512i bits) { quants = either(bits, bit, quants); };
-    for (int half = 0; half < 2; ++half) {
+INLINE void add_fifth_bits(const Q5 * const * block, int part, Ints * q) {
+    const auto bit = bytes(0x10);
+    auto second = sixteens([&](int g) INLINED { return block[g]->high[part]; }), first = up<4>(second);
+    for (int half = 0; half < 2; ++half, q += 4) {
         auto bits = half ? second : first;
-        add(q[4 * half], bits);
-        add(q[4 * half + 1], _mm512_srli_epi16(bits, 2));
-        add(q[4 * half + 2], _mm512_srli_epi16(bits, 1));
-        add(q[4 * half + 3], _mm512_srli_epi16(bits, 3));
+        q[0] = either(bits, bit, q[0]);
+        q[1] = either(down<2>(bits), bit, q[1]);
+        q[2] = either(down<1>(bits), bit, q[2]);
+        q[3] = either(down<3>(bits), bit, q[3]);
     }
 }
-INLINE void add_fifth_bits(const Q4 &, const Q4 &, const Q4 &, const Q4 &, int, __m512i *) {}
+INLINE void add_fifth_bits(const Q4 * const *, int, Ints *) {}
 
-template <typename Block>  // Q4 or Q5
-INLINE void add_block(const Block & a, const Block & b, const Block & c, const Block & d, const char * ahead,
-                      const auto & token, auto & result) {
-    constexpr int tokens = std::tuple_size_v<std::remove_cvref_t<decltype(token)>>;
-    const auto low = _mm512_set1_epi8(0x0f);
-    auto lower = [&](__m512i x) { return _mm512_and_si512(x, low); };
-    auto upper = [&](__m512i x) { return _mm512_and_si512(_mm512_srli_epi16(x, 4), low); };
+// What is taken off all weights of a part, times the sum of the token's numbers.
+template <typename Block, int tokens>
+INLINE void take_off(const Where<Block, tokens> & where, const int8_t * mins, Vectors<tokens> & result) {
+    auto d = halves_to_floats([&](int g) INLINED { return where.block[g]->min; });
+    Floats min[8];
+    for (int part = 0; part < 8; ++part) min[part] = d * to_floats(widened(mins + ROWS * part));
+    for (int i = 0; i < tokens; ++i)
+        for (int part = 0; part < 8; ++part)
+            result[i] = less_product(result[i], min[part], all(where.token[i]->scaled_sums[part]));
+}
+
+template <typename Block, int tokens>  // Q4 or Q5
+INLINE void add_block(const Where<Block, tokens> & where, Vectors<tokens> & result) {
+    constexpr int most = std::is_same_v<Block, Q4> ? 15 : 31;
+    const auto low = bytes(0x0f);
+    auto & block = where.block;
     alignas(64) int8_t scales[8 * ROWS], mins[8 * ROWS];
-    Unpacked ua(a), ub(b), uc(c), ud(d);
-    gather(ua.scales, ub.scales, uc.scales, ud.scales, 8, scales);
-    gather(ua.mins, ub.mins, uc.mins, ud.mins, 8, mins);
-    auto d_min = floats(a.min, b.min, c.min, d.min);
-    __m512i sums[tokens];
-    for (int i = 0; i < tokens; ++i) sums[i] = _mm512_setzero_si512();
+    Unpacked unpacked[GROUPS];
+    for (int g = 0; g < GROUPS; ++g) unpacked[g] = *block[g];
+    gather([&](int g) INLINED { return unpacked[g].scales; }, 8, scales);
+    gather([&](int g) INLINED { return unpacked[g].mins; }, 8, mins);
+    take_off(where, mins, result);
+    Ints sums[tokens];
+    for (auto & sum : sums) sum = no_ints();
     for (int part = 0; part < 8; ++part) {
-        ask_for(ahead, part, GROUPS * sizeof(Block));
-        Halves even(a.quants[part][0], b.quants[part][0], c.quants[part][0], d.quants[part][0]);
-        Halves odd(a.quants[part][1], b.quants[part][1], c.quants[part][1], d.quants[part][1]);
-        __m512i q[8] = {
-            lower(even.first), lower(odd.first), upper(even.first), upper(odd.first),
-            lower(even.second), lower(odd.second), upper(even.second), upper(odd.second),
+        if (tokens <= MOST_ASKED) ask_for(where.ahead, part, GROUPS * sizeof(Block));
+        Halves even([&](int g) INLINED { return block[g]->quants[part][0]; });
+        Halves odd([&](int g) INLINED { return block[g]->quants[part][1]; });
+        Ints weights[8] = {
+            even.first & low,  odd.first & low,  down<4>(even.first) & low,  down<4>(odd.first) & low,
+            even.second & low, odd.second & low, down<4>(even.second) & low, down<4>(odd.second) & low,
         };
-        add_fifth_bits(a, b, c, d, part, q);
-        auto scale = widened(scales + ROWS * part);
-        auto min = _mm512_mul_ps(d_min, _mm512_cvtepi32_ps(widened(mins + ROWS * part)));
-        for (int i = 0; i < tokens; ++i) {
-            auto y = token[i]->quants + 32 * part;
-            auto sum = _mm512_setzero_si512();
-            for (int j = 0; j < 8; ++j) sum = dot(sum, q[j], y + 4 * j);
-            sums[i] = times_scale(sums[i], sum, scale);
-            result[i] = _mm512_fnmadd_ps(min, _mm512_set1_ps(token[i]->scaled_sums[part]), result[i]);
-        }
+        add_fifth_bits(block, part, weights);
+        auto scale = scale_of(scales + ROWS * part);
+        for (int i = 0; i < tokens; ++i)
+            sums[i] = add_32<most>(sums[i], weights, where.token[i]->quants + 32 * part, scale);
     }
-    auto scale = floats(a.d, b.d, c.d, d.d);
-    for (int i = 0; i < tokens; ++i) {
-        auto factor = _mm512_mul_ps(scale, _mm512_set1_ps(token[i]->d));
-        result[i] = _mm512_fmadd_ps(factor, _mm512_cvtepi32_ps(sums[i]), result[i]);
-    }
+    auto d = halves_to_floats([&](int g) INLINED { return block[g]->d; });
+    for (int i = 0; i < tokens; ++i)
+        result[i] = plus_product(result[i], d * all(where.token[i]->d), to_floats(sums[i]));
 }
 
-template <typename Block> Products theirs;  // for the rows that are left when there are no 16 more
-
+// The product of `tokens` tokens and `rows` rows, a multiple of four.
 template <typename Block, int tokens>
 void product(int n, const void * weights, size_t stride, const DataInfo & info, int rows) {
     if constexpr (std::is_same_v<Block, Q6>)
         if (auto head = OutputHead::of(weights)) return head->multiply<tokens>(weights, info, rows);
-    const int blocks = n / BLOCK, whole = rows / ROWS * ROWS;
+    const int blocks = n / BLOCK, kept = std::is_same_v<Block, Q6> && blocks <= LONGEST ? blocks : 0;
     const Token * first[tokens];
-    for (int i = 0; i < tokens; ++i) first[i] = (const Token *)info.src1_row(i);
-    for (int row = 0; row < whole; row += ROWS) {
-        auto place = (const char *)weights + row * stride;
-        const Block * group[GROUPS];
-        for (int g = 0; g < GROUPS; ++g) group[g] = (const Block *)(place + 4 * g * stride);
-        auto ahead = place + ROWS * stride;
-        Vectors<tokens> result;
-        for (auto & r : result) r = _mm512_setzero_ps();
-        for (int block = 0; block < blocks; ++block, ahead += GROUPS * sizeof(Block)) {
-            std::array<const Token *, tokens> token;
-            for (int i = 0; i < tokens; ++i) token[i] = first[i] + block;
-            add_block(group[0][block], group[1][block], group[2][block], group[3][block], ahead, token, result);
-        }
-        for (int i = 0; i < tokens; ++i) _mm512_storeu_ps(info.dst_row(i) + row, result[i]);
+    int32_t offsets[tokens][std::is_same_v<Block, Q6> ? SCALES * LONGEST : 1];
+    for (int i = 0; i < tokens; ++i) {
+        first[i] = (const Token *)info.src1_row(i);
+        for (int block = 0; block < kept; ++block) offsets_of(first[i][block], offsets[i] + SCALES * block);
     }
-    if (whole == rows) return;
-    auto rest = info;
-    rest.s += whole;
-    theirs<Block>[tokens - 1](n, (const char *)weights + whole * stride, stride, rest, rows - whole);
+    for (int row = 0; row < rows; row += ROWS) {
+        auto from = (const char *)weights + row * stride;
+        Where<Block, tokens> where;
+        // Where fewer rows are left than a register holds, the last ones stand there again.
+        for (int g = 0; g < GROUPS; ++g)
+            where.block[g] = (const Block *)(from + (row + 4 * g < rows ? 4 * g : rows - row - 4) * stride);
+        where.ahead = from + ROWS * stride;
+        for (int i = 0; i < tokens; ++i) where.token[i] = first[i], where.offsets[i] = offsets[i];
+        const unsigned lanes = rows - row < ROWS ? (1u << (rows - row)) - 1 : ALL_LANES;
+        Vectors<tokens> result;
+        for (auto & r : result) r = no_floats();
+        for (int block = 0; block < blocks; ++block, where.ahead += GROUPS * sizeof(Block)) {
+            if constexpr (std::is_same_v<Block, Q6>)
+                if (!kept)
+                    for (int i = 0; i < tokens; ++i) offsets_of(*where.token[i], offsets[i]);
+            add_block(where, result);
+            for (auto & of : where.block) ++of;
+            for (int i = 0; i < tokens; ++i) ++where.token[i], where.offsets[i] += kept ? SCALES : 0;
+        }
+        for (int i = 0; i < tokens; ++i) store(info.dst_row(i) + row, result[i], lanes);
+    }
 }
 
-template <typename Block, size_t... i> void replace(Products & products, std::index_sequence<i...>) {
+template <typename Block, size_t... i>
+void replace_all(Products & products, Product & of_sixteen, std::index_sequence<i...>) {
     ((products[i] = product<Block, i + 1>), ...);
+    // Weights are unpacked half as often then; but sums of 16 tokens and weights of Q4 or Q5 need more registers than
+    // AVX-512 has, and with AVX2 they do anyway.
+    if constexpr (ROWS == 8 || std::is_same_v<Block, Q6>) of_sixteen = product<Block, 16>;
 }
 
-}  // namespace
-
-bool keep_theirs(SetKernels set_theirs) {
-    Product of_sixteen;
-    return set_theirs(BLOCK, GGML_TYPE_Q4_K_R4, GGML_TYPE_Q8_K32, theirs<Q4>, of_sixteen) &&
-           set_theirs(BLOCK, GGML_TYPE_Q5_K_R4, GGML_TYPE_Q8_K32, theirs<Q5>, of_sixteen) &&
-           set_theirs(BLOCK, GGML_TYPE_Q6_K_R4, GGML_TYPE_Q8_K, theirs<Q6>, of_sixteen);
-}
-
-bool replace(int type, Products & products) {
+bool replace(int type, Products & products, Product & of_sixteen) {
     const auto counts = std::make_index_sequence<MOST_TOKENS>();
     switch (type) {
-        case GGML_TYPE_Q4_K_R4: replace<Q4>(products, counts); return true;
-        case GGML_TYPE_Q5_K_R4: replace<Q5>(products, counts); return true;
-        case GGML_TYPE_Q6_K_R4: replace<Q6>(products, counts); return true;
+        case GGML_TYPE_Q4_K_R4: replace_all<Q4>(products, of_sixteen, counts); return true;
+        case GGML_TYPE_Q5_K_R4: replace_all<Q5>(products, of_sixteen, counts); return true;
+        case GGML_TYPE_Q6_K_R4: replace_all<Q6>(products, of_sixteen, counts); return true;
         default: return false;
     }
 }
 
-size_t output_head_room(int n, int rows) { return OutputHead::room(n, rows); }
-
-int output_head_split(const ggml_tensor * head, int rows) {
+int split_head(const ggml_tensor * head, int rows) {
     const bool fits = head->type == GGML_TYPE_Q6_K_R4 && head->ne[1] == rows && head->ne[2] == 1 && head->ne[3] == 1;
     if (!fits || head->ne[0] > MOST_BLOCKS * BLOCK) return -1;
     for (int number = 0; number < MOST_HEADS; ++number)
@@ -195,12 +194,23 @@ int output_head_split(const ggml_tensor * head, int rows) {
     return -1;
 }
 
-void output_head_forget(int number) { output_heads[number].forget(); }
+void forget_head(int number) { output_heads[number].forget(); }
 
-void output_head_rough(int number, bool on) { output_heads[number].may_be_rough = on; }
+void set_head_rough(int number, bool on) { output_heads[number].may_be_rough = on; }
 
-int output_head_finish(int number, int row, float * logits, int count) {
+int finish_head(int number, int row, float * logits, int count) {
     return output_heads[number].finish(row, logits, count);
 }
 
-const float * output_head_deviations(int number, int row) { return output_heads[number].rows[row].deviations; }
+const float * head_deviations(int number, int row) { return output_heads[number].rows[row].deviations; }
+
+}  // namespace
+
+#if defined(__AVX512VNNI__)
+constinit const ProductSet avx512_products
+#elif defined(__AVXVNNI__)
+constinit const ProductSet avx_vnni_products
+#else
+constinit const ProductSet avx2_products
+#endif
+    = {replace, ROWS, OutputHead::room, split_head, forget_head, set_head_rough, finish_head, head_deviations};

@@ -1,4 +1,4 @@
-// The table of products that ik_llama.cpp computes with, in the words of its own headers.
+// The table of products that ik_llama.cpp computes with, in the words of its own headers, and our sets of them.
 #pragma once
 #include <array>
 
@@ -9,6 +9,16 @@ using Product = mul_mat_t;
 using Products = std::array<Product, IQK_MAX_NY>;
 using SetKernels = decltype(&iqk_set_kernels_kquants);
 
-// Products for AVX-512 (products.cpp).
-bool keep_theirs(SetKernels set_theirs);      // for the rows that are left; false if there are none
-bool replace(int type, Products & products);  // false if they are of no type that we know
+// What products.cpp is for one set of instructions.
+struct ProductSet {
+    bool (*replace)(int type, Products & products, Product & of_sixteen);  // false if they are of no type that we know
+    // Output heads, as chickadee_ik.hpp says.
+    int rows;
+    size_t (*head_room)(int n, int rows);
+    int (*split_head)(const ggml_tensor * head, int rows);
+    void (*forget_head)(int number);
+    void (*set_head_rough)(int number, bool on);
+    int (*finish_head)(int number, int row, float * logits, int count);
+    const float * (*head_deviations)(int number, int row);
+};
+extern const ProductSet avx2_products, avx_vnni_products, avx512_products;

@@ -18,7 +18,7 @@ from engine.runtime.capi.model import CModel
 from engine.runtime.contexts import ContextOptions
 from engine.runtime.ik import native as module
 from engine.runtime.ik.library import build, kernels, native, opened
-from engine.runtime.ik.native import FILE, PRODUCTS_NEED, in_front, started
+from engine.runtime.ik.native import FILE, PRODUCT_SETS, ProductSet, in_front, product_sets, started
 from engine.runtime.ik.runtime import AbortedPass, IkRuntime
 from engine.runtime.interface import Row, prefill
 from engine.stop import StopFlag, Stopped
@@ -32,19 +32,25 @@ WEIGHTS = {
 Q8_K32 = (148, "quantize_row_q8_K32")
 TOKENS = {212: Q8_K32, 213: Q8_K32, 214: (15, "iqk_quantize_row_q8_K")}
 TOKEN_BYTES = 296
-runs_here = processor_features() >= PRODUCTS_NEED
+SETS_HERE = [products for products in PRODUCT_SETS if processor_features() >= products.needs]
 MARK = 12345.0
 AFTER = 100  # nodes
 needs_native = pytest.mark.skipif(not FILE.exists(), reason="no native code for this computer")
-needs_products = pytest.mark.skipif(not FILE.exists() or not runs_here, reason="no products for this computer")
+needs_products = pytest.mark.skipif(not FILE.exists() or not SETS_HERE, reason="no products for this computer")
 
 
-@pytest.fixture
-def own():
-    found = native()
+@pytest.fixture(params=PRODUCT_SETS, ids=lambda products: products.name)
+def own(request):
+    """Computes with each set of products that this processor has."""
+    products: ProductSet = request.param
+    found, library = native(), opened().code
     assert found is not None
+    assert found.products is not None
+    if products not in product_sets(found.code):
+        pytest.skip(f"this processor cannot compute with {products.name}")
+    assert found.code.chickadee_start(library._handle, products.number)
     yield found.code
-    found.code.chickadee_products_replace(True)
+    assert found.code.chickadee_start(library._handle, found.products.number)
 
 
 def some_weights(kind: int, rows: int, n: int, seed: int) -> np.ndarray:
@@ -59,6 +65,7 @@ def some_weights(kind: int, rows: int, n: int, seed: int) -> np.ndarray:
 def some_tokens(kind: int, count: int, n: int, seed: int) -> np.ndarray:
     numbers = np.random.default_rng(seed).normal(size=(count, n)).astype(np.float32)
     numbers[-1] = np.where(np.arange(n) % 3, 1, -1)  # every quant at its limit
+    numbers[0, :BLOCK] = 1
     quantised = np.zeros((count, n // BLOCK * TOKEN_BYTES), np.uint8)
     quantise: Any = opened().code[TOKENS[kind][1]]
     quantise.argtypes, quantise.restype = [c_void_p, c_void_p, c_int64], None
@@ -79,6 +86,69 @@ def product(weights: np.ndarray, tokens: np.ndarray, kind: int, rows: int, n: in
         assert multiply(rows, len(tokens), n, *of_weights, *of_tokens, result.ctypes.data, result.shape[1], part, parts)
     assert np.isnan(result[:, rows:]).all()
     return result[:, :rows]
+
+
+def plain_product(weights: np.ndarray, tokens: np.ndarray, kind: int, rows: int) -> np.ndarray:
+    """Block after block: what is taken off, in the order of the parts, then the sum of whole numbers."""
+    parts = tokens.reshape(len(tokens), -1, TOKEN_BYTES)
+    d = parts[:, :, :4].copy().view(np.float32)
+    quants = parts[:, :, 8:264].view(np.int8).astype(np.int64)
+    numbers = parts[:, :, 264:].copy().view(np.float32)
+    result = np.zeros((len(tokens), rows), np.float32)
+    for four, blocks in enumerate(weights.reshape(rows // 4, -1, weights.shape[1])):
+        to = result[:, 4 * four : 4 * four + 4]
+        for i, block in enumerate(blocks):
+            scale, scales, scaled, mins = unpacked(block, kind)
+            if mins is not None:
+                for part in range(8):
+                    to[:] = fused(-mins[part], numbers[:, i, part : part + 1], to)
+            sums = np.einsum("sr,src,tsc->tr", scales, scaled, quants[:, i].reshape(len(tokens), len(scales), -1))
+            to[:] = fused(scale * d[:, i], sums.astype(np.float32), to)
+    return result
+
+
+def unpacked(block: np.ndarray, kind: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
+    """Of four rows: scales of the rows, whole ones (part, row), weights (part, row, column), what is taken off."""
+    scale = block[:8].view(np.float16).astype(np.float32)
+    if kind == 214:
+        return scale, whole(block[8:72].view(np.int8)), six_bits(block), None
+    least, more = block[8:16].view(np.float16).astype(np.float32), block[16:32]
+    low, of_scales, of_mins = block[32:64], np.append(more << 4, more), np.append(more << 2, more >> 2)
+    mins = (low >> 4 | of_mins & 48).reshape(8, 4).astype(np.float32)
+    quants = block[-512:].reshape(8, 2, 2, 4, 4)  # (part, odd or even, half, row, column)
+    even, odd = quants[:, 0], quants[:, 1]
+    weights = np.stack([even & 15, odd & 15, even >> 4, odd >> 4], 3)  # (part, half, row, four, column)
+    if kind == 213:
+        shifts = np.array([[0, 2, 1, 3], [4, 6, 5, 7]], np.uint8).reshape(1, 2, 1, 4, 1)
+        weights = weights | (block[64:192].reshape(8, 1, 4, 1, 4) >> shifts & 1) << 4
+    rows = np.swapaxes(weights, 1, 2).reshape(8, 4, 32).astype(np.int64)
+    return scale, whole(low & 15 | of_scales & 48), rows, least * mins
+
+
+def whole(scales: np.ndarray) -> np.ndarray:
+    rows: np.ndarray = scales.reshape(-1, 4).astype(np.int64)
+    return rows
+
+
+def six_bits(block: np.ndarray) -> np.ndarray:
+    """(part, row, column)"""
+    high, low = block[72:328].reshape(8, 2, 4, 4), block[328:].reshape(8, 2, 2, 4, 4)
+    even, odd = low[:, 0], low[:, 1]
+    quants = [even & 15 | high << 4 & 48, odd & 15 | high & 48, even >> 4 | high << 2 & 48, odd >> 4 | high >> 2 & 48]
+    rows: np.ndarray = np.stack(quants, 3).reshape(16, 4, 16).astype(np.int64) - 32
+    return rows
+
+
+def fused(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """a·b + c of float32, rounded once: as float64 first, to an odd last bit where that is not exact (Boldo and
+    Melquiond, 2008)."""
+    product, c = a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)
+    total = product + c
+    of_product = total - c
+    rest = (product - of_product) + (c - (total - of_product))
+    even = (total.view(np.int64) & 1) == 0
+    rounded: np.ndarray = np.where((rest != 0) & even, np.nextafter(total, np.copysign(np.inf, rest)), total)
+    return rounded.astype(np.float32)
 
 
 def both(own: CDLL, *of: Any) -> list[np.ndarray]:
@@ -108,12 +178,37 @@ def test_products_are_the_librarys(own, kind, n, rows):
 
 @needs_products
 @pytest.mark.parametrize("kind", list(WEIGHTS))
+@pytest.mark.parametrize("rows", [4, 8, 12, 16, 20, 92])
+@pytest.mark.parametrize("fill", [None, 0x00, 0x0F, 0x7F, 0x80, 0xF0, 0xFF])
+def test_products_are_the_same_bits_as_in_plain_arithmetic(own, kind, rows, fill):
+    """With each set of instructions, for any number of rows and tokens, and with every quant at its limits."""
+    n = 768
+    weights = some_weights(kind, rows, n, seed=rows)
+    if fill is not None:
+        weights[:, 2 * WEIGHTS[kind][1] :] = fill
+    for count in (*range(1, 9), 16, 27) if fill is None else (3,):
+        tokens = some_tokens(kind, count, n, seed=count)
+        assert np.array_equal(product(weights, tokens, kind, rows, n), plain_product(weights, tokens, kind, rows)), (
+            count
+        )
+
+
+@needs_products
+@pytest.mark.parametrize("kind", list(WEIGHTS))
+def test_rows_may_be_longer_than_any_model_s(own, kind):
+    n = 256 * 130
+    weights, tokens = some_weights(kind, 16, n, seed=8), some_tokens(kind, 3, n, seed=9)
+    assert np.array_equal(product(weights, tokens, kind, 16, n), plain_product(weights, tokens, kind, 16))
+
+
+@needs_products
+@pytest.mark.parametrize("kind", list(WEIGHTS))
 def test_a_token_s_product_is_the_same_beside_any_others(own, kind):
     """So drafts are verified with the very numbers that plain decoding would have."""
-    weights, tokens = some_weights(kind, 64, 1536, seed=1), some_tokens(kind, 8, 1536, seed=2)
-    together = product(weights, tokens, kind, 64, 1536)
-    alone = [product(weights, tokens[i : i + 1], kind, 64, 1536) for i in range(8)]
-    assert np.array_equal(together, np.concatenate(alone))
+    weights, tokens = some_weights(kind, 72, 1536, seed=1), some_tokens(kind, 19, 1536, seed=2)
+    alone = np.concatenate([product(weights, tokens[i : i + 1], kind, 72, 1536) for i in range(19)])
+    for count in (8, 16, 19):
+        assert np.array_equal(product(weights, tokens[:count], kind, 72, 1536), alone[:count])
 
 
 @needs_products
@@ -147,8 +242,27 @@ def test_the_library_asks_for_ours(own):
     """The dynamic linker found them, and what is measured with them is told apart."""
     product(some_weights(214, 16, 256, seed=5), some_tokens(214, 1, 256, seed=6), 214, 16, 256)
     assert own.chickadee_products_replaced()
-    assert kernels() == "AVX-512 VNNI"
-    assert " with products " in build()
+    assert kernels() == SETS_HERE[0].name
+    assert f" with {SETS_HERE[0].name} products " in build()
+
+
+@needs_native
+@pytest.mark.parametrize(
+    ("features", "chosen"),
+    [
+        ("sse4_1 sse4_2 ssse3 popcnt avx", []),
+        ("avx avx2 fma", []),
+        ("avx2 fma f16c", ["AVX2"]),
+        ("avx2 fma f16c avx_vnni", ["AVX-VNNI", "AVX2"]),
+        ("avx2 fma f16c avx512f avx512bw avx512dq avx512vl", ["AVX2"]),
+        ("avx2 fma f16c avx512f avx512bw avx512dq avx512vl avx512_vnni", ["AVX-512 VNNI", "AVX2"]),
+    ],
+)
+def test_the_processor_says_which_products_compute(monkeypatch, features, chosen):
+    own = native()
+    assert own is not None
+    monkeypatch.setattr(module, "processor_features", lambda: frozenset(features.split()))
+    assert [products.name for products in product_sets(own.code)] == chosen
 
 
 @pytest.mark.parametrize("bytes", [b"", b"no library"])
@@ -182,7 +296,7 @@ def test_another_library_of_the_same_version_is_refused(caplog):
 def test_set_up_compiled_it_here():
     found = native()
     assert found is not None
-    assert found.has_products == runs_here
+    assert found.products == next(iter(SETS_HERE), None)
 
 
 @pytest.fixture

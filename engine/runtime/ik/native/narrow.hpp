@@ -1,0 +1,191 @@
+// Registers of 256 bits with eight rows of weights, for processors with AVX2 or AVX-VNNI. Included by lanes.hpp.
+//
+// AVX2 has no product of four bytes at once: `vpmaddubsw` makes 16-bit sums of two, and how many of these fit one another
+// depends on the quants. So sums are widened, by one instruction that multiplies by the scale too, as late as they can be.
+#pragma once
+
+namespace {
+
+using Ints = __m256i;
+using Floats = __m256;
+constexpr int GROUPS = 2, ROWS = 4 * GROUPS;
+constexpr int MOST_ASKED = 4;  // tokens; with more the processor is what is waited for
+
+INLINE Ints no_ints() { return _mm256_setzero_si256(); }
+INLINE Floats no_floats() { return _mm256_setzero_ps(); }
+INLINE Ints bytes(char all) { return _mm256_set1_epi8(all); }
+INLINE Floats all(float x) { return _mm256_set1_ps(x); }
+INLINE Floats to_floats(Ints x) { return _mm256_cvtepi32_ps(x); }
+INLINE Floats plus_product(Floats sum, Floats a, Floats b) { return _mm256_fmadd_ps(a, b, sum); }
+INLINE Floats less_product(Floats sum, Floats a, Floats b) { return _mm256_fnmadd_ps(a, b, sum); }
+INLINE void store(float * to, Floats x, unsigned lanes) {
+    const auto bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    if (lanes == 0xff) _mm256_storeu_ps(to, x);
+    else _mm256_maskstore_ps(to, _mm256_cmpeq_epi32(_mm256_set1_epi32(lanes) & bits, bits), x);
+}
+INLINE Floats load(const float * from) { return _mm256_loadu_ps(from); }
+INLINE Floats load_half(const uint16_t * from) { return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)from)); }
+INLINE Floats load_bytes(const uint8_t * from) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)from)));
+}
+INLINE float sum_of(Floats x) {
+    auto four = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    auto two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+INLINE float largest_of(Floats x) {
+    auto four = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    auto two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
+INLINE unsigned not_less(Floats a, Floats b) { return _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_NLT_UQ)); }  // lanes
+INLINE unsigned not_equal(Floats a, Floats b) { return _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_NEQ_UQ)); }
+INLINE Ints broadcast(const void * four_bytes) { return _mm256_set1_epi32(*(const Word *)four_bytes); }
+
+// a & mask | b
+INLINE Ints either(Ints a, Ints mask, Ints b) { return (a & mask) | b; }
+
+// Signed bytes of all rows.
+INLINE Ints widened(const int8_t * rows) { return _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)rows)); }
+
+#ifdef __AVXVNNI__
+
+INLINE Ints scale_of(const int8_t * rows) { return widened(rows); }
+INLINE void offsets_of(const Token & token, int32_t * to) {
+    for (int s = 0; s < SCALES; ++s) to[s] = -32 * token.sums[s];
+}
+
+INLINE Ints products_of(Ints sum, const Ints * weights, const int8_t * token, int count) {
+    for (int i = 0; i < count; ++i) sum = _mm256_dpbusd_avx_epi32(sum, weights[i], broadcast(token + 4 * i));
+    return sum;
+}
+
+INLINE Ints plus_scaled(Ints sum, Ints products, Ints scale) {
+    return _mm256_add_epi32(sum, _mm256_mullo_epi32(products, scale));
+}
+
+template <int most> INLINE Ints add_32(Ints sum, const Ints * weights, const int8_t * token, Ints scale) {
+    return plus_scaled(sum, products_of(no_ints(), weights, token, 8), scale);
+}
+
+INLINE Ints add_16(Ints sum, const Ints * weights, const int8_t * token, const int32_t * offset, Ints scale) {
+    return plus_scaled(sum, products_of(broadcast(offset), weights, token, 4), scale);
+}
+
+// Of an output head's upper bits: to `sum`, the products of 16 weights 8 q - 61, which are twice 4 q + 1.5 - 32.
+struct RoughSum {
+    Ints sum = no_ints();
+
+    static int offset(int numbers) { return 61 * numbers; }  // of the sum of the token's 16 numbers
+    INLINE void add(const Ints * weights, const int8_t * token, const int32_t * offset, Ints scale) {
+        auto products = products_of(no_ints(), weights, token, 4);
+        sum = plus_scaled(sum, _mm256_sub_epi32(_mm256_slli_epi32(products, 3), broadcast(offset)), scale);
+    }
+    INLINE Ints total() const { return sum; }
+};
+
+#else
+
+// Scales as `add` takes them: each twice, with 16 bits.
+INLINE Ints scale_of(const int8_t * rows) {
+    const auto high_bytes = _mm256_setr_epi8(-1, 0, -1, 0, -1, 1, -1, 1, -1, 2, -1, 2, -1, 3, -1, 3,  //
+                                             -1, 4, -1, 4, -1, 5, -1, 5, -1, 6, -1, 6, -1, 7, -1, 7);
+    auto eight = _mm256_broadcastq_epi64(_mm_loadl_epi64((const __m128i *)rows));
+    return _mm256_srai_epi16(_mm256_shuffle_epi8(eight, high_bytes), 8);
+}
+
+// What `add_16` begins with. Of each four numbers the first two go into one sum of 16 bits, the others into another.
+INLINE void offsets_of(const Token & token, int32_t * to) {
+    for (int part = 0; part < SCALES / 2; ++part) {
+        auto quants = _mm256_loadu_si256((const __m256i *)(token.quants + 32 * part));
+        auto sums = _mm256_maddubs_epi16(bytes(32), quants);
+        sums = _mm256_add_epi16(sums, _mm256_shuffle_epi32(sums, 0x4e));
+        sums = _mm256_add_epi16(sums, _mm256_shuffle_epi32(sums, 0xb1));
+        sums = _mm256_sub_epi16(no_ints(), sums);
+        to[2 * part] = _mm256_extract_epi32(sums, 0);
+        to[2 * part + 1] = _mm256_extract_epi32(sums, 4);
+    }
+}
+
+INLINE Ints two(Ints weights, const int8_t * token) { return _mm256_maddubs_epi16(weights, broadcast(token)); }
+
+// One token after another: GCC 12 mixes their instructions, and for 8 tokens lacks registers then.
+INLINE Ints at_once(Ints products) {
+    asm volatile("" : "+x"(products));
+    return products;
+}
+
+INLINE Ints plus_scaled(Ints sum, Ints products, Ints scale) {
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(products, scale));
+}
+
+// To `sum`, the products of 32 weights, whose quants are at most `most`, and a token's numbers, times the scale.
+template <int most> INLINE Ints add_32(Ints sum, const Ints * weights, const int8_t * token, Ints scale) {
+    constexpr int fit = 32767 / (2 * 127 * most) >= 8 ? 8 : 4;
+    static_assert(fit * 2 * 127 * most <= 32767);
+    for (int i = 0; i < 8; i += fit) {
+        auto products = two(weights[i], token + 4 * i);
+        for (int j = i + 1; j < i + fit; ++j) products = _mm256_add_epi16(products, two(weights[j], token + 4 * j));
+        sum = plus_scaled(sum, at_once(products), scale);
+    }
+    return sum;
+}
+
+// Of 16 weights, which are their quants less 32. A sum of eight quants' products does not fit 16 bits, but that of the
+// weights' does, and what is in between may well overflow: 63 * 2 * 127 must fit, and 32 * 8 * 127.
+INLINE Ints add_16(Ints sum, const Ints * weights, const int8_t * token, const int32_t * offset, Ints scale) {
+    auto products = broadcast(offset);
+    for (int i = 0; i < 4; ++i) products = _mm256_add_epi16(products, two(weights[i], token + 4 * i));
+    return plus_scaled(sum, at_once(products), scale);
+}
+
+// Of an output head's upper bits: to `sum`, the products of 16 weights 8 q - 61, which are twice 4 q + 1.5 - 32. These do
+// not fit 16 bits, so what is multiplied by 8 and by 61 is added apart.
+struct RoughSum {
+    Ints sum = no_ints(), numbers = no_ints();
+
+    static int offset(int numbers) { return numbers & 0xffff; }  // the sum of the token's 16 numbers
+    INLINE void add(const Ints * weights, const int8_t * token, const int32_t * offset, Ints scale) {
+        auto products = two(weights[0], token);
+        for (int i = 1; i < 4; ++i) products = _mm256_add_epi16(products, two(weights[i], token + 4 * i));
+        sum = plus_scaled(sum, products, scale);
+        numbers = plus_scaled(numbers, broadcast(offset), scale);
+    }
+    INLINE Ints total() const {
+        return _mm256_sub_epi32(_mm256_slli_epi32(sum, 3), _mm256_mullo_epi32(numbers, _mm256_set1_epi32(61)));
+    }
+};
+
+#endif
+
+INLINE Ints beside(__m128i a, __m128i b) { return _mm256_inserti128_si256(_mm256_castsi128_si256(a), b, 1); }
+
+// 16 bytes of each block.
+INLINE Ints sixteens(const auto & of) {
+    return beside(_mm_loadu_si128((const __m128i *)of(0)), _mm_loadu_si128((const __m128i *)of(1)));
+}
+
+INLINE void halves(const auto & of, Ints & first, Ints & second) {
+    first = sixteens(of);
+    second = sixteens([&](int group) INLINED { return of(group) + 16; });
+}
+
+// Four float16 of each block.
+INLINE Floats halves_to_floats(const auto & of) {
+    auto load = [&](int group) INLINED { return _mm_loadl_epi64((const __m128i *)of(group)); };
+    return _mm256_cvtph_ps(_mm_unpacklo_epi64(load(0), load(1)));
+}
+
+// From four bytes for each of `parts` in every block to all rows' bytes of a part.
+INLINE void gather(const auto & of, int parts, int8_t * to) {
+    for (int part = 0; part < parts; part += 4, to += 4 * ROWS) {
+        auto load = [&](int group) INLINED {
+            return _mm_loadu_si128((const __m128i *)(of(group) + 4 * part));
+        };
+        auto a = load(0), b = load(1);
+        _mm_store_si128((__m128i *)to, _mm_unpacklo_epi32(a, b));
+        _mm_store_si128((__m128i *)(to + 2 * ROWS), _mm_unpackhi_epi32(a, b));
+    }
+}
+
+}  // namespace
