@@ -22,7 +22,7 @@ from statistics import median
 from benchmarks.drafting import prepare
 from benchmarks.peers import LlamaServer, OurEngine, Run
 from benchmarks.prompts import Prompt, prompts
-from engine.machine import cpu_model, default_threads, processor_kind
+from engine.machine import cpu_model, default_threads, processor_kinds
 from engine.runtime.ik import needs
 from models.default import default_model
 from models.header import read_header
@@ -37,7 +37,7 @@ Engine = OurEngine | LlamaServer
 def main() -> None:
     options = parse()
     threads = options.threads or default_threads()
-    print(f"{options.model.name} on {cpu_model()} ({processor_kind()}), {threads} threads")
+    print(f"{options.model.name} on {cpu_model()} ({processor_kinds()[0]}), {threads} threads")
     speeds: dict[tuple[str, int], list[tuple[float, float]]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as known:
         for library in ("llama", *(("ik",) if needs.refusal(read_header(options.model)) is None else ())):

@@ -29,7 +29,7 @@ from engine.costs.prior import FILE, Row, Table, main_type, table
 from engine.costs.profile import machine_profile
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import resolve
-from engine.machine import KINDS, PRETENDED, cpu_model, processor_kind
+from engine.machine import KINDS, PRETENDED, cpu_model, processor_kinds
 from engine.protocol import BackendName
 from models.assets import asset
 from models.default import default_model
@@ -77,7 +77,7 @@ def parse() -> argparse.Namespace:
 
 def can_be(kind: str) -> bool:
     """Can this computer compute as one of that kind?"""
-    return kind == processor_kind() or kind in PRETENDED_AS
+    return kind == processor_kinds()[0] or kind in PRETENDED_AS
 
 
 def models(options: argparse.Namespace, folder: Path) -> Iterator[Path]:
@@ -115,7 +115,7 @@ def rows_of(path: Path, options: argparse.Namespace) -> Iterator[Row]:
 
 def timed_apart(library: str, path: Path, kind: str, options: argparse.Namespace) -> Timings:
     """The fastest passes of several processes."""
-    surroundings = {**os.environ, PRETENDED: "" if kind == processor_kind() else PRETENDED_AS[kind]}
+    surroundings = {**os.environ, PRETENDED: "" if kind == processor_kinds()[0] else PRETENDED_AS[kind]}
     command = [sys.executable, "-m", "benchmarks.prior", "--one", library, str(path), str(options.threads or 0)]
     runs: list[Timings] = []
     for _ in range(options.runs + MORE_RUNS):

@@ -140,10 +140,10 @@ def processor_features() -> frozenset[str]:
     return frozenset()
 
 
-def processor_kind() -> str | None:
-    """The first of KINDS that this processor is of; None for another, or where the system does not tell."""
+def processor_kinds() -> list[str]:
+    """Those of KINDS that this processor is of, the fastest first; none where the system does not tell."""
     features = processor_features()
-    return next((kind for kind, needed in KINDS.items() if features >= needed), None)
+    return [kind for kind, needed in KINDS.items() if features >= needed]
 
 
 def last_level_cache() -> int:

@@ -19,7 +19,7 @@ import msgspec
 from common.failures import Failure
 from engine.costs.cost_model import Timings
 from engine.costs.profile import kept_profile
-from engine.machine import processor_kind
+from engine.machine import processor_kinds
 from engine.protocol import BackendName
 from models.assets import asset
 from models.header import Header
@@ -80,11 +80,10 @@ def main_type(header: Header) -> int:
 
 def prior(header: Header, library: BackendName, kv_type: KVType = "f16") -> Timings | None:
     """About what passes of the model cost here; None where nothing is known that is like it."""
-    model, kind = Likeness.of(header), processor_kind()
-    if model is None or kind is None:
-        return None
-    rows = [row for row in table().rows if row.library == library and row.kind == kind]
-    if not rows:
+    model = Likeness.of(header)
+    known = ([row for row in table().rows if (row.kind, row.library) == (kind, library)] for kind in processor_kinds())
+    rows = next(filter(None, known), None)
+    if model is None or rows is None:
         return None
     row = min(rows, key=lambda row: unlikeness(row, model))
     profile = kept_profile()
