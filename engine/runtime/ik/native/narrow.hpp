@@ -9,7 +9,6 @@ namespace {
 using Ints = __m256i;
 using Floats = __m256;
 constexpr int GROUPS = 2, ROWS = 4 * GROUPS;
-constexpr int MOST_ASKED = 4;  // tokens; with more the processor is what is waited for
 
 INLINE Ints no_ints() { return _mm256_setzero_si256(); }
 INLINE Floats no_floats() { return _mm256_setzero_ps(); }

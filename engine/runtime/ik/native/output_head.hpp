@@ -62,7 +62,7 @@ INLINE void add_exact(const Place & place, int block, const Place & next, const 
     Ints sums[count];
     for (auto & sum : sums) sum = no_ints();
     for (int s = 0; s < SCALES; ++s) {
-        if (s % 2 && count <= MOST_ASKED) {
+        if (s % 2) {
             ask_for((const char *)(next.upper + block), s / 2, sizeof(Upper));
             ask_for((const char *)(next.lower + block), s / 2, sizeof(Lower));
         }

@@ -36,7 +36,7 @@ INLINE void add_block(const Where<Q6, tokens> & where, Vectors<tokens> & result)
     Ints sums[tokens];
     for (auto & sum : sums) sum = no_ints();
     for (int part = 0; part < 8; ++part) {
-        if (tokens <= MOST_ASKED) ask_for(where.ahead, part, GROUPS * sizeof(Q6));
+        ask_for(where.ahead, part, GROUPS * sizeof(Q6));
         Halves low1([&](int g) INLINED { return block[g]->low[part][0]; });
         Halves low2([&](int g) INLINED { return block[g]->low[part][1]; });
         Halves highs([&](int g) INLINED { return block[g]->high[part]; });
@@ -115,7 +115,7 @@ INLINE void add_block(const Where<Block, tokens> & where, Vectors<tokens> & resu
     Ints sums[tokens];
     for (auto & sum : sums) sum = no_ints();
     for (int part = 0; part < 8; ++part) {
-        if (tokens <= MOST_ASKED) ask_for(where.ahead, part, GROUPS * sizeof(Block));
+        ask_for(where.ahead, part, GROUPS * sizeof(Block));
         Halves even([&](int g) INLINED { return block[g]->quants[part][0]; });
         Halves odd([&](int g) INLINED { return block[g]->quants[part][1]; });
         Ints weights[8] = {

@@ -6,7 +6,6 @@ namespace {
 using Ints = __m512i;
 using Floats = __m512;
 constexpr int GROUPS = 4, ROWS = 4 * GROUPS;
-constexpr int MOST_ASKED = 8;  // tokens; with more the processor is what is waited for
 
 INLINE Ints no_ints() { return _mm512_setzero_si512(); }
 INLINE Floats no_floats() { return _mm512_setzero_ps(); }
