@@ -14,9 +14,16 @@ import numpy as np
 import pytest
 
 from engine.engine import Engine
+from engine.loading import library_choice
 from engine.protocol import Load
 from models.default import default_model
 from tests.engine.shallow import shallow_model
+
+
+@pytest.fixture(autouse=True)
+def llama_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With `auto` too, on any processor: a process holds one library, and the one that tests holds llama.cpp."""
+    monkeypatch.setattr(library_choice, "prior", lambda *_: None)
 
 
 @pytest.fixture(scope="session")

@@ -125,7 +125,7 @@ def test_interactive_chat_over_lines(tmp_path):
 
 def test_a_stopped_answer_goes_on_in_the_terminal(once):
     lines = "Count from one to twenty in words.\n/continue\n/new\n/continue\n/quit\n"
-    done = run("--greedy", "--max-tokens", "6", "--threads", "1", "--ctx", "512", input=lines)
+    done = run("--greedy", "--max-tokens", "6", "--threads", "1", "--ctx", "512", "--backend", "llama", input=lines)
     whole = once("--prompt", "Count from one to twenty in words.", "--greedy", "--max-tokens", "12", "--json")
     first, second = done.stdout.split("\n> ")[1:3]
     assert json.loads(whole)["text"] == first.strip("\n") + second.strip("\n")

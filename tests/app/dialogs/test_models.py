@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import threading
 from pathlib import Path
@@ -36,7 +37,9 @@ def keys(dialog: ModelsDialog, kind: str) -> list[str]:
 def test_what_is_here_and_what_is_suggested_says_whether_it_fits(open_models: ModelsDialog, qtbot: QtBot) -> None:
     row = open_models.rows[BUILT_IN]
     assert row.facts.text() == "135M · Q4_1 · 98 MB · built in · apache-2.0"
-    qtbot.waitUntil(lambda: row.verdict.text().startswith("Fits: 406 MB of memory with 8,192"), timeout=SECONDS)
+    qtbot.waitUntil(
+        lambda: re.match(r"Fits: \d+ MB of memory with 8,192", row.verdict.text()) is not None, timeout=SECONDS
+    )
     assert row.verdict.property("tone") == "fits"
     suggested = open_models.rows["entry", "qwen3-4b"]
     qtbot.waitUntil(lambda: "about" in suggested.verdict.text(), timeout=SECONDS)
