@@ -37,7 +37,7 @@ Engine = OurEngine | LlamaServer
 def main() -> None:
     options = parse()
     threads = options.threads or default_threads()
-    print(f"{options.model.name} on {cpu_model()} ({processor_kinds()[0]}), {threads} threads")
+    print(f"{options.model.name} on {cpu_model()} ({(*processor_kinds(), 'of another kind')[0]}), {threads} threads")
     speeds: dict[tuple[str, int], list[tuple[float, float]]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as known:
         for library in ("llama", *(("ik",) if needs.refusal(read_header(options.model)) is None else ())):

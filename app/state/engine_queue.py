@@ -134,8 +134,7 @@ class EngineQueue:
                 self._send_load()
             return
         self._restarting = self._resting = False
-        if not self._changing_over:
-            self.state.change(phase="starting", model=None, fraction=0.0, problem=None)
+        self._show_loading(phase="starting", model=None, fraction=0.0, problem=None)
         self._link.start((self.state.path, self._loading.options.draft_model))
         self._hello = self._send(protocol.Hello)
 
@@ -255,8 +254,7 @@ class EngineQueue:
     def _take_loading(self, event: protocol.LoadProgress | protocol.Loaded | protocol.Restart) -> None:
         match event:
             case protocol.LoadProgress():
-                if not self._changing_over:
-                    self.state.change(phase="loading", fraction=event.fraction)
+                self._show_loading(phase="loading", fraction=event.fraction)
             case protocol.Loaded():
                 self._changing_over = False
                 self._read_ahead.forget()
@@ -326,6 +324,7 @@ class EngineQueue:
         elif event.id == self._read_ahead.id:
             self.state.change(ahead=None)  # nobody asked for it; the next message tells what is wrong
         elif event.id == self._hello:
+            self._changing_over = False
             self.state.change(phase="failed", problem=Problem(event.sentence, "restart", event.detail))
         elif event.id == self._load:
             self._changing_over = False
@@ -386,6 +385,11 @@ class EngineQueue:
             self._outdone, self._changing_over = False, True
             self._send_load()
 
+    def _show_loading(self, **values: object) -> None:
+        """Of a change to a faster library the user notices nothing."""
+        if not self._changing_over:
+            self.state.change(**values)
+
     def _ask(self, conversation: Conversation) -> None:
         messages, continued = conversation.prompt(), conversation.continuing
         conversation.begin(self.state.model.name if self.state.model else "")
@@ -417,10 +421,8 @@ class EngineQueue:
         if self.state.path is None:
             self.state.change(phase="failed")
             return
-        if self._changing_over:
-            self.state.change(ahead=None)
-        else:
-            self.state.change(phase="loading", fraction=0.0, model=None, ahead=None)
+        self.state.change(ahead=None)
+        self._show_loading(phase="loading", fraction=0.0, model=None)
         self._load = self._post(self._loading.request(self.state.path))
 
     def _send(self, kind: type[protocol.Request], **fields: object) -> int:

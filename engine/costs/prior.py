@@ -60,13 +60,15 @@ class Likeness:
 
     @classmethod
     def of(cls, header: Header) -> Likeness | None:
-        """None where the header does not say enough, and for experts: how many of them a pass reads, its size tells."""
+        """None where the header does not say enough, and where a pass of eight tokens is not eight passes read at once:
+        for experts, of which it touches more, and for layers that keep a state instead of keys and values."""
         try:
             shapes = shapes_of(header)
         except Failure as failure:
             log.info("%s", failure)
             return None
-        return cls(main_type(header), shapes) if shapes.experts == 1 and shapes.pass_bytes else None
+        is_plain = shapes.experts == 1 and shapes.kv_layers == len(shapes.layers)
+        return cls(main_type(header), shapes) if is_plain and shapes.pass_bytes else None
 
 
 def main_type(header: Header) -> int:

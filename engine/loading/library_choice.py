@@ -73,14 +73,24 @@ def choose(wish: BackendWish | None, header: Header, threads: int, kv_type: KVTy
         return LibraryChoice("ik", mark=mark)
     if mark.is_set:
         return LibraryChoice("llama", CRASHED)
-    identity = mark.model
-    llama, ik = (timings_with(PACKAGES[name], identity, threads, kv_type) for name in ("llama", "ik"))
-    guessed = llama is None or ik is None
-    if guessed:  # what was timed here is not to be compared with what was timed elsewhere
-        llama, ik = (prior(header, name, kv_type) for name in ("llama", "ik"))
-    if llama and ik and is_faster(ik, llama):
+    known = faster_as_timed(mark.model, threads, kv_type)
+    # What was timed here is not to be compared with what was timed elsewhere: both are guessed, or none.
+    name = known or faster(*(prior(header, name, kv_type) for name in ("llama", "ik")))
+    if name == "ik":
         return LibraryChoice("ik", trial="llama", mark=mark)
-    return LibraryChoice("llama", NOT_TIMED if guessed else SLOWER, trial="ik")
+    return LibraryChoice("llama", SLOWER if known else NOT_TIMED, trial="ik")
+
+
+def faster_as_timed(model: str, threads: int, kv_type: KVType) -> BackendName | None:
+    """The library that is to compute the model of this identity, None until both were timed with it here."""
+    return faster(*(timings_with(PACKAGES[name], model, threads, kv_type) for name in ("llama", "ik")))
+
+
+def faster(llama: Timings | None, ik: Timings | None) -> BackendName | None:
+    """None where one of them is not known."""
+    if llama is None or ik is None:
+        return None
+    return "ik" if is_faster(ik, llama) else "llama"
 
 
 def _without_llama(wish: BackendWish | None, header: Header) -> LibraryChoice:

@@ -17,7 +17,7 @@ from engine.kv.saved import Guard, SavedChats
 from engine.kv.session import ChatMemory, Session
 from engine.loading.first_look import Headers
 from engine.loading.libraries import BESIDE
-from engine.loading.library_choice import BackendTrial, choose
+from engine.loading.library_choice import BackendTrial, faster_as_timed
 from engine.loading.resolve import LoadPlan
 from engine.loading.sizes import DRAFT, DRAFT_LOGITS, given_back
 from engine.machine import fingerprint, give_back_memory
@@ -79,9 +79,11 @@ class LoadedModel:
 
     def faster_library(self) -> BackendName | None:
         """The one that is to compute this model from the next load on, if what was timed meanwhile says another."""
-        options, header = self.plan.options, self.plan.header
-        chosen = choose(options.backend_wish, header, self.info.threads, options.kv_type or "f16").name
-        return chosen if chosen != self.plan.choice.name else None
+        options = self.plan.options
+        if self.trial is None:  # nobody compares
+            return None
+        found = faster_as_timed(self.measured.key.model, options.wish.threads, options.kv_type or "f16")
+        return found if found != self.plan.choice.name else None
 
     def larger_context(self, tokens: int) -> Remedy | None:
         """How to load the model again so that its context holds `tokens` and an answer, if memory allows it."""

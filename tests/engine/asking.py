@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from engine.engine import Engine
 from engine.loading.libraries import held
-from engine.protocol import WRITTEN, BackendName, Finished, Generate, Message, Sampling
+from engine.protocol import WRITTEN, BackendName, Finished, Generate, Load, Message, Sampling
 from engine.runtime.ik import needs
 from engine.stop import Stopped
 from engine.tokenization.tokens import common_prefix
@@ -29,6 +31,21 @@ def some_and_all(cases: Sequence[object], some: int) -> list[Any]:
 def library() -> BackendName:
     """The one that these tests run with: llama.cpp, but for those in processes of their own."""
     return held() or "llama"
+
+
+@contextmanager
+def loaded_from(model: Path, backend: BackendName) -> Iterator[Engine]:
+    """In one thread: as many processes test at once as there are cores."""
+    with closing(Engine()) as engine:
+        engine.load(Load(0, str(model), n_ctx=1024, threads=1, backend=backend))
+        yield engine
+
+
+def emptied(engine: Engine) -> Engine:
+    """With an empty session, and not asked to stop."""
+    engine.stop.clear()
+    engine.forget()
+    return engine
 
 
 def ask(engine: Engine, *messages: Message, sampling: Sampling = GREEDY, max_tokens: int | None = 24, **more):

@@ -1,7 +1,6 @@
 """Models that are loaded once for all tests of a process, and GGUF files that are no chat models.
 
-They compute in one thread: as many processes test at once as there are cores. In several threads they compute for the
-tests of the runtimes, and in the processes that tests start.
+They compute in one thread; in several for the tests of the runtimes, and in the processes that tests start.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ import pytest
 
 from engine.engine import Engine
 from engine.loading import library_choice
-from engine.protocol import Load
 from models.default import default_model
+from tests.engine.asking import emptied, loaded_from
 from tests.engine.shallow import shallow_model
 
 
@@ -28,34 +27,26 @@ def llama_computes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def loaded() -> Iterator[Engine]:
-    engine = Engine()
-    engine.load(Load(0, str(shallow_model()), n_ctx=1024, threads=1, backend="llama"))
-    yield engine
-    engine.close()
+    with loaded_from(shallow_model(), "llama") as engine:
+        yield engine
 
 
 @pytest.fixture
 def engine(loaded: Engine) -> Engine:
     """The loaded shallow model with an empty session."""
-    loaded.stop.clear()
-    loaded.forget()
-    return loaded
+    return emptied(loaded)
 
 
 @pytest.fixture(scope="session")
 def loaded_whole() -> Iterator[Engine]:
-    engine = Engine()
-    engine.load(Load(0, str(default_model()), n_ctx=1024, threads=1, backend="llama"))
-    yield engine
-    engine.close()
+    with loaded_from(default_model(), "llama") as engine:
+        yield engine
 
 
 @pytest.fixture
 def whole(loaded_whole: Engine) -> Engine:
     """The default model with an empty session: for tests that need text with some sense in it."""
-    loaded_whole.stop.clear()
-    loaded_whole.forget()
-    return loaded_whole
+    return emptied(loaded_whole)
 
 
 def write_gguf(path: Path, architecture: str, **metadata: object) -> Path:

@@ -17,14 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.machine import library_version, processor_features
+from engine.machine import KINDS, library_version, processor_features
 from engine.stop import StopFlag, Stopped
 
 log = logging.getLogger("engine.ik")
 
 PACKAGE = "ik-llama-cpp-python"
 FILE = Path(sys.prefix) / "kernels" / "ik.so"  # of the environment, or of the packaged app
-AVX2 = frozenset(("avx2", "fma", "f16c"))
 OTHER_VERSION = "Chickadee's native code is for ik_llama.cpp %s, not for %s, which computes more slowly without."
 
 # As in native/chickadee_ik.hpp: name, result, arguments.
@@ -62,9 +61,9 @@ class ProductSet:
 
 # The best first.
 PRODUCT_SETS = (
-    ProductSet(3, "AVX-512 VNNI", AVX2 | {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni"}),
-    ProductSet(2, "AVX-VNNI", AVX2 | {"avx_vnni"}),
-    ProductSet(1, "AVX2", AVX2),
+    ProductSet(3, "AVX-512 VNNI", KINDS["avx512_vnni"]),
+    ProductSet(2, "AVX-VNNI", KINDS["avx_vnni"]),
+    ProductSet(1, "AVX2", KINDS["avx2"]),
 )
 NO_PRODUCTS = 0
 

@@ -13,6 +13,7 @@ from engine.machine import KINDS
 from models.default import default_model
 from models.header import read_header
 from models.shapes import shapes_of
+from tests.engine.runtime.hybrid import ARCHITECTURES, write_hybrid
 
 Q4_1, Q4_K, Q6_K, Q8_0 = 3, 12, 14, 8
 SECONDS = {1: 0.02, 4: 0.03, 8: 0.05, 48: 0.3}
@@ -62,6 +63,11 @@ def test_the_same_weights_come_before_the_same_size(header):
 def test_of_experts_nothing_is_known(header):
     experts = header.metadata | {"llama.expert_count": 8, "llama.expert_used_count": 2}
     assert Likeness.of(dataclasses.replace(header, metadata=experts)) is None
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_nor_of_layers_that_keep_a_state(tmp_path, architecture):
+    assert Likeness.of(read_header(write_hybrid(tmp_path / "state.gguf", architecture))) is None
 
 
 @pytest.mark.parametrize("kind", ["avx512_vnni", "avx2"])

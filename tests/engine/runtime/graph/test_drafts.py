@@ -8,9 +8,9 @@ import pytest
 
 from common.failures import Failure
 from engine.engine import Engine
-from engine.protocol import Load, Sampling
+from engine.protocol import Sampling
 from models.default import default_model
-from tests.engine.asking import QUESTION, ask, some_and_all
+from tests.engine.asking import QUESTION, ask, loaded_from, some_and_all
 from tests.engine.kv import test_real_policies as policies
 from tests.engine.speculative import test_real_drafts as drafts
 from tests.engine.speculative.test_real_drafts import engine, free_passes
@@ -22,10 +22,8 @@ USUAL = ("auto pending", "published tree cached", "a layer pending", "a layer as
 
 @pytest.fixture(scope="module")
 def loaded_whole() -> Iterator[Engine]:
-    engine = Engine()
-    engine.load(Load(0, str(default_model()), n_ctx=1024, threads=1, backend="graph"))
-    yield engine
-    engine.close()
+    with loaded_from(default_model(), "graph") as engine:
+        yield engine
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.engine import Engine
-from engine.protocol import Load, Message
+from engine.protocol import Message
 from engine.runtime.contexts import ContextOptions
 from engine.runtime.ik import native
 from engine.runtime.ik.runtime import IkModel, IkRuntime
@@ -17,6 +17,7 @@ from engine.runtime.interface import prefill
 from engine.stop import StopFlag
 from engine.tokenization.template import ChatTemplate
 from models.default import default_model
+from tests.engine.asking import emptied, loaded_from
 from tests.engine.shallow import shallow_model
 
 if "CHICKADEE_CHECKED" in os.environ:  # our native code with the compiler's checks: see packaging/check_native.py
@@ -52,31 +53,23 @@ def target(opened: IkRuntime, prompt: list[int]) -> IkRuntime:
 
 @pytest.fixture(scope="session")
 def loaded() -> Iterator[Engine]:
-    engine = Engine()
-    engine.load(Load(0, str(shallow_model()), n_ctx=1024, threads=1, backend="ik"))
-    yield engine
-    engine.close()
+    with loaded_from(shallow_model(), "ik") as engine:
+        yield engine
 
 
 @pytest.fixture
 def engine(loaded: Engine) -> Engine:
     """The loaded shallow model with an empty session."""
-    loaded.stop.clear()
-    loaded.forget()
-    return loaded
+    return emptied(loaded)
 
 
 @pytest.fixture(scope="session")
 def loaded_whole() -> Iterator[Engine]:
-    engine = Engine()
-    engine.load(Load(0, str(default_model()), n_ctx=1024, threads=1, backend="ik"))
-    yield engine
-    engine.close()
+    with loaded_from(default_model(), "ik") as engine:
+        yield engine
 
 
 @pytest.fixture
 def whole(loaded_whole: Engine) -> Engine:
     """The default model with an empty session: for tests that need text with some sense in it."""
-    loaded_whole.stop.clear()
-    loaded_whole.forget()
-    return loaded_whole
+    return emptied(loaded_whole)
