@@ -48,7 +48,7 @@ def countdown() -> Iterator[Countdown]:
 def loaded(request, tmp_path_factory, countdown) -> Iterator[Engine]:
     path = write_hybrid(tmp_path_factory.mktemp("hybrid") / f"{request.param}.gguf", request.param)
     with closing(Engine()) as engine:
-        engine.load(Load(0, str(path), n_ctx=2048, threads=2, backend="llama"))
+        engine.load(Load(0, str(path), n_ctx=2048, threads=1, backend="llama"))
         yield engine
 
 
@@ -273,7 +273,7 @@ def test_a_file_that_the_library_takes_only_in_part(engine, monkeypatch, tmp_pat
 
 def test_closing_twice_frees_once(loaded):
     engine = Engine()
-    engine.load(Load(0, loaded.status(0).model.path, n_ctx=512, threads=2, backend="llama"))
+    engine.load(Load(0, loaded.status(0).model.path, n_ctx=512, threads=1, backend="llama"))
     chat = engine._loaded()
     chat.close()
     chat.close()

@@ -112,7 +112,7 @@ def test_a_chat_that_is_too_long_offers_to_forget_turns(small):
 def test_where_memory_is_short_eight_bit_keys_and_values_are_offered(monkeypatch):
     engine = Engine()
     try:
-        engine.load(Load(0, str(default_model()), n_ctx=1024, threads=2, memory_bytes=341 << 20, backend=library()))
+        engine.load(Load(0, str(default_model()), n_ctx=1024, threads=1, memory_bytes=341 << 20, backend=library()))
         with pytest.raises(TooLong) as caught:
             ask(engine, Message("user", "word " * 5500))
         (remedy,) = caught.value.remedies
@@ -199,7 +199,7 @@ def test_a_chat_resumes_after_a_restart(tmp_path, monkeypatch):
     rows = []
     for restarted in (False, True):
         with closing(Engine()) as engine:
-            engine.load(Load(0, str(shallow_model()), n_ctx=2048, threads=2, backend=library()))
+            engine.load(Load(0, str(shallow_model()), n_ctx=2048, threads=1, backend=library()))
             chat = engine._loaded()
             if not restarted:
                 _, finished = ask(engine, LONG, max_tokens=8, chat="c1")
@@ -228,7 +228,7 @@ DAMAGES = (lambda raw: raw[: len(raw) // 2], lambda raw: raw[:999] + b"x" + raw[
 def test_a_damaged_saved_chat_is_read_again(tmp_path, monkeypatch):
     monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
     with closing(Engine()) as engine:
-        engine.load(Load(0, str(shallow_model()), n_ctx=2048, threads=2, backend=library()))
+        engine.load(Load(0, str(shallow_model()), n_ctx=2048, threads=1, backend=library()))
         ask(engine, LONG, max_tokens=4, chat="c1")
         for damage in DAMAGES:
             save_in_idle_time(engine)

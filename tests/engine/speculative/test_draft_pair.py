@@ -26,7 +26,7 @@ from tests.engine.speculative.test_model_drafter import Dear
 def pair(tmp_path_factory) -> Iterator[Engine]:
     copy = shutil.copy(shallow_model(), tmp_path_factory.mktemp("draft") / "copy.gguf")
     engine = Engine()
-    engine.load(Load(0, str(shallow_model()), n_ctx=1024, threads=2, draft_model=str(copy), backend="llama"))
+    engine.load(Load(0, str(shallow_model()), n_ctx=1024, threads=1, draft_model=str(copy), backend="llama"))
     chat = engine._loaded()
     chat.measured.cost_model = Dear()
     yield engine

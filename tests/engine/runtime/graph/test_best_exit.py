@@ -53,7 +53,7 @@ def measured() -> Exits:
 
 
 def plan() -> LoadPlan:
-    return resolve(LoadOptions(default_model(), backend="graph", threads=2))
+    return resolve(LoadOptions(default_model(), backend="graph", threads=1))
 
 
 def test_higher_layers_agree_more_often_and_cost_more(measured):
@@ -80,7 +80,7 @@ def test_the_command_keeps_it_and_the_engine_knows_it(measured, monkeypatch, tmp
     assert main(["calibrate", "--midlayer", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["best"] == measured.best.layers
     engine = Engine()
-    engine.load(Load(0, str(default_model()), n_ctx=512, threads=2, backend="graph"))
+    engine.load(Load(0, str(default_model()), n_ctx=512, threads=1, backend="graph"))
     try:
         middle = engine._loaded().sources.exits
         assert (middle.best, middle.pays) == (measured.best.layers, False)

@@ -20,7 +20,7 @@ from engine.stop import StopFlag, Stopped
 from tests.engine.runtime.graph.test_models import QKV
 from tests.engine.runtime.graph.tiny import VOCABULARY, write_tiny
 
-OPTIONS = ContextOptions(n_ctx=512, threads=2)
+OPTIONS = ContextOptions(n_ctx=512, threads=1)
 LAYERS = 3
 SHAPES = {"llama": {}, "qwen2": {"biases": QKV, "tied": True}}
 PROMPT = [i * 7 % VOCABULARY for i in range(250)]

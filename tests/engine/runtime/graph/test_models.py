@@ -44,7 +44,7 @@ SHAPES: dict[str, dict[str, Any]] = {
     "f32": {"architecture": "qwen2", "type": KINDS.F32, "biases": QKV},
     "q4_0": {"architecture": "llama", "type": KINDS.Q4_0},
 }
-OPTIONS = ContextOptions(n_ctx=512, threads=2)
+OPTIONS = ContextOptions(n_ctx=512, threads=1)
 
 
 @pytest.mark.parametrize("name", SHAPES)

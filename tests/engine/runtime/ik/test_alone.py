@@ -42,7 +42,7 @@ def test_alone(names):
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_alone_at_length():
-    run_alone("-m", "slow", *files(ANSWERING))
+    run_alone("-m", "slow", *files(("target", *ANSWERING)))
 
 
 def test_greedy_answers_are_llama_cpps(whole, tmp_path, monkeypatch):
@@ -56,7 +56,7 @@ def test_greedy_answers_are_llama_cpps(whole, tmp_path, monkeypatch):
 def reused_of_saved(backend: BackendName) -> int:
     """How many tokens of a chat an engine finds saved, which it answers and saves again."""
     with closing(Engine()) as engine:
-        engine.load(Load(0, str(shallow_model()), n_ctx=2048, threads=2, backend=backend))
+        engine.load(Load(0, str(shallow_model()), n_ctx=2048, threads=1, backend=backend))
         _, finished = ask(engine, LONG, max_tokens=4, chat="c1")
         engine._loaded().memory.save(disk_bytes_per_s=1e12)
         reused: int = finished.statistics.reused_tokens

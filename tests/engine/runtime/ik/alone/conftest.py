@@ -38,7 +38,7 @@ def prompt(model: IkModel) -> list[int]:
 
 @pytest.fixture(scope="session")
 def opened(model: IkModel) -> Iterator[IkRuntime]:
-    target = IkRuntime(model, ContextOptions(n_ctx=1024, threads=2), StopFlag())
+    target = IkRuntime(model, ContextOptions(n_ctx=1024, threads=1), StopFlag())
     yield target
     target.close()
 

@@ -301,7 +301,7 @@ def test_set_up_compiled_it_here():
 
 @pytest.fixture
 def fresh(model):
-    with closing(IkRuntime(model, ContextOptions(n_ctx=256, threads=2), StopFlag())) as target:
+    with closing(IkRuntime(model, ContextOptions(n_ctx=256, threads=1), StopFlag())) as target:
         yield target
 
 
@@ -321,7 +321,7 @@ def test_a_pass_leaves_rows_alone_that_it_does_not_compute(fresh):
 
 def test_the_library_alone_fills_them(model, monkeypatch):
     monkeypatch.setattr("engine.runtime.ik.runtime.native", lambda: None)
-    with closing(IkRuntime(model, ContextOptions(n_ctx=256, threads=2), StopFlag())) as alone:
+    with closing(IkRuntime(model, ContextOptions(n_ctx=256, threads=1), StopFlag())) as alone:
         row = marked(alone)
         alone.forward([310])
         assert (row == 0).all()
@@ -360,7 +360,7 @@ def whole_model(whole: Engine) -> CModel:
 @needs_native
 def test_passes_are_cut_only_where_much_is_computed(whole_model, asked):
     """A step of the default model is an eighth of a part, its longest pass some four parts."""
-    with closing(IkRuntime(whole_model, ContextOptions(n_ctx=256, threads=2), StopFlag())) as target:
+    with closing(IkRuntime(whole_model, ContextOptions(n_ctx=256, threads=1), StopFlag())) as target:
         target.forward([310])
         assert len(asked) > 300
         assert not any(answer for _, answer in asked)

@@ -23,7 +23,7 @@ def pair(tmp_path_factory):
     copy = tmp_path_factory.mktemp("draft") / "copy.gguf"
     shutil.copyfile(shallow_model(), copy)  # a link would be the same file
     with closing(Engine()) as engine:
-        wish = Load(0, str(shallow_model()), n_ctx=1024, threads=2, draft_model=str(copy), backend="ik")
+        wish = Load(0, str(shallow_model()), n_ctx=1024, threads=1, draft_model=str(copy), backend="ik")
         assert engine.load(wish).model.backend == "ik"
         yield engine
 

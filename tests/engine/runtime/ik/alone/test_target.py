@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from engine.runtime.interface import prefill
 from engine.stop import StopFlag, Stopped
 
 NOISE = 1e-2  # of a row's spread: passes of one and of several tokens run different kernels
-STOPS = 40
+STOPS = (8, 40)  # in every run, and in `make test-slow`
 MOST_TO_STOP = 5.0  # seconds, on a machine that other programs keep busy
 
 
@@ -106,17 +107,26 @@ def test_a_file_of_another_model(target, prompt, tmp_path):
     assert caught.value.code == "cache_unusable"
 
 
-def test_stopped_within_passes(target):
+@pytest.fixture
+def several_threads(model, prompt):
+    with closing(IkRuntime(model, ContextOptions(n_ctx=1024, threads=2), StopFlag())) as target:
+        list(prefill(target, prompt))
+        yield target
+
+
+@pytest.mark.parametrize("stops", [STOPS[0], pytest.param(STOPS[1], marks=pytest.mark.slow)])
+def test_stopped_within_passes(several_threads, stops):
     """Often, because a thread that is late at a barrier used to leave the others waiting for ever."""
+    target = several_threads
     size, expected = target.size, next_row(target)
-    for i in range(STOPS):
+    for i in range(stops):
         stopped: list[float] = []
 
         def stop(stopped: list[float] = stopped) -> None:
             stopped.append(time.monotonic())
             target.stop.set()
 
-        timer = threading.Timer(0.02 + 0.0007 * i, stop)
+        timer = threading.Timer(0.02 + 0.028 * i / stops, stop)
         timer.start()
         with pytest.raises(Stopped):  # noqa: PT012
             while True:
@@ -129,8 +139,8 @@ def test_stopped_within_passes(target):
 
 
 def test_keys_and_values_in_eight_bits(model, prompt):
-    small = IkRuntime(model, ContextOptions(n_ctx=512, threads=2, kv_type="q8_0"), StopFlag())
-    large = IkRuntime(model, ContextOptions(n_ctx=512, threads=2), StopFlag())
+    small = IkRuntime(model, ContextOptions(n_ctx=512, threads=1, kv_type="q8_0"), StopFlag())
+    large = IkRuntime(model, ContextOptions(n_ctx=512, threads=1), StopFlag())
     said = [list(prefill(target, prompt))[-1].row() for target in (small, large)]
     assert small.state_bytes < 0.6 * large.state_bytes
     assert int(said[0].argmax()) == int(said[1].argmax())
