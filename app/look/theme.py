@@ -151,7 +151,9 @@ def apply(application: QApplication, chosen: Theme) -> None:
     global _current, _look
     _current = chosen
     application.setPalette(palette(chosen))
-    application.setStyleSheet(stylesheet(chosen))
+    sheet = stylesheet(chosen)
+    if application.styleSheet() != sheet:  # Qt would read it again and paint everything anew
+        application.setStyleSheet(sheet)
     _look += 1  # last: who measures for the new look does so when all of it is there
 
 

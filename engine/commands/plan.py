@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import subprocess
 import sys
+from contextlib import closing, suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import get_args
@@ -32,9 +34,12 @@ from engine.loading.resolve import LoadPlan, Surroundings, planned_estimate, res
 from engine.loading.sizes import DRAFT
 from engine.protocol import BackendName, BackendWish, KVModeName, claim_stdout
 from engine.rights import add_read
+from engine.run_subprocess import NO_CONSOLE
 from engine.runtime.contexts import KVMode, mode_of
 from models.default import default_model
 from models.identity import file_identity
+
+log = logging.getLogger("engine.plan")
 
 MAX_LINE = 1 << 20  # bytes of a question
 NAMES = {
@@ -112,32 +117,66 @@ def shown_name(part: str) -> str:
 # --- plans, for other programs ---
 
 
+class OtherPlanner:
+    """Works out plans with the library that this process does not hold, in a process that is kept for the next ones."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def ask(self, ask: Ask) -> Verdict:
+        """A Verdict with a problem where the process ends or cannot be started."""
+        try:
+            process = self._started()
+            assert process.stdin
+            assert process.stdout
+            process.stdin.write(msgspec.json.encode(ask) + b"\n")
+            process.stdin.flush()
+            return msgspec.json.decode(process.stdout.readline(), type=Verdict)
+        except (OSError, msgspec.MsgspecError) as error:
+            log.warning("the other planner: %s", error)
+            self.close()
+            return Verdict(id=ask.id, problem=Sentence.of("planner.ended"))
+
+    def close(self) -> None:
+        if self._process:
+            with suppress(BrokenPipeError):  # it has ended, and its last line was not written
+                self._process.communicate()
+            self._process = None
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+            self._process = subprocess.Popen(engine_command("plans"), creationflags=NO_CONSOLE, **pipes)
+        return self._process
+
+
 def answer_all(_options: argparse.Namespace) -> int:
     output = claim_stdout()
-    try:
-        while line := sys.stdin.buffer.readline(MAX_LINE):
-            output.write(msgspec.json.encode(answer(line)) + b"\n")
-            output.flush()
-    except BrokenPipeError:  # who asked is gone
-        return 0
+    with closing(OtherPlanner()) as other:
+        try:
+            while line := sys.stdin.buffer.readline(MAX_LINE):
+                output.write(msgspec.json.encode(answer(line, other)) + b"\n")
+                output.flush()
+        except BrokenPipeError:  # who asked is gone
+            return 0
     return 0
 
 
-def answer(line: bytes) -> Verdict:
+def answer(line: bytes, other: OtherPlanner) -> Verdict:
     """Never raises: what cannot be planned is a verdict with a problem."""
     try:
         ask = msgspec.json.decode(line, type=Ask)
     except (msgspec.MsgspecError, RecursionError) as error:
         return Verdict(problem=Sentence.of("planner.not_understood", reason=error))
     try:
-        return _planned(ask)
+        return _planned(ask, other)
     except Failure as failure:
         return Verdict(id=ask.id, problem=failure.sentence)
     except ValueError as error:
         return Verdict(id=ask.id, problem=Sentence.plain(str(error)))
 
 
-def _planned(ask: Ask) -> Verdict:
+def _planned(ask: Ask, other: OtherPlanner) -> Verdict:
     if ask.estimate:
         return _estimated(ask, ask.estimate)
     if ask.path is None:
@@ -145,8 +184,8 @@ def _planned(ask: Ask) -> Verdict:
     options = _options(ask, path_of(ask.path))
     try:
         plan = resolve(options, Surroundings(ask.freed_bytes))
-    except OtherLibrary as other:
-        return _apart(msgspec.structs.replace(ask, backend=other.wanted))
+    except OtherLibrary as held:
+        return other.ask(msgspec.structs.replace(ask, backend=held.wanted))
     verdict = _verdict(ask, plan.memory, plan.choice.name)
     return msgspec.structs.replace(verdict, exact=True, speed=_speed(plan))
 
@@ -201,20 +240,6 @@ def _speed(plan: LoadPlan) -> float:
     identity = file_identity(plan.header.path, plan.header.data_offset)
     timings = timings_with(PACKAGES[library], identity, memory.threads, memory.kv_type)
     return 1 / ones_and_eights(timings)[0] if timings else 0.0
-
-
-def _apart(ask: Ask) -> Verdict:
-    """This process holds another library than the one that will load the model."""
-    done = subprocess.run(
-        engine_command("plans"),
-        input=msgspec.json.encode(ask) + b"\n",
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        return msgspec.json.decode(done.stdout, type=Verdict)
-    except msgspec.MsgspecError:
-        return Verdict(id=ask.id, problem=Sentence.of("planner.ended"))
 
 
 def _verdict(ask: Ask, plan: MemoryPlan, library: str) -> Verdict:

@@ -92,10 +92,10 @@ def test_the_window_hears_which_library_computes_and_which_is_needed(hidden: Run
     assert (refused.sentence.id, str(refused.sentence)) == ("no_backend.for_model", f"{NEEDED} {UNKNOWN}")
 
 
-@pytest.mark.parametrize(
-    "command",
-    [("profile", "--json"), ("phrases", "--json"), ("calibrate", "--json", "--threads", "1"), ("plan", "--json")],
-)
+SLOW = [pytest.param((name, "--json"), marks=pytest.mark.slow) for name in ("phrases", "calibrate")]
+
+
+@pytest.mark.parametrize("command", [("profile", "--json"), ("plan", "--json"), *SLOW], ids=lambda command: command[0])
 def test_other_commands_use_ik_too(hidden: Run, command):
     done = hidden(*command)
     assert done.returncode == 0, done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -16,29 +17,58 @@ from tests.packaging import probe
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture
-def setup(tmp_path, monkeypatch):
-    """Set-up's modules, on an environment, a cache and an index of this test's own."""
-    monkeypatch.syspath_prepend(str(ROOT / "packaging"))
-    steps, compiled, native = (import_module(name) for name in ("steps", "compiled", "native"))
-    environment, index = tmp_path / "environment", tmp_path / "index"
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """A folder with an index, lock files and an environment in which the prebuilt probe is installed: pip takes a
+    second for that, and a copy of it none."""
+    folder = tmp_path_factory.mktemp("probe")
+    environment, index = folder / "environment", folder / "index"
     index.mkdir()
     lines = f"{probe.NAME}=={probe.VERSION} --hash=sha256:"
-    (tmp_path / "source.lock").write_text(lines + probe.write_source(index))
-    (tmp_path / "wheels.lock").write_text(lines + probe.write_wheel(index))
+    (folder / "source.lock").write_text(lines + probe.write_source(index))
+    (folder / "wheels.lock").write_text(lines + probe.write_wheel(index))
+    (folder / "probe.cmake").write_text(probe.CMAKE)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     (packages,) = environment.glob("lib/python3*/site-packages")
     # pip and the build tools, lent by the environment that runs the tests: pip removes nothing outside its own.
     (packages / "outer.pth").write_text(sysconfig.get_path("purelib"))
+    pip = [environment / "bin/python", "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-index"]
+    subprocess.run([*pip, "--no-deps", "--find-links", index, probe.NAME, "--only-binary", ":all:"], check=True)
+    return folder
+
+
+@pytest.fixture
+def setup(made, tmp_path, monkeypatch):
+    """Set-up's modules, on an environment, a cache and an index of this test's own."""
+    monkeypatch.syspath_prepend(str(ROOT / "packaging"))
+    steps, compiled, native = (import_module(name) for name in ("steps", "compiled", "native"))
+    shutil.copytree(made, tmp_path, symlinks=True, dirs_exist_ok=True)
+    environment = tmp_path / "environment"
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(index))
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "index"))
     monkeypatch.setenv("PROBE_TRACE", str(tmp_path / "trace"))
     monkeypatch.setattr(steps, "PYTHON", environment / "bin/python")
     monkeypatch.setattr(compiled, "CACHE", tmp_path / "cache")
     monkeypatch.setattr(native, "CHOSEN", environment / "native")
     monkeypatch.setattr(native, "WHEELS_LOCK", tmp_path / "wheels.lock")
-    cmake = tmp_path / "probe.cmake"
-    cmake.write_text(probe.CMAKE)
-    build = compiled.Compiled(probe.NAME, "the probe", tmp_path / "source.lock", minutes=1, memory=10**9, cmake=cmake)
-    steps.install_locked("the probe", tmp_path / "wheels.lock")
+    cmake, lock = tmp_path / "probe.cmake", tmp_path / "source.lock"
+    build = compiled.Compiled(probe.NAME, "the probe", lock, minutes=1, memory=10**9, cmake=cmake)
     return SimpleNamespace(steps=steps, compiled=compiled, native=native, build=build, folder=tmp_path)
+
+
+@pytest.fixture(scope="session")
+def compiled_once(tmp_path_factory):
+    """Where the first test that needs a compiled wheel leaves it for the others."""
+    return tmp_path_factory.mktemp("compiled") / "wheels"
+
+
+@pytest.fixture
+def wheel(setup, compiled_once):
+    """A compiled wheel in the cache."""
+    if compiled_once.exists():
+        shutil.copytree(compiled_once, setup.build.wheels())
+    else:
+        setup.build.wheel()
+        shutil.copytree(setup.build.wheels(), compiled_once)
+    assert setup.build.cached()
+    return setup.build.wheel()

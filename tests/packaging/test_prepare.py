@@ -78,8 +78,8 @@ def test_where_ik_cannot_compute_everybody_waits(prepare, setup, monkeypatch):
     assert (found(setup), prepare.READY.exists()) == ("compiled", True)
 
 
+@pytest.mark.usefixtures("wheel")
 def test_a_wheel_that_is_there_is_installed_at_once(prepare, setup):
-    setup.build.wheel()
     prepare.prepare(without_waiting=True)
     assert (found(setup), prepare.READY.exists()) == ("compiled", True)
 
@@ -130,8 +130,8 @@ def test_whether_ik_computes_here_is_asked_of_the_engine(monkeypatch):
     assert not prepare.ik_computes()
 
 
-def test_an_interrupted_installation_is_no_library(setup, monkeypatch):
-    wheel, rename = setup.build.wheel(), Path.rename
+def test_an_interrupted_installation_is_no_library(setup, wheel, monkeypatch):
+    rename = Path.rename
 
     def stop_at_modules(path: Path, place: Path) -> None:
         if path.name == "probe":

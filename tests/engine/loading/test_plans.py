@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from common.planning import Ask, Estimate, Verdict
-from engine.commands.plan import answer
+from engine.commands.plan import OtherPlanner, answer
 from engine.costs.cost_model import Timings
 from engine.costs.measurements import Key, keep
 from engine.loading.sizes import EstimatedSizes, Layout, all_parts
@@ -22,12 +24,33 @@ from models.header import read_header
 from models.identity import file_identity
 from models.shapes import shapes_of
 from models.verdict import verdicts
+from tests.engine.asking import needs_ik
 
 GIB = 1 << 30
 
 
-def ask(**wishes) -> Verdict:
-    return answer(msgspec.json.encode(Ask(**wishes)))
+def ask(other: OtherPlanner | None = None, **wishes) -> Verdict:
+    return answer(msgspec.json.encode(Ask(**wishes)), other or OtherPlanner())
+
+
+@needs_ik
+def test_one_process_answers_all_that_the_other_library_is_asked():
+    with closing(OtherPlanner()) as other:
+        plans, process = [], None
+        for n_ctx in (512, 1024):
+            ask(path=str(default_model()), backend="llama", other=other)
+            plans.append(ask(path=str(default_model()), backend="ik", n_ctx=n_ctx, other=other))
+            process = process or other._process
+            assert process is other._process
+        assert [(plan.backend, plan.n_ctx, plan.problem) for plan in plans] == [("ik", 512, None), ("ik", 1024, None)]
+        process.kill()
+        process.wait()
+        assert str(ask(path=str(default_model()), backend="ik", other=other).problem).endswith(
+            "the planner ended early."
+        )
+        assert ask(path=str(default_model()), backend="ik", other=other).verdict == "fits"
+        process = other._process
+    assert process.returncode == 0
 
 
 def test_a_file_is_planned_exactly():
@@ -128,7 +151,7 @@ def test_what_cannot_be_planned_is_a_sentence(tmp_path):
 
 @given(st.binary(max_size=40))
 def test_any_line_is_answered(line):
-    verdict = answer(line)
+    verdict = answer(line, OtherPlanner())
     assert verdict.problem
     assert verdict.line == str(verdict.problem)
 
