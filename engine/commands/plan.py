@@ -144,9 +144,16 @@ class OtherPlanner:
             self._process = None
 
     def _started(self) -> subprocess.Popen[bytes]:
+        if self._process and self._process.poll() is not None:
+            self.close()
         if self._process is None:
-            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-            self._process = subprocess.Popen(engine_command("plans"), creationflags=NO_CONSOLE, **pipes)
+            self._process = subprocess.Popen(
+                engine_command("plans"),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                creationflags=NO_CONSOLE,
+            )
         return self._process
 
 

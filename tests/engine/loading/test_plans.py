@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import closing
+from typing import Any
 
 import msgspec
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.planning import Ask, Estimate, Verdict
+from engine.commands import plan
 from engine.commands.plan import OtherPlanner, answer
 from engine.costs.cost_model import Timings
 from engine.costs.measurements import Key, keep
@@ -29,28 +32,33 @@ from tests.engine.asking import needs_ik
 GIB = 1 << 30
 
 
-def ask(other: OtherPlanner | None = None, **wishes) -> Verdict:
+def ask(*, other: OtherPlanner | None = None, **wishes: Any) -> Verdict:
     return answer(msgspec.json.encode(Ask(**wishes)), other or OtherPlanner())
 
 
 @needs_ik
 def test_one_process_answers_all_that_the_other_library_is_asked():
+    found, processes = [], []
     with closing(OtherPlanner()) as other:
-        plans, process = [], None
-        for n_ctx in (512, 1024):
-            ask(path=str(default_model()), backend="llama", other=other)
-            plans.append(ask(path=str(default_model()), backend="ik", n_ctx=n_ctx, other=other))
-            process = process or other._process
-            assert process is other._process
-        assert [(plan.backend, plan.n_ctx, plan.problem) for plan in plans] == [("ik", 512, None), ("ik", 1024, None)]
-        process.kill()
-        process.wait()
-        assert str(ask(path=str(default_model()), backend="ik", other=other).problem).endswith(
-            "the planner ended early."
-        )
-        assert ask(path=str(default_model()), backend="ik", other=other).verdict == "fits"
-        process = other._process
-    assert process.returncode == 0
+        for n_ctx in (512, 1024, 2048):
+            ask(path=str(default_model()), backend="llama", other=other)  # which this process holds then
+            found.append(ask(path=str(default_model()), backend="ik", n_ctx=n_ctx, other=other))
+            assert other._process
+            processes.append(other._process)
+            if n_ctx == 1024:
+                other._process.kill()
+                other._process.wait()
+    assert [(plan.backend, plan.n_ctx, plan.problem) for plan in found] == [("ik", n, None) for n in (512, 1024, 2048)]
+    assert processes[0] is processes[1] is not processes[2]
+    assert processes[2].returncode == 0
+
+
+@needs_ik
+def test_a_planner_that_ends_at_a_question_is_a_problem(monkeypatch):
+    monkeypatch.setattr(plan, "engine_command", lambda _: [sys.executable, "-c", "input()"])
+    ask(path=str(default_model()), backend="llama")
+    with closing(OtherPlanner()) as other:
+        assert "ended early" in str(ask(path=str(default_model()), backend="ik", other=other).problem)
 
 
 def test_a_file_is_planned_exactly():
@@ -61,7 +69,8 @@ def test_a_file_is_planned_exactly():
 
 
 def test_heads_that_keep_less_and_flash_attention_are_planned():
-    path, wishes = str(default_model()), {"n_ctx": 8192, "kv_type": "f16"}
+    path = str(default_model())
+    wishes: dict[str, Any] = {"n_ctx": 8192, "kv_type": "f16"}
     exact = ask(path=path, backend="graph", **wishes)
     merged = ask(path=path, kv_mode="merged", kv_share=0.5, **wishes)
     kept = sum(merged.parts[name] for name in ("kv", "kv_compressed"))
