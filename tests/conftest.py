@@ -25,7 +25,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What hypothesis makes up examples for is slow too where slow tests are asked for."""
+    """What hypothesis makes up examples for is slow too where slow tests are asked for. Long tests begin first: nobody
+    waits at the end for one of them alone."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
     if config.option.markexpr == "slow":
         for item in items:
             if isinstance(item, pytest.Function) and getattr(item.obj, "is_hypothesis_test", False):

@@ -158,6 +158,7 @@ def test_a_remedy_of_a_newer_engine_is_left_out(chickadee: Chickadee, qtbot: QtB
     assert [button.text() for button in view.choices.buttons] == ["Leave out the oldest turn"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "backend", [name if name == "llama" else pytest.param(name, marks=pytest.mark.slow) for name in BACKENDS]
 )

@@ -22,6 +22,7 @@ CASES = {
 TIMES = 5  # so many in `make test-slow`
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900 * TIMES)
 @pytest.mark.parametrize("times", [1, pytest.param(TIMES, marks=pytest.mark.slow)], ids=["some", "more"])
 @pytest.mark.parametrize("name", KINDS)

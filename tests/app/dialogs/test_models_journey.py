@@ -71,6 +71,7 @@ def alone() -> list[str] | None:
     return None
 
 
+@pytest.mark.long
 @pytest.mark.timeout(LONG)
 @pytest.mark.parametrize("how_far", ["answers", pytest.param("measurements", marks=pytest.mark.slow)])
 def test_the_journey_in_a_network_with_nothing_in_it(how_far: str) -> None:

@@ -33,6 +33,7 @@ def run_alone(*options: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("names", [COMPUTING, ANSWERING], ids=["computing", "answering"])
 def test_alone(names):

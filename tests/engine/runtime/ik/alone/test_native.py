@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from contextlib import closing
 from ctypes import CDLL, c_bool, c_int, c_int64, c_long, c_void_p
+from functools import cache
 from shutil import which
 from typing import Any
 
@@ -182,15 +183,18 @@ def test_products_are_the_librarys(own, kind, n, rows):
 @pytest.mark.parametrize("fill", [None, 0x00, 0x0F, 0x7F, 0x80, 0xF0, 0xFF])
 def test_products_are_the_same_bits_as_in_plain_arithmetic(own, kind, rows, fill):
     """With each set of instructions, for any number of rows and tokens, and with every quant at its limits."""
-    n = 768
-    weights = some_weights(kind, rows, n, seed=rows)
+    for count in (*range(1, 9), 16, 27) if fill is None else (3,):
+        weights, tokens, expected = in_plain_arithmetic(kind, rows, fill, count)
+        assert np.array_equal(product(weights, tokens, kind, rows, 768), expected), count
+
+
+@cache
+def in_plain_arithmetic(kind: int, rows: int, fill: int | None, count: int) -> tuple[np.ndarray, ...]:
+    """Weights, tokens and their product, worked out once for all sets."""
+    weights, tokens = some_weights(kind, rows, 768, seed=rows), some_tokens(kind, count, 768, seed=count)
     if fill is not None:
         weights[:, 2 * WEIGHTS[kind][1] :] = fill
-    for count in (*range(1, 9), 16, 27) if fill is None else (3,):
-        tokens = some_tokens(kind, count, n, seed=count)
-        assert np.array_equal(product(weights, tokens, kind, rows, n), plain_product(weights, tokens, kind, rows)), (
-            count
-        )
+    return weights, tokens, plain_product(weights, tokens, kind, rows)
 
 
 @needs_products
