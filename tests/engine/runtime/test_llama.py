@@ -14,6 +14,7 @@ from engine.engine import Engine
 from engine.protocol import Load, Message, Prepare, Prepared, Sampling
 from engine.runtime.interface import prefill
 from engine.stop import Stopped
+from engine.tokenization.tokens import common_prefix
 from engine.tokenization.turns import TooLong
 from models.default import default_model
 from tests.engine.asking import QUESTION, ask, assert_same_but_for_near_ties, library, save_in_idle_time
@@ -42,7 +43,10 @@ def test_a_second_turn_reuses_the_first_ones_tokens(engine):
     text, first = ask(engine, QUESTION)
     follow_up = (QUESTION, Message("assistant", text), Message("user", "And one more."))
     _, second = ask(engine, *follow_up)
-    assert second.statistics.reused_tokens >= first.statistics.prompt_tokens + first.statistics.decode_tokens - 1
+    held = [*engine._loaded().template.tokens([QUESTION]), *first.tokens]
+    again = engine._loaded().template.tokens(follow_up)  # other tokens may make the same text
+    assert second.statistics.reused_tokens >= min(common_prefix(held, again), len(held) - 1)
+    assert second.statistics.reused_tokens > first.statistics.prompt_tokens
     engine.forget()
     _, anew = ask(engine, *follow_up)
     assert anew.statistics.reused_tokens == 0
@@ -64,8 +68,10 @@ def test_a_seed_gives_the_same_text(engine):
 
 
 def test_repeat_penalty_changes_the_choice(engine):
-    plain, _ = ask(engine, QUESTION, max_tokens=48)
-    assert ask(engine, QUESTION, sampling=Sampling(temperature=0, repeat_penalty=1.5), max_tokens=48)[0] != plain
+    """Below 1 it asks for words of the prompt: which words the shallow model would repeat by itself, if any, depends on
+    the kernels."""
+    plain, _ = ask(engine, QUESTION)
+    assert ask(engine, QUESTION, sampling=Sampling(temperature=0, repeat_penalty=0.5))[0] != plain
 
 
 def test_stop_string(engine):

@@ -35,7 +35,7 @@ SLOW = [pytest.param(mode, marks=pytest.mark.slow) for mode in ("model-published
 def test_a_draft_model_changes_no_answer(pair, monkeypatch, mode):
     chat = pair._loaded()
     assert isinstance(chat.draft_weights, IkModel)
-    free = Timings({0: dict.fromkeys((1, 8, 24), 1.0)}, 0.0, 31, 2.0)
+    free = Timings({0: dict.fromkeys((1, 8, 24), 100.0)}, 0.0, 31, 200.0)
     monkeypatch.setattr(chat.measured, "cost_model", CostModel(free))
     monkeypatch.setattr(chat.sources, "policy", DraftPolicy())
     monkeypatch.setattr(type(chat.measured), "observe", lambda *_: None)
