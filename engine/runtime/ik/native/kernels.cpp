@@ -1,8 +1,8 @@
-// Stands before the function by which ik_llama.cpp fills its table of products, so that ours get into it.
+// Stands before the functions by which ik_llama.cpp fills its table of products, so that ours get into it.
 //
 // For any processor that the library runs on: what needs more is in products.cpp, which is compiled for each set of
-// instructions. The function's name, which its C++ signature is part of, is made by the compiler from the library's own
-// header, and looked up as the linker knows it.
+// instructions. The functions' names, which their C++ signatures are part of, are made by the compiler from the library's
+// own headers, and looked up as the linker knows them.
 #include <dlfcn.h>
 
 #include "chickadee_ik.hpp"
@@ -12,29 +12,42 @@ namespace {
 
 constexpr const ProductSet * SETS[] = {nullptr, &avx2_products, &avx_vnni_products, &avx512_products};
 
-SetKernels set_theirs = nullptr;
+SetKernels set_k = nullptr, set_legacy = nullptr;  // the library's
 const ProductSet * ours = nullptr;
 bool replaces = false, has_replaced = false;
 
-bool has_theirs(ggml_type type, ggml_type token_type) {
+SetKernels behind(void * library, SetKernels own) {
+    Dl_info found;
+    if (!dladdr(reinterpret_cast<void *>(own), &found) || !found.dli_sname) return nullptr;
+    return reinterpret_cast<SetKernels>(dlsym(library, found.dli_sname));
+}
+
+bool has(SetKernels set, ggml_type type, ggml_type token_type) {
     Products products;
     Product of_sixteen;
-    return set_theirs(QK_K, type, token_type, products, of_sixteen);
+    return set(QK_K, type, token_type, products, of_sixteen);
+}
+
+bool with_ours(SetKernels set, int n, int type, int token_type, Products & products, Product & of_sixteen) {
+    if (!set || !set(n, type, token_type, products, of_sixteen)) return false;
+    if (replaces && ours->replace(n, type, products, of_sixteen)) has_replaced = true;
+    return true;
 }
 
 }  // namespace
 
 bool start_kernels(void * library) {
-    Dl_info own;
-    if (!dladdr(reinterpret_cast<void *>(&iqk_set_kernels_kquants), &own) || !own.dli_sname) return false;
-    set_theirs = reinterpret_cast<SetKernels>(dlsym(library, own.dli_sname));
-    return set_theirs != nullptr;
+    set_k = behind(library, &iqk_set_kernels_kquants);
+    set_legacy = behind(library, &iqk_set_kernels_legacy_quants);
+    return set_k && set_legacy;
 }
 
 bool start_products(int set) {
     ours = SETS[set];
-    replaces = has_theirs(GGML_TYPE_Q4_K_R4, GGML_TYPE_Q8_K32) && has_theirs(GGML_TYPE_Q5_K_R4, GGML_TYPE_Q8_K32) &&
-               has_theirs(GGML_TYPE_Q6_K_R4, GGML_TYPE_Q8_K);
+    replaces = has(set_k, GGML_TYPE_Q4_K_R4, GGML_TYPE_Q8_K32) && has(set_k, GGML_TYPE_Q5_K_R4, GGML_TYPE_Q8_K32) &&
+               has(set_k, GGML_TYPE_Q6_K_R4, GGML_TYPE_Q8_K) && has(set_k, GGML_TYPE_IQ4_XS_R8, GGML_TYPE_Q8_K32) &&
+               has(set_legacy, GGML_TYPE_Q4_0_R8, GGML_TYPE_Q8_2_X4) &&
+               has(set_legacy, GGML_TYPE_Q8_0_R8, GGML_TYPE_Q8_2_X4);
     return replaces;
 }
 
@@ -58,9 +71,12 @@ int output_head_finish(int number, int row, float * logits, int count) {
 
 const float * output_head_deviations(int number, int row) { return ours->head_deviations(number, row); }
 
-__attribute__((visibility("default"))) bool iqk_set_kernels_kquants(int n, int type, int token_type, Products & products,
-                                                                    Product & of_sixteen) {
-    if (!set_theirs || !set_theirs(n, type, token_type, products, of_sixteen)) return false;
-    if (replaces && ours->replace(type, products, of_sixteen)) has_replaced = true;
-    return true;
+#define IN_FRONT __attribute__((visibility("default")))
+
+IN_FRONT bool iqk_set_kernels_kquants(int n, int type, int token_type, Products & products, Product & of_sixteen) {
+    return with_ours(set_k, n, type, token_type, products, of_sixteen);
+}
+
+IN_FRONT bool iqk_set_kernels_legacy_quants(int n, int type, int token_type, Products & products, Product & of_sixteen) {
+    return with_ours(set_legacy, n, type, token_type, products, of_sixteen);
 }

@@ -89,6 +89,9 @@ template <int count> struct Tokens {
 
 constexpr unsigned ALL_LANES = (1u << ROWS) - 1;
 
+// The first ones, where so many rows are left.
+INLINE unsigned lanes_of(int rows) { return rows < ROWS ? (1u << rows) - 1 : ALL_LANES; }
+
 // Whole numbers of 16 bits, moved by some of them. For bytes that are masked afterwards.
 using Pairs = uint16_t __attribute__((vector_size(sizeof(Ints))));
 template <int bits> INLINE Ints up(Ints x) { return (Ints)((Pairs)x << bits); }

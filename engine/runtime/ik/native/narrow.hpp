@@ -71,6 +71,13 @@ INLINE Ints add_16(Ints sum, const Ints * weights, const int8_t * token, const i
     return plus_scaled(sum, products_of(broadcast(offset), weights, token, 4), scale);
 }
 
+// Of 32 weights, to which something was added, and a token's numbers. `begin`: what `begin_with` says of the sums of these
+// numbers' even pairs and of their odd ones, times what was added.
+INLINE int32_t begin_with(int even, int odd) { return even + odd; }
+INLINE Ints short_sum(const Ints * weights, const int8_t * token, const int32_t * begin) {
+    return products_of(broadcast(begin), weights, token, 8);
+}
+
 // Of an output head's upper bits: to `sum`, the products of 16 weights 8 q - 61, which are twice 4 q + 1.5 - 32.
 struct RoughSum {
     Ints sum = no_ints();
@@ -138,6 +145,14 @@ INLINE Ints add_16(Ints sum, const Ints * weights, const int8_t * token, const i
     return plus_scaled(sum, at_once(products), scale);
 }
 
+// As above, of weights of four bits. What is in between may overflow 16 bits; the sum, of 16 times 8 * 127, does not.
+INLINE int32_t begin_with(int even, int odd) { return int32_t(uint32_t(odd) << 16 | uint16_t(even)); }
+INLINE Ints short_sum(const Ints * weights, const int8_t * token, const int32_t * begin) {
+    auto products = broadcast(begin);
+    for (int i = 0; i < 8; ++i) products = _mm256_add_epi16(products, two(weights[i], token + 4 * i));
+    return at_once(_mm256_madd_epi16(products, _mm256_set1_epi16(1)));
+}
+
 // Of an output head's upper bits: to `sum`, the products of 16 weights 8 q - 61, which are twice 4 q + 1.5 - 32. These do
 // not fit 16 bits, so what is multiplied by 8 and by 61 is added apart.
 struct RoughSum {
@@ -168,6 +183,14 @@ INLINE void halves(const auto & of, Ints & first, Ints & second) {
     first = sixteens(of);
     second = sixteens([&](int group) INLINED { return of(group) + 16; });
 }
+
+// Of blocks of eight rows: 32 bytes of one, and eight float16.
+INLINE Ints eights(const auto & of) { return _mm256_loadu_si256((const __m256i *)of(0)); }
+INLINE Floats eights_to_floats(const auto & of) { return load_half(of(0)); }
+
+// A table of 16 bytes, and those at places below 16.
+INLINE Ints table_of(const uint8_t * table) { return _mm256_broadcastsi128_si256(_mm_load_si128((const __m128i *)table)); }
+INLINE Ints looked_up(Ints table, Ints places) { return _mm256_shuffle_epi8(table, places); }
 
 // Four float16 of each block.
 INLINE Floats halves_to_floats(const auto & of) {

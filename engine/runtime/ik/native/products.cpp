@@ -1,4 +1,5 @@
-// Matrix products for few tokens at once with weights of the types Q4_K, Q5_K and Q6_K as ik_llama.cpp repacks them.
+// Matrix products for few tokens at once with weights of the types Q4_K, Q5_K, Q6_K, Q4_0, Q8_0 and IQ4_XS as
+// ik_llama.cpp repacks them.
 // Compiled for each set of instructions: see packaging/ik_native.py.
 //
 // ik_llama.cpp's own take four rows of weights at a time and shuffle the tokens' numbers again for each four. Here each
@@ -13,6 +14,7 @@
 
 #include "chickadee_ik.hpp"
 #include "lanes.hpp"
+#include "eight_rows.hpp"
 #include "output_head.hpp"
 
 namespace {
@@ -152,7 +154,6 @@ void product(int n, const void * weights, size_t stride, const DataInfo & info, 
             where.block[g] = (const Block *)(from + (row + 4 * g < rows ? 4 * g : rows - row - 4) * stride);
         where.ahead = from + ROWS * stride;
         for (int i = 0; i < tokens; ++i) where.token[i] = first[i], where.offsets[i] = offsets[i];
-        const unsigned lanes = rows - row < ROWS ? (1u << (rows - row)) - 1 : ALL_LANES;
         Vectors<tokens> result;
         for (auto & r : result) r = no_floats();
         for (int block = 0; block < blocks; ++block, where.ahead += GROUPS * sizeof(Block)) {
@@ -163,7 +164,7 @@ void product(int n, const void * weights, size_t stride, const DataInfo & info, 
             for (auto & of : where.block) ++of;
             for (int i = 0; i < tokens; ++i) ++where.token[i], where.offsets[i] += kept ? SCALES : 0;
         }
-        for (int i = 0; i < tokens; ++i) store(info.dst_row(i) + row, result[i], lanes);
+        for (int i = 0; i < tokens; ++i) store(info.dst_row(i) + row, result[i], lanes_of(rows - row));
     }
 }
 
@@ -175,12 +176,25 @@ void replace_all(Products & products, Product & of_sixteen, std::index_sequence<
     if constexpr (ROWS == 8 || std::is_same_v<Block, Q6>) of_sixteen = product<Block, 16>;
 }
 
-bool replace(int type, Products & products, Product & of_sixteen) {
+bool replace(int n, int type, Products & products, Product & of_sixteen) {
     const auto counts = std::make_index_sequence<MOST_TOKENS>();
+    const bool is_short = n <= MOST_SHORT * SHORT;
     switch (type) {
         case GGML_TYPE_Q4_K_R4: replace_all<Q4>(products, of_sixteen, counts); return true;
         case GGML_TYPE_Q5_K_R4: replace_all<Q5>(products, of_sixteen, counts); return true;
         case GGML_TYPE_Q6_K_R4: replace_all<Q6>(products, of_sixteen, counts); return true;
+        case GGML_TYPE_Q4_0_R8:
+            if (is_short) replace_short<ShortQ4>(products, of_sixteen, counts);
+            return is_short;
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+        // Without products of four bytes, weights of eight bits take as long as with the library's.
+        case GGML_TYPE_Q8_0_R8:
+            if (is_short) replace_short<ShortQ8>(products, of_sixteen, counts);
+            return is_short;
+        case GGML_TYPE_IQ4_XS_R8:
+            if (is_short) replace_table(products, of_sixteen, counts);
+            return is_short;
+#endif
         default: return false;
     }
 }

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "iqk/iqk_gemm_kquants.h"
+#include "iqk/iqk_gemm_legacy_quants.h"
 
 // Of `rows` rows of `n` weights, `stride` bytes each. How many tokens there are is known to each function of the table.
 using Product = mul_mat_t;
@@ -11,7 +12,8 @@ using SetKernels = decltype(&iqk_set_kernels_kquants);
 
 // What products.cpp is for one set of instructions.
 struct ProductSet {
-    bool (*replace)(int type, Products & products, Product & of_sixteen);  // false if they are of no type that we know
+    // Of rows of `n` weights. False if they are of no type that we know.
+    bool (*replace)(int n, int type, Products & products, Product & of_sixteen);
     // Output heads, as chickadee_ik.hpp says.
     int rows;
     size_t (*head_room)(int n, int rows);

@@ -62,6 +62,15 @@ INLINE Ints add_16(Ints sum, const Ints * weights, const int8_t * token, const i
     return plus_scaled(sum, products, scale);
 }
 
+// Of 32 weights, to which something was added, and a token's numbers. `begin`: what `begin_with` says of the sums of these
+// numbers' even pairs and of their odd ones, times what was added.
+INLINE int32_t begin_with(int even, int odd) { return even + odd; }
+INLINE Ints short_sum(const Ints * weights, const int8_t * token, const int32_t * begin) {
+    auto sum = broadcast(begin);
+    for (int i = 0; i < 8; ++i) sum = dot(sum, weights[i], token + 4 * i);
+    return sum;
+}
+
 // Of an output head's upper bits: to `sum`, the products of 16 weights 8 q - 61, which are twice 4 q + 1.5 - 32.
 struct RoughSum {
     Ints sum = no_ints();
@@ -91,6 +100,20 @@ INLINE Ints sixteens(const auto & of) {
     auto ab = _mm256_set_m128i(load(1), load(0)), cd = _mm256_set_m128i(load(3), load(2));
     return _mm512_inserti64x4(_mm512_castsi256_si512(ab), cd, 1);
 }
+
+// Of blocks of eight rows: 32 bytes of each, and eight float16.
+INLINE Ints eights(const auto & of) {
+    auto load = [&](int block) INLINED { return _mm256_loadu_si256((const __m256i *)of(block)); };
+    return _mm512_inserti64x4(_mm512_castsi256_si512(load(0)), load(1), 1);
+}
+INLINE Floats eights_to_floats(const auto & of) {
+    auto load = [&](int block) INLINED { return _mm_loadu_si128((const __m128i *)of(block)); };
+    return _mm512_cvtph_ps(_mm256_set_m128i(load(1), load(0)));
+}
+
+// A table of 16 bytes, and those at places below 16.
+INLINE Ints table_of(const uint8_t * table) { return _mm512_broadcast_i32x4(_mm_load_si128((const __m128i *)table)); }
+INLINE Ints looked_up(Ints table, Ints places) { return _mm512_shuffle_epi8(table, places); }
 
 // Four float16 of each block.
 INLINE Floats halves_to_floats(const auto & of) {

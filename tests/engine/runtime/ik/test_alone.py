@@ -18,7 +18,7 @@ from tests.engine.runtime.test_llama import LONG
 from tests.engine.shallow import shallow_model
 
 ALONE = Path(__file__).parent / "alone"
-COMPUTING = ("target", "tree", "native", "output_head", "model", "dry", "architectures")
+COMPUTING = ("target", "tree", "native", "eight_rows", "output_head", "model", "dry", "architectures")
 ANSWERING = ("answers", "drafts", "pair")
 pytestmark = needs_ik
 

@@ -1,0 +1,232 @@
+// Products with weights of the types Q4_0, Q8_0 and IQ4_XS, which ik_llama.cpp repacks into blocks of eight rows. Included
+// by products.cpp.
+//
+// The quants of a product are whole numbers that no instruction takes as they are: one factor has to have no sign. So
+// something is added to each weight, and what that is too much follows from the sum of the token's numbers alone.
+#pragma once
+
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "lanes.hpp"
+#include "products.hpp"
+
+namespace {
+
+constexpr int SHORT = 32;           // weights of a row that share a scale
+constexpr int MOST_SHORT = 1024;    // such parts of a row; longer ones are left to the library
+constexpr int EIGHTS = ROWS / 8;    // blocks beside one another in a register
+
+// Of eight rows, four bytes of each side by side; of Q4_0, a byte's lower bits are a column's quant, its upper bits that
+// of 16 columns further.
+struct ShortQ4 {
+    uint16_t d[8];
+    uint8_t quants[4][32];
+};
+struct ShortQ8 {
+    uint16_t d[8];
+    uint8_t quants[8][32];  // with a sign
+};
+// 256 weights of each row, which are places in a table. Scales have six bits.
+struct TableQ4 {
+    uint16_t d[8];
+    uint8_t scales_high[16], scales_low[32];
+    uint8_t quants[8][4][32];
+};
+// Four blocks of a token; what is left of a row at its end is in blocks of one. `d` and `sum` are the upper halves of
+// a float.
+struct ShortTokens {
+    uint16_t d[4], sum[4];
+    int8_t quants[4][SHORT];
+};
+struct ShortToken {
+    uint16_t d, sum;
+    int8_t quants[SHORT];
+};
+static_assert(sizeof(ShortQ4) == sizeof(block_iq4_nl_r8) && offsetof(ShortQ4, quants) == offsetof(block_iq4_nl_r8, qs));
+static_assert(sizeof(ShortQ8) == sizeof(block_q8_0_r8) && offsetof(ShortQ8, quants) == offsetof(block_q8_0_r8, qs));
+static_assert(sizeof(TableQ4) == sizeof(block_iq4_xs_r8) && offsetof(TableQ4, quants) == offsetof(block_iq4_xs_r8, qs) &&
+              offsetof(TableQ4, scales_high) == offsetof(block_iq4_xs_r8, scales_h) &&
+              offsetof(TableQ4, scales_low) == offsetof(block_iq4_xs_r8, scales_l));
+static_assert(sizeof(ShortTokens) == sizeof(block_q8_2_x4) && offsetof(ShortTokens, quants) == offsetof(block_q8_2_x4, qs));
+static_assert(sizeof(ShortToken) == sizeof(block_q8_2) && offsetof(ShortToken, quants) == offsetof(block_q8_2, qs));
+
+// What is added to each weight of a block, so that it has no sign.
+template <typename Block> constexpr int MORE = std::is_same_v<Block, ShortQ4> ? 8 : 128;
+
+// The weights of IQ4_XS, with what is added to them.
+alignas(16) constexpr uint8_t TABLE[16] = {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};
+
+// 32 weights of all rows, four in each lane.
+INLINE void unpack(const ShortQ4 * const * block, Ints * weights) {
+    const auto low = bytes(0x0f);
+    for (int i = 0; i < 4; ++i) {
+        auto both = eights([&](int g) INLINED { return block[g]->quants[i]; });
+        weights[i] = both & low;
+        weights[i + 4] = down<4>(both) & low;
+    }
+}
+INLINE void unpack(const ShortQ8 * const * block, Ints * weights) {
+    const auto sign = bytes(char(0x80));
+    for (int i = 0; i < 8; ++i) weights[i] = eights([&](int g) INLINED { return block[g]->quants[i]; }) ^ sign;
+}
+
+// Of the 32 weights at `part`.
+INLINE void unpack(const TableQ4 * const * block, int part, Ints * weights) {
+    const auto low = bytes(0x0f), table = table_of(TABLE);
+    for (int i = 0; i < 4; ++i) {
+        auto both = eights([&](int g) INLINED { return block[g]->quants[part][i]; });
+        weights[2 * i] = looked_up(table, both & low);
+        weights[2 * i + 1] = looked_up(table, down<4>(both) & low);
+    }
+}
+
+// What the sums of 32 numbers of a token begin with.
+template <typename Block> INLINE int32_t short_offset(const int8_t * quants) {
+    auto sums = _mm256_maddubs_epi16(_mm256_set1_epi8(1), _mm256_loadu_si256((const __m256i *)quants));
+    auto eight = _mm_add_epi16(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
+    eight = _mm_add_epi16(eight, _mm_shuffle_epi32(eight, 0x4e));
+    eight = _mm_add_epi16(eight, _mm_shuffle_epi32(eight, 0xb1));
+    const uint32_t pair = _mm_cvtsi128_si32(eight);  // of the even pairs of numbers, and of the odd ones
+    return begin_with(-MORE<Block> * int16_t(pair), -MORE<Block> * int16_t(pair >> 16));
+}
+
+INLINE float upper_half(uint16_t bits) {
+    union { uint32_t word; float number; } both = {uint32_t(bits) << 16};
+    return both.number;
+}
+
+// The blocks of a register's rows from `row` on. Where fewer rows are left than it holds, the last ones stand there again.
+template <typename Block> struct Eights {
+    const Block * block[EIGHTS];
+    const char * ahead;
+
+    INLINE Eights(const void * weights, size_t stride, int row, int rows) {
+        auto from = (const char *)weights + row * stride;
+        for (int g = 0; g < EIGHTS; ++g) block[g] = (const Block *)(from + (row + 8 * g < rows ? 8 * g : 0) * stride);
+        ahead = from + ROWS * stride;
+    }
+    INLINE void ask_ahead(int part) const { ask_for(ahead, part, EIGHTS * sizeof(Block)); }
+    INLINE Floats scales() const { return eights_to_floats([&](int g) INLINED { return block[g]->d; }); }
+    INLINE void next() {
+        for (auto & of : block) ++of;
+        ahead += EIGHTS * sizeof(Block);
+    }
+};
+
+template <typename Block, int tokens>
+void short_product(int n, const void * weights, size_t stride, const DataInfo & info, int rows) {
+    const int blocks = n / SHORT, in_fours = blocks / 4 * 4;
+    const char * first[tokens];
+    int32_t offsets[tokens][MOST_SHORT];
+    auto quants_of = [&](int token, int block) INLINED {
+        return block < in_fours ? ((const ShortTokens *)first[token])[block / 4].quants[block % 4]
+                                : ((const ShortToken *)first[token])[block].quants;
+    };
+    for (int i = 0; i < tokens; ++i) {
+        first[i] = (const char *)info.src1_row(i);
+        for (int block = 0; block < blocks; ++block) offsets[i][block] = short_offset<Block>(quants_of(i, block));
+    }
+    for (int row = 0; row < rows; row += ROWS) {
+        Eights<Block> here(weights, stride, row, rows);
+        Vectors<tokens> result;
+        for (auto & r : result) r = no_floats();
+        auto add = [&](int number, auto && token) INLINED {
+            for (int part = 0; part < 8; ++part) here.ask_ahead(part);
+            Ints unpacked[8];
+            unpack(here.block, unpacked);
+            auto d = here.scales();
+            for (int i = 0; i < tokens; ++i) {
+                auto [quants, half] = token(i);
+                auto sum = to_floats(short_sum(unpacked, quants, &offsets[i][number]));
+                result[i] = plus_product(result[i], d * all(upper_half(half)), sum);
+            }
+            here.next();
+        };
+        struct Of {
+            const int8_t * quants;
+            uint16_t d;
+        };
+        for (int number = 0; number < in_fours; ++number)
+            add(number, [&](int i) INLINED {
+                auto & four = ((const ShortTokens *)first[i])[number / 4];
+                return Of{four.quants[number % 4], four.d[number % 4]};
+            });
+        for (int number = in_fours; number < blocks; ++number)
+            add(number, [&](int i) INLINED {
+                auto & one = ((const ShortToken *)first[i])[number];
+                return Of{one.quants, one.d};
+            });
+        for (int i = 0; i < tokens; ++i) store(info.dst_row(i) + row, result[i], lanes_of(rows - row));
+    }
+}
+
+// Scales of all rows for each part, from the bits of eight rows' blocks.
+INLINE void unpack_scales(const TableQ4 * const * block, int8_t (*to)[ROWS]) {
+    const auto low = _mm256_set1_epi8(0x0f), high = _mm256_set1_epi8(0x30), less = _mm256_set1_epi8(32);
+    for (int g = 0; g < EIGHTS; ++g) {
+        auto l = _mm256_loadu_si256((const __m256i *)block[g]->scales_low);
+        auto first = _mm_loadu_si128((const __m128i *)block[g]->scales_high);
+        auto h = _mm256_set_m128i(_mm_srli_epi16(first, 2), first);
+        alignas(32) int64_t scales[8];  // of eight rows each
+        auto keep = [&](int at, __m256i low_bits, __m256i high_bits) INLINED {
+            auto all = _mm256_or_si256(_mm256_and_si256(low_bits, low), _mm256_and_si256(high_bits, high));
+            _mm256_store_si256((__m256i *)(scales + at), _mm256_sub_epi8(all, less));
+        };
+        keep(0, l, _mm256_slli_epi16(h, 4));
+        keep(4, _mm256_srli_epi16(l, 4), h);
+        for (int part = 0; part < 8; ++part) memcpy(to[part] + 8 * g, scales + part, 8);
+    }
+}
+
+template <int tokens>
+void table_product(int n, const void * weights, size_t stride, const DataInfo & info, int rows) {
+    const int blocks = n / BLOCK;
+    const Token * token[tokens];
+    int32_t offsets[tokens][MOST_SHORT];
+    for (int i = 0; i < tokens; ++i) {
+        token[i] = (const Token *)info.src1_row(i);
+        for (int part = 0; part < 8 * blocks; ++part)
+            offsets[i][part] = short_offset<TableQ4>(token[i][part / 8].quants + SHORT * (part % 8));
+    }
+    for (int row = 0; row < rows; row += ROWS) {
+        Eights<TableQ4> here(weights, stride, row, rows);
+        Vectors<tokens> result;
+        for (auto & r : result) r = no_floats();
+        for (int block = 0; block < blocks; ++block, here.next()) {
+            alignas(64) int8_t scales[8][ROWS];
+            unpack_scales(here.block, scales);
+            Ints sums[tokens];
+            for (auto & sum : sums) sum = no_ints();
+            for (int part = 0; part < 8; ++part) {
+                here.ask_ahead(part);
+                Ints unpacked[8];
+                unpack(here.block, part, unpacked);
+                auto scale = widened(scales[part]);
+                for (int i = 0; i < tokens; ++i) {
+                    auto sum = short_sum(unpacked, token[i][block].quants + SHORT * part, &offsets[i][8 * block + part]);
+                    sums[i] = plus_scaled(sums[i], sum, scale);
+                }
+            }
+            auto d = here.scales();
+            for (int i = 0; i < tokens; ++i)
+                result[i] = plus_product(result[i], d * all(token[i][block].d), to_floats(sums[i]));
+        }
+        for (int i = 0; i < tokens; ++i) store(info.dst_row(i) + row, result[i], lanes_of(rows - row));
+    }
+}
+
+template <typename Block, size_t... i>
+void replace_short(Products & products, Product & of_sixteen, std::index_sequence<i...>) {
+    ((products[i] = short_product<Block, i + 1>), ...);
+    of_sixteen = short_product<Block, 16>;
+}
+
+template <size_t... i>
+void replace_table(Products & products, Product & of_sixteen, std::index_sequence<i...>) {
+    ((products[i] = table_product<i + 1>), ...);
+    of_sixteen = table_product<16>;
+}
+
+}  // namespace

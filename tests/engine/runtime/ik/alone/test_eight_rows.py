@@ -1,0 +1,189 @@
+"""Our products with weights of Q4_0, Q8_0 and IQ4_XS: the library's, and the same bits as in plain arithmetic."""
+
+from __future__ import annotations
+
+from ctypes import c_bool, c_int, c_int64, c_long, c_void_p
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.runtime.ik.library import opened
+from tests.engine.runtime.ik.alone.test_native import fused, needs_products, own
+
+__all__ = ["own"]
+
+pytestmark = needs_products
+
+PART = 32  # weights that share a scale
+TABLE = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113])
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Of weights: `number` is ggml's, `length` how many of a row are in a block of `bytes`. `tokens`: their type, what
+    quantises them, the bytes of a block; `lengths` of rows that are tried."""
+
+    number: int
+    length: int
+    bytes: int
+    tokens: tuple[int, str, int]
+    lengths: tuple[int, ...]
+    for_avx2: bool = False
+
+
+SHORT_TOKENS = (99, "quantize_row_q8_2_x4", 36)
+KINDS = {
+    "Q4_0": Kind(202, 32, 18, SHORT_TOKENS, (32, 96, 256, 416), for_avx2=True),
+    "Q8_0": Kind(208, 32, 34, SHORT_TOKENS, (32, 96, 256, 416)),
+    "IQ4_XS": Kind(223, 256, 136, (148, "quantize_row_q8_K32", 296), (256, 768)),
+}
+FOUR = 4 * SHORT_TOKENS[2]
+
+
+def some_weights(kind: Kind, rows: int, n: int, seed: int) -> np.ndarray:
+    """(eight rows, block, byte). Any bytes are weights, but for the float16 that they are multiplied by."""
+    random = np.random.default_rng(seed)
+    blocks = random.integers(0, 256, (rows // 8, n // kind.length, 8 * kind.bytes), np.uint8)
+    scales = random.uniform(-1, 1, (*blocks.shape[:2], 8)).astype(np.float16)
+    blocks[..., :16] = scales.view(np.uint8)
+    return blocks
+
+
+def some_tokens(kind: Kind, count: int, n: int, seed: int) -> np.ndarray:
+    numbers = np.random.default_rng(seed).normal(size=(count, n)).astype(np.float32)
+    numbers[-1] = np.where(np.arange(n) % 3, 1, -1)  # every quant at its limit
+    numbers[0, :PART] = 1
+    numbers[0, PART : 2 * PART] = 0
+    _, function, size = kind.tokens
+    quantised = np.zeros((count, n // kind.length * size), np.uint8)
+    quantise: Any = opened().code[function]
+    quantise.argtypes, quantise.restype = [c_void_p, c_void_p, c_int64], None
+    for row, to in zip(numbers, quantised, strict=True):
+        quantise(row.ctypes.data, to.ctypes.data, n)
+    return quantised
+
+
+def product(weights: np.ndarray, tokens: np.ndarray, kind: Kind, rows: int, n: int) -> np.ndarray:
+    multiply: Any = opened().code.iqk_mul_mat
+    multiply.argtypes = [c_long] * 3 + 2 * [c_int, c_void_p, c_long] + [c_void_p, c_long, c_int, c_int]
+    multiply.restype = c_bool
+    result = np.full((len(tokens), rows + 8), np.nan, np.float32)
+    of_weights = kind.number, weights.ctypes.data, n // kind.length * kind.bytes
+    of_tokens = kind.tokens[0], tokens.ctypes.data, tokens.shape[1]
+    parts = 2  # as two threads would
+    for part in range(parts):
+        assert multiply(rows, len(tokens), n, *of_weights, *of_tokens, result.ctypes.data, result.shape[1], part, parts)
+    assert np.isnan(result[:, rows:]).all()
+    return result[:, :rows]
+
+
+def plain_product(weights: np.ndarray, tokens: np.ndarray, kind: Kind) -> np.ndarray:
+    """Block after block, each a sum of whole numbers: (token, row)."""
+    d, quants = table_tokens(tokens) if kind.length == 256 else short_tokens(tokens)
+    result = np.zeros((len(tokens), 8 * len(weights)), np.float32)
+    for eight, blocks in enumerate(weights):
+        to = result[:, 8 * eight : 8 * eight + 8]
+        for i, block in enumerate(blocks):
+            scales, rows = block[:16].view(np.float16).astype(np.float32), unpacked(block[16:], kind)
+            sums = quants[:, i] @ rows.T
+            to[:] = fused(scales * d[:, i, None], sums.astype(np.float32), to)
+    return result
+
+
+def unpacked(block: np.ndarray, kind: Kind) -> np.ndarray:
+    """(row, column), times the whole numbers that some of them share."""
+    if kind is KINDS["Q8_0"]:
+        return by_rows(block.view(np.int8).astype(np.int64))
+    if kind is KINDS["Q4_0"]:
+        return by_rows(np.concatenate([block & 15, block >> 4]).astype(np.int64) - 8)
+    high, low, quants = block[:16], block[16:48], block[48:].reshape(8, 4, 32)
+    high = np.concatenate([high, high >> 2])
+    scales = np.concatenate([low & 15 | high << 4 & 48, low >> 4 | high & 48]).astype(np.int64) - 32
+    places = np.stack([quants & 15, quants >> 4], 2)  # (part, four bytes of each row, lower and upper bits, byte)
+    parts = [
+        by_rows(TABLE[part.reshape(-1)]) * of[:, None] for part, of in zip(places, scales.reshape(8, 8), strict=True)
+    ]
+    return np.concatenate(parts, 1)
+
+
+def by_rows(numbers: np.ndarray) -> np.ndarray:
+    """From four of each row side by side to (row, column)."""
+    return np.swapaxes(numbers.reshape(8, 8, 4), 0, 1).reshape(8, PART)
+
+
+def short_tokens(tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Scales (token, block) and quants (token, block, column)."""
+    whole = tokens.shape[1] // FOUR * FOUR
+    fours, ones = tokens[:, :whole].reshape(len(tokens), -1, FOUR), tokens[:, whole:].reshape(len(tokens), -1, 36)
+    scales = np.concatenate([each.reshape(len(tokens), -1) for each in (fours[..., :8], ones[..., :2])], 1)
+    quants = np.concatenate([each.reshape(len(tokens), -1) for each in (fours[..., 16:], ones[..., 4:])], 1)
+    halves = np.ascontiguousarray(scales).view(np.uint16).astype(np.uint32) << 16
+    return halves.view(np.float32), quants.view(np.int8).astype(np.int64).reshape(len(tokens), -1, PART)
+
+
+def table_tokens(tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """As above."""
+    blocks = tokens.reshape(len(tokens), -1, 296)
+    return blocks[..., :4].copy().view(np.float32)[..., 0], blocks[..., 8:264].view(np.int8).astype(np.int64)
+
+
+@cache
+def in_plain_arithmetic(kind: Kind, rows: int, n: int, fill: int | None, count: int) -> tuple[np.ndarray, ...]:
+    """Weights, tokens and their product, worked out once for all sets."""
+    weights, tokens = some_weights(kind, rows, n, seed=rows), some_tokens(kind, count, n, seed=count)
+    if fill is not None:
+        weights[..., 16:] = fill
+    return weights, tokens, plain_product(weights, tokens, kind)
+
+
+each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+
+
+@each_kind
+@pytest.mark.parametrize("rows", [8, 16, 24, 136])
+def test_products_are_the_librarys(own, kind, rows):
+    """Which takes from a rounded sum of the token's numbers what it added to each weight."""
+    for n in kind.lengths:
+        weights = some_weights(kind, rows, n, seed=rows)
+        for count in (*range(1, 10), 16, 19):
+            tokens = some_tokens(kind, count, n, seed=count)
+            own.chickadee_products_replace(False)
+            theirs = product(weights, tokens, kind, rows, n)
+            own.chickadee_products_replace(True)
+            ours = product(weights, tokens, kind, rows, n)
+            assert np.isfinite(ours).all()
+            assert np.abs(theirs - ours).max() <= 2e-2 * np.abs(theirs).max(), (n, count)
+
+
+@each_kind
+@pytest.mark.parametrize("rows", [8, 16, 24, 40])
+@pytest.mark.parametrize("fill", [None, 0x00, 0x0F, 0x7F, 0x80, 0xF0, 0xFF])
+def test_products_are_the_same_bits_as_in_plain_arithmetic(request, own, kind, rows, fill):
+    """With each set that has them, for any number of rows and tokens, and with every quant at its limits."""
+    if request.node.callspec.params["own"].name == "AVX2" and not kind.for_avx2:
+        pytest.skip("the library's own compute")
+    for n in kind.lengths if fill is None else kind.lengths[1:2]:
+        for count in (*range(1, 9), 16, 27) if fill is None else (3,):
+            weights, tokens, expected = in_plain_arithmetic(kind, rows, n, fill, count)
+            assert np.array_equal(product(weights, tokens, kind, rows, n), expected), (n, count)
+
+
+@each_kind
+def test_rows_may_be_longer_than_any_model_s(own, kind):
+    """As long as ours take, and longer, which the library computes."""
+    for n in (PART * 1024, PART * 1024 + kind.length):
+        weights, tokens = some_weights(kind, 16, n, seed=8), some_tokens(kind, 3, n, seed=9)
+        found, expected = product(weights, tokens, kind, 16, n), plain_product(weights, tokens, kind)
+        assert np.abs(found - expected).max() <= 2e-2 * np.abs(expected).max()
+
+
+@each_kind
+def test_a_token_s_product_is_the_same_beside_any_others(own, kind):
+    """So drafts are verified with the very numbers that plain decoding would have."""
+    weights, tokens = some_weights(kind, 72, 768, seed=1), some_tokens(kind, 19, 768, seed=2)
+    alone = np.concatenate([product(weights, tokens[i : i + 1], kind, 72, 768) for i in range(19)])
+    for count in (8, 16, 19):
+        assert np.array_equal(product(weights, tokens[:count], kind, 72, 768), alone[:count])
