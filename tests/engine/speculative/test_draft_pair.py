@@ -49,7 +49,7 @@ def test_real_answers_equal_plain_ones(pair, plain, mode):
     pair.forget()
     _, drafted = ask(pair, QUESTION, draft=mode)
     assert_same_but_for_near_ties(pair, [QUESTION], plain.tokens, drafted.tokens)
-    assert drafted.statistics.accepted > 10
+    assert drafted.statistics.accepted > 0.4 * (len(plain.tokens) - 1)  # how many there are, the kernels tell
     assert mode == "auto" or drafted.statistics.accepted > 0.8 * drafted.statistics.drafted
     assert drafted.statistics.steps < 0.7 * plain.statistics.steps
 
