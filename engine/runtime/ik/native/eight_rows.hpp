@@ -82,20 +82,50 @@ INLINE void unpack(const TableQ4 * const * block, int part, Ints * weights) {
     }
 }
 
-// What the sums of 32 numbers of a token begin with.
-template <typename Block> INLINE int32_t short_offset(const int8_t * quants) {
-    auto sums = _mm256_maddubs_epi16(_mm256_set1_epi8(1), _mm256_loadu_si256((const __m256i *)quants));
-    auto eight = _mm_add_epi16(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
-    eight = _mm_add_epi16(eight, _mm_shuffle_epi32(eight, 0x4e));
-    eight = _mm_add_epi16(eight, _mm_shuffle_epi32(eight, 0xb1));
-    const uint32_t pair = _mm_cvtsi128_si32(eight);  // of the even pairs of numbers, and of the odd ones
-    return begin_with(-MORE<Block> * int16_t(pair), -MORE<Block> * int16_t(pair >> 16));
+// What the sums of four parts of a token's numbers, 32 each, begin with.
+template <typename Block> INLINE void keep_offsets(const int8_t * quants, int32_t * to) {
+    auto sums = [&](int part) INLINED {
+        auto pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), _mm256_loadu_si256((const __m256i *)quants + part));
+        return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+    };
+    auto of_halves = _mm256_hadd_epi32(_mm256_hadd_epi32(sums(0), sums(1)), _mm256_hadd_epi32(sums(2), sums(3)));
+    auto all = _mm_add_epi32(_mm256_castsi256_si128(of_halves), _mm256_extracti128_si256(of_halves, 1));
+    _mm_storeu_si128((__m128i *)to, begin_with(_mm_mullo_epi32(all, _mm_set1_epi32(-MORE<Block>))));
 }
 
-INLINE float upper_half(uint16_t bits) {
-    union { uint32_t word; float number; } both = {uint32_t(bits) << 16};
-    return both.number;
-}
+// Of one token of short blocks: where its numbers are, what their sums begin with, and their scales.
+struct Numbers {
+    const char * row;
+    int in_fours;
+    int32_t offsets[MOST_SHORT + 4];
+    float scales[MOST_SHORT + 4];
+
+    template <typename Block> INLINE void prepare(const void * token, int blocks) {
+        row = (const char *)token, in_fours = blocks / 4 * 4;
+        for (int block = 0; block < in_fours; block += 4) {
+            auto & four = ((const ShortTokens *)row)[block / 4];
+            keep<Block>(four.quants[0], four.d, block);
+        }
+        if (in_fours == blocks) return;
+        int8_t last[4][SHORT] = {};
+        uint16_t d[4] = {};
+        for (int block = in_fours; block < blocks; ++block) {
+            auto & one = ((const ShortToken *)row)[block];
+            memcpy(last[block - in_fours], one.quants, SHORT);
+            d[block - in_fours] = one.d;
+        }
+        keep<Block>(last[0], d, in_fours);
+    }
+    template <typename Block> INLINE void keep(const int8_t * quants, const uint16_t * d, int block) {
+        keep_offsets<Block>(quants, offsets + block);
+        auto upper_halves = _mm_slli_epi32(_mm_cvtepu16_epi32(_mm_loadl_epi64((const __m128i *)d)), 16);
+        _mm_storeu_si128((__m128i *)(scales + block), upper_halves);
+    }
+    INLINE const int8_t * quants(int block) const {
+        return block < in_fours ? ((const ShortTokens *)row)[block / 4].quants[block % 4]
+                                : ((const ShortToken *)row)[block].quants;
+    }
+};
 
 // The blocks of a register's rows from `row` on. Where fewer rows are left than it holds, the last ones stand there again.
 template <typename Block> struct Eights {
@@ -117,47 +147,23 @@ template <typename Block> struct Eights {
 
 template <typename Block, int tokens>
 void short_product(int n, const void * weights, size_t stride, const DataInfo & info, int rows) {
-    const int blocks = n / SHORT, in_fours = blocks / 4 * 4;
-    const char * first[tokens];
-    int32_t offsets[tokens][MOST_SHORT];
-    auto quants_of = [&](int token, int block) INLINED {
-        return block < in_fours ? ((const ShortTokens *)first[token])[block / 4].quants[block % 4]
-                                : ((const ShortToken *)first[token])[block].quants;
-    };
-    for (int i = 0; i < tokens; ++i) {
-        first[i] = (const char *)info.src1_row(i);
-        for (int block = 0; block < blocks; ++block) offsets[i][block] = short_offset<Block>(quants_of(i, block));
-    }
+    const int blocks = n / SHORT;
+    Numbers numbers[tokens];
+    for (int i = 0; i < tokens; ++i) numbers[i].prepare<Block>(info.src1_row(i), blocks);
     for (int row = 0; row < rows; row += ROWS) {
         Eights<Block> here(weights, stride, row, rows);
         Vectors<tokens> result;
         for (auto & r : result) r = no_floats();
-        auto add = [&](int number, auto && token) INLINED {
+        for (int block = 0; block < blocks; ++block, here.next()) {
             for (int part = 0; part < 8; ++part) here.ask_ahead(part);
             Ints unpacked[8];
             unpack(here.block, unpacked);
             auto d = here.scales();
             for (int i = 0; i < tokens; ++i) {
-                auto [quants, half] = token(i);
-                auto sum = to_floats(short_sum(unpacked, quants, &offsets[i][number]));
-                result[i] = plus_product(result[i], d * all(upper_half(half)), sum);
+                auto sum = to_floats(short_sum(unpacked, numbers[i].quants(block), numbers[i].offsets + block));
+                result[i] = plus_product(result[i], d * all(numbers[i].scales[block]), sum);
             }
-            here.next();
-        };
-        struct Of {
-            const int8_t * quants;
-            uint16_t d;
-        };
-        for (int number = 0; number < in_fours; ++number)
-            add(number, [&](int i) INLINED {
-                auto & four = ((const ShortTokens *)first[i])[number / 4];
-                return Of{four.quants[number % 4], four.d[number % 4]};
-            });
-        for (int number = in_fours; number < blocks; ++number)
-            add(number, [&](int i) INLINED {
-                auto & one = ((const ShortToken *)first[i])[number];
-                return Of{one.quants, one.d};
-            });
+        }
         for (int i = 0; i < tokens; ++i) store(info.dst_row(i) + row, result[i], lanes_of(rows - row));
     }
 }
@@ -187,8 +193,8 @@ void table_product(int n, const void * weights, size_t stride, const DataInfo & 
     int32_t offsets[tokens][MOST_SHORT];
     for (int i = 0; i < tokens; ++i) {
         token[i] = (const Token *)info.src1_row(i);
-        for (int part = 0; part < 8 * blocks; ++part)
-            offsets[i][part] = short_offset<TableQ4>(token[i][part / 8].quants + SHORT * (part % 8));
+        for (int part = 0; part < 8 * blocks; part += 4)
+            keep_offsets<TableQ4>(token[i][part / 8].quants + SHORT * (part % 8), offsets[i] + part);
     }
     for (int row = 0; row < rows; row += ROWS) {
         Eights<TableQ4> here(weights, stride, row, rows);

@@ -71,9 +71,9 @@ INLINE Ints add_16(Ints sum, const Ints * weights, const int8_t * token, const i
     return plus_scaled(sum, products_of(broadcast(offset), weights, token, 4), scale);
 }
 
-// Of 32 weights, to which something was added, and a token's numbers. `begin`: what `begin_with` says of the sums of these
-// numbers' even pairs and of their odd ones, times what was added.
-INLINE int32_t begin_with(int even, int odd) { return even + odd; }
+// Of 32 weights, to which something was added, and a token's numbers. `begin`: what that is too much, less than zero, as
+// `begin_with` has it.
+INLINE __m128i begin_with(__m128i sums) { return sums; }
 INLINE Ints short_sum(const Ints * weights, const int8_t * token, const int32_t * begin) {
     return products_of(broadcast(begin), weights, token, 8);
 }
@@ -145,8 +145,9 @@ INLINE Ints add_16(Ints sum, const Ints * weights, const int8_t * token, const i
     return plus_scaled(sum, at_once(products), scale);
 }
 
-// As above, of weights of four bits. What is in between may overflow 16 bits; the sum, of 16 times 8 * 127, does not.
-INLINE int32_t begin_with(int even, int odd) { return int32_t(uint32_t(odd) << 16 | uint16_t(even)); }
+// As above, of weights of four bits. It goes into the first of two sums of 16 bits. What is in between may overflow them;
+// what comes out, at most 2 * 16 * 8 * 127 and 16 * 15 * 127, does not.
+INLINE __m128i begin_with(__m128i sums) { return _mm_and_si128(sums, _mm_set1_epi32(0xffff)); }
 INLINE Ints short_sum(const Ints * weights, const int8_t * token, const int32_t * begin) {
     auto products = broadcast(begin);
     for (int i = 0; i < 8; ++i) products = _mm256_add_epi16(products, two(weights[i], token + 4 * i));

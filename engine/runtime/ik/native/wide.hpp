@@ -62,9 +62,9 @@ INLINE Ints add_16(Ints sum, const Ints * weights, const int8_t * token, const i
     return plus_scaled(sum, products, scale);
 }
 
-// Of 32 weights, to which something was added, and a token's numbers. `begin`: what `begin_with` says of the sums of these
-// numbers' even pairs and of their odd ones, times what was added.
-INLINE int32_t begin_with(int even, int odd) { return even + odd; }
+// Of 32 weights, to which something was added, and a token's numbers. `begin`: what that is too much, less than zero, as
+// `begin_with` has it.
+INLINE __m128i begin_with(__m128i sums) { return sums; }
 INLINE Ints short_sum(const Ints * weights, const int8_t * token, const int32_t * begin) {
     auto sum = broadcast(begin);
     for (int i = 0; i < 8; ++i) sum = dot(sum, weights[i], token + 4 * i);

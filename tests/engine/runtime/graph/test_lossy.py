@@ -102,7 +102,7 @@ def test_drafts_and_uncached_tokens(has_read, monkeypatch):
     drafting: dict[str, Any] = {"draft": "history-published", "kv_policy": "published"}
     _, finished = ask(has_read, *LONG, sampling=again, max_tokens=24, **drafting)
     assert finished.statistics.drafted > 0  # how well, is luck
-    assert finished.statistics.decode_tokens == 24
+    assert finished.statistics.decode_tokens == len(finished.tokens) > 1
 
 
 def test_what_is_saved_comes_back_bit_for_bit(has_read, cache, tmp_path):
