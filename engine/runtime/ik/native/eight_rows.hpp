@@ -149,7 +149,7 @@ template <typename Block, int tokens>
 void short_product(int n, const void * weights, size_t stride, const DataInfo & info, int rows) {
     const int blocks = n / SHORT;
     Numbers numbers[tokens];
-    for (int i = 0; i < tokens; ++i) numbers[i].prepare<Block>(info.src1_row(i), blocks);
+    for (int i = 0; i < tokens; ++i) numbers[i].template prepare<Block>(info.src1_row(i), blocks);
     for (int row = 0; row < rows; row += ROWS) {
         Eights<Block> here(weights, stride, row, rows);
         Vectors<tokens> result;
