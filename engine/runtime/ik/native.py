@@ -69,17 +69,14 @@ NO_PRODUCTS = 0
 
 
 class Native:
-    """The loaded code; `products`: which of our own matrix products compute, None if none do."""
+    """The loaded code; `products`: which of our own matrix products compute, None if none do; `checksum`: what tells two
+    builds of it apart."""
 
-    def __init__(self, code: CDLL, products: ProductSet | None) -> None:
+    def __init__(self, code: CDLL, products: ProductSet | None, checksum: str) -> None:
         self.code = code
         self.products = products
+        self.checksum = checksum
         self.goes_on = EvalCallback(("chickadee_pass_goes_on", code))
-
-    @property
-    def checksum(self) -> str:
-        """What tells two builds of it apart."""
-        return hashlib.sha256(FILE.read_bytes()).hexdigest()[:10]
 
 
 def in_front() -> CDLL | None:
@@ -115,7 +112,7 @@ def started(code: CDLL | None, library: CDLL) -> Native | None:
         return None
     products = next(iter(product_sets(code)), None)
     if code.chickadee_start(library._handle, products.number if products else NO_PRODUCTS):
-        return Native(code, products)
+        return Native(code, products, hashlib.sha256(FILE.read_bytes()).hexdigest()[:10])
     log.warning("This ik_llama.cpp is another than its version says: Chickadee's native code leaves it alone.")
     return None
 

@@ -21,7 +21,8 @@ ARM = ("asimddp",)
 WINDOWS_AVX2 = 40  # PF_AVX2_INSTRUCTIONS_AVAILABLE
 
 # ggml_type: the two projects number new types independently; of these it is sure that they are the same.
-SAME_TYPES = {0, 1, 2, 3, *range(6, 9), *range(10, 15), *range(16, 24), *range(24, 31), 39}
+F32 = 0
+SAME_TYPES = {F32, 1, 2, 3, *range(6, 9), *range(10, 15), *range(16, 24), *range(24, 31), 39}
 
 
 # As ik-llama-cpp-python 0.1.5 knows them (LLM_ARCH_NAMES in its src/llama-arch.cpp). It has no function that tells, and
@@ -48,6 +49,9 @@ def refusal(header: Header) -> Sentence | None:
     if header.architecture not in ARCHITECTURES:
         return Sentence.of("ik.architecture", architecture=header.architecture)
     if any(tensor.type not in SAME_TYPES for tensor in header.tensors):
+        return Sentence.of("ik.quantisation")
+    # It multiplies by the weights of a norm, and adds a bias, as 32-bit floats without asking, and aborts at others.
+    if any(tensor.type != F32 for tensor in header.tensors if len(tensor.shape) == 1):
         return Sentence.of("ik.quantisation")
     return None
 

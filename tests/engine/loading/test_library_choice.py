@@ -11,6 +11,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+import gguf
 import pytest
 
 from common.failures import Failure
@@ -51,6 +52,17 @@ def know(header: Header, name: BackendName, timings: Timings, version: str | Non
     package = {"llama": "llama-cpp-python", "ik": "ik-llama-cpp-python"}[name]
     build = f"{package} {version or library_version(package)} 0123abcd; AVX = 1"
     keep(Key(file_identity(header.path, header.data_offset), threads, "f16", build, fingerprint()), timings)
+
+
+@needs_ik
+@pytest.mark.parametrize("type", [gguf.GGMLQuantizationType.F16, gguf.GGMLQuantizationType.Q4_1])
+def test_norms_that_are_no_floats_of_32_bits_are_llama_cpps(header, type):
+    """ik_llama.cpp aborts at them."""
+    tensors = tuple(
+        dataclasses.replace(each, type=int(type)) if len(each.shape) == 1 else each for each in header.tensors
+    )
+    assert needs.refusal(header) is None
+    assert needs.refusal(dataclasses.replace(header, tensors=tensors))
 
 
 def test_llama_cpp_by_name_needs_no_reason(header):

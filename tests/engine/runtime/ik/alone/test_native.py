@@ -269,6 +269,14 @@ def test_the_processor_says_which_products_compute(monkeypatch, features, chosen
     assert [products.name for products in product_sets(own.code)] == chosen
 
 
+@needs_native
+def test_a_set_up_meanwhile_changes_nothing(monkeypatch, tmp_path):
+    """It replaces the file that this process has loaded."""
+    before = build()
+    monkeypatch.setattr(module, "FILE", tmp_path / "gone.so")
+    assert build() == before
+
+
 @pytest.mark.parametrize("bytes", [b"", b"no library"])
 def test_a_damaged_file_is_left_alone(tmp_path, monkeypatch, caplog, bytes):
     (tmp_path / "ik.so").write_bytes(bytes)
