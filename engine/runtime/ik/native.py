@@ -69,7 +69,7 @@ NO_PRODUCTS = 0
 
 
 class Native:
-    """The loaded code; `products`: which of our own matrix products compute, None if none do; `checksum`: what tells two
+    """The loaded code; `products`: which of our own matrix products compute, None if none do; `checksum`: tells two
     builds of it apart."""
 
     def __init__(self, code: CDLL, products: ProductSet | None, checksum: str) -> None:
