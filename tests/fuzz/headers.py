@@ -184,7 +184,9 @@ def _token(model: Model, number: int, token: str) -> Model:
     entry = next((entry for entry in model.entries if entry.key == b"tokenizer.ggml.tokens"), None)
     if entry is None or len(entry.value) < 1000:  # another edit has replaced it
         return model
-    texts = [each.decode() for each in strings_of(entry)]
+    texts = [each.decode(errors="replace") for each in strings_of(entry)]
+    if not texts:
+        return model
     texts[number % len(texts)] = token
     return model.with_value("tokenizer.ggml.tokens", array("tokenizer.ggml.tokens", "text", texts))
 
