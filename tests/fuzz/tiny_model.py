@@ -175,7 +175,8 @@ def default_entries() -> dict[bytes, Entry]:
 
 def strings_of(entry: Entry) -> list[bytes]:
     """As many as there are, whatever an edit before has made their number."""
-    (count,), at, found = struct.unpack_from("<Q", entry.value, 4), 12, []
+    found: list[bytes] = []
+    (count,), at = struct.unpack_from("<Q", entry.value, 4), 12
     while len(found) < count and at + 8 <= len(entry.value):
         text, at = _take_string(entry.value, at)
         found.append(text)

@@ -14,9 +14,9 @@
 
 namespace {
 
-constexpr int SHORT = 32;           // weights of a row that share a scale
-constexpr int MOST_SHORT = 1024;    // such parts of a row; longer ones are left to the library
-constexpr int EIGHTS = ROWS / 8;    // blocks beside one another in a register
+constexpr int SHORT = 32;         // weights of a row that share a scale
+constexpr int MOST_SHORT = 1024;  // such parts of a row; longer rows are left to the library
+constexpr int EIGHTS = ROWS / 8;  // blocks beside one another in a register
 
 // Of eight rows, four bytes of each side by side; of Q4_0, a byte's lower bits are a column's quant, its upper bits that
 // of 16 columns further.

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from ctypes import c_bool, c_int, c_int64, c_long, c_void_p
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
 
-from engine.runtime.ik.library import opened
-from tests.engine.runtime.ik.alone.test_native import fused, needs_products, own
+from tests.engine.runtime.ik.alone.test_native import fused, multiplied, needs_products, own, quantised
 
 __all__ = ["own"]
 
@@ -58,26 +55,11 @@ def some_tokens(kind: Kind, count: int, n: int, seed: int) -> np.ndarray:
     numbers[0, :PART] = 1
     numbers[0, PART : 2 * PART] = 0
     _, function, size = kind.tokens
-    quantised = np.zeros((count, n // kind.length * size), np.uint8)
-    quantise: Any = opened().code[function]
-    quantise.argtypes, quantise.restype = [c_void_p, c_void_p, c_int64], None
-    for row, to in zip(numbers, quantised, strict=True):
-        quantise(row.ctypes.data, to.ctypes.data, n)
-    return quantised
+    return quantised(numbers, function, n // kind.length * size)
 
 
 def product(weights: np.ndarray, tokens: np.ndarray, kind: Kind, rows: int, n: int) -> np.ndarray:
-    multiply: Any = opened().code.iqk_mul_mat
-    multiply.argtypes = [c_long] * 3 + 2 * [c_int, c_void_p, c_long] + [c_void_p, c_long, c_int, c_int]
-    multiply.restype = c_bool
-    result = np.full((len(tokens), rows + 8), np.nan, np.float32)
-    of_weights = kind.number, weights.ctypes.data, n // kind.length * kind.bytes
-    of_tokens = kind.tokens[0], tokens.ctypes.data, tokens.shape[1]
-    parts = 2  # as two threads would
-    for part in range(parts):
-        assert multiply(rows, len(tokens), n, *of_weights, *of_tokens, result.ctypes.data, result.shape[1], part, parts)
-    assert np.isnan(result[:, rows:]).all()
-    return result[:, :rows]
+    return multiplied(weights, (kind.number, n // kind.length * kind.bytes), tokens, kind.tokens[0], (rows, n))
 
 
 def plain_product(weights: np.ndarray, tokens: np.ndarray, kind: Kind) -> np.ndarray:

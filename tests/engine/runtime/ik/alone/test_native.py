@@ -67,24 +67,37 @@ def some_tokens(kind: int, count: int, n: int, seed: int) -> np.ndarray:
     numbers = np.random.default_rng(seed).normal(size=(count, n)).astype(np.float32)
     numbers[-1] = np.where(np.arange(n) % 3, 1, -1)  # every quant at its limit
     numbers[0, :BLOCK] = 1
-    quantised = np.zeros((count, n // BLOCK * TOKEN_BYTES), np.uint8)
-    quantise: Any = opened().code[TOKENS[kind][1]]
+    return quantised(numbers, TOKENS[kind][1], n // BLOCK * TOKEN_BYTES)
+
+
+def quantised(numbers: np.ndarray, function: str, size: int) -> np.ndarray:
+    """The bytes of each token, `size` of them, as the library's function makes them."""
+    found = np.zeros((len(numbers), size), np.uint8)
+    quantise: Any = opened().code[function]
     quantise.argtypes, quantise.restype = [c_void_p, c_void_p, c_int64], None
-    for row, to in zip(numbers, quantised, strict=True):
-        quantise(row.ctypes.data, to.ctypes.data, n)
-    return quantised
+    for row, to in zip(numbers, found, strict=True):
+        quantise(row.ctypes.data, to.ctypes.data, numbers.shape[1])
+    return found
 
 
 def product(weights: np.ndarray, tokens: np.ndarray, kind: int, rows: int, n: int) -> np.ndarray:
+    return multiplied(weights, (kind, n // BLOCK * WEIGHTS[kind][0]), tokens, TOKENS[kind][0], (rows, n))
+
+
+def multiplied(
+    weights: np.ndarray, of_weights: tuple[int, int], tokens: np.ndarray, of_tokens: int, shape: tuple[int, int]
+) -> np.ndarray:
+    """As the library multiplies: (token, row). `of_weights`: ggml_type, and bytes of a row; `of_tokens`: ggml_type;
+    `shape`: of the weights."""
     multiply: Any = opened().code.iqk_mul_mat
     multiply.argtypes = [c_long] * 3 + 2 * [c_int, c_void_p, c_long] + [c_void_p, c_long, c_int, c_int]
     multiply.restype = c_bool
+    (rows, n), (kind, stride) = shape, of_weights
     result = np.full((len(tokens), rows + 8), np.nan, np.float32)
-    of_weights = kind, weights.ctypes.data, n // BLOCK * WEIGHTS[kind][0]
-    of_tokens = TOKENS[kind][0], tokens.ctypes.data, tokens.shape[1]
+    matrices = kind, weights.ctypes.data, stride, of_tokens, tokens.ctypes.data, tokens.shape[1]
     parts = 2  # as two threads would
     for part in range(parts):
-        assert multiply(rows, len(tokens), n, *of_weights, *of_tokens, result.ctypes.data, result.shape[1], part, parts)
+        assert multiply(rows, len(tokens), n, *matrices, result.ctypes.data, result.shape[1], part, parts)
     assert np.isnan(result[:, rows:]).all()
     return result[:, :rows]
 
