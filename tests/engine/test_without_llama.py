@@ -64,7 +64,7 @@ def hybrid(tmp_path) -> Path:
     return write_gguf(tmp_path / "hybrid.gguf", "lfm2", lfm2__block_count=1, lfm2__embedding_length=32)
 
 
-@pytest.mark.parametrize("wish", [(), ("--backend", "llama")])
+@pytest.mark.parametrize("wish", [("--backend", "llama"), pytest.param((), marks=pytest.mark.slow)])
 def test_ik_answers_in_the_terminal(hidden: Run, wish):
     done = hidden("chat", "--prompt", "Name a bird.", "--json", "--threads", "1", *wish, "--ctx", "512")
     assert done.returncode == 0, done.stderr

@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
+from functools import cache
 
 import pytest
 
@@ -22,6 +23,8 @@ from tests.engine.runtime.hybrid import ARCHITECTURES, write_hybrid
 
 LONG = Message("user", "Tell me of " + "tit, wren, robin, finch; " * 100)  # more than a pass
 EDITED = Message("user", "Tell me of " + "tit, wren, robin, finch; " * 50 + "and of other birds.")
+
+FreshAnswer = Callable[..., Sequence[int]]
 
 
 class Countdown:
@@ -73,16 +76,23 @@ def answer(engine: Engine, *messages: Message) -> Sequence[int]:
     return tokens
 
 
-def fresh_answer(engine: Engine, *messages: Message) -> Sequence[int]:
-    engine.forget()
-    return answer(engine, *messages)
+@pytest.fixture(scope="module")
+def fresh_answer(loaded: Engine) -> FreshAnswer:
+    """What an engine that has just begun answers, which it is asked once."""
+
+    @cache
+    def fresh_answer(*messages: Message) -> Sequence[int]:
+        loaded.forget()
+        return answer(loaded, *messages)
+
+    return fresh_answer
 
 
 @pytest.mark.parametrize("nodes", [1, 20, 41, 70])
 @pytest.mark.parametrize("after", [QUESTION, LONG, EDITED])
-def test_stopped_while_a_prompt_is_read(engine, countdown, nodes, after):
+def test_stopped_while_a_prompt_is_read(engine, fresh_answer, countdown, nodes, after):
     """At any node of the first pass or the second."""
-    expected = fresh_answer(engine, after)
+    expected = fresh_answer(after)
     engine.forget()
     countdown.left = nodes
     *_, finished = engine.generate(Generate(1, (LONG,), GREEDY, 24))
@@ -94,8 +104,8 @@ def test_stopped_while_a_prompt_is_read(engine, countdown, nodes, after):
     assert_all_agree(engine)
 
 
-def test_stopped_between_two_passes_keeps_what_was_read(engine):
-    expected = fresh_answer(engine, LONG)
+def test_stopped_between_two_passes_keeps_what_was_read(engine, fresh_answer):
+    expected = fresh_answer(LONG)
     engine.forget()
     events = engine.generate(Generate(1, (LONG,), GREEDY, 24))
     while not (isinstance(event := next(events), PrefillProgress) and event.done):
@@ -112,8 +122,8 @@ def test_stopped_between_two_passes_keeps_what_was_read(engine):
 
 
 @pytest.mark.parametrize("steps", [0, 7])
-def test_stopped_while_it_answers_keeps_all(engine, steps):
-    expected = fresh_answer(engine, LONG)
+def test_stopped_while_it_answers_keeps_all(engine, fresh_answer, steps):
+    expected = fresh_answer(LONG)
     engine.forget()
     events = engine.generate(Generate(1, (LONG,), GREEDY, 24))
     for _ in range(1 + steps):
@@ -142,8 +152,8 @@ def test_a_step_is_not_stopped_in_its_middle(engine, countdown):
 
 
 @pytest.mark.parametrize("nodes", [20, 60])
-def test_reading_ahead_that_is_cut_short(engine, countdown, nodes):
-    expected = fresh_answer(engine, LONG)
+def test_reading_ahead_that_is_cut_short(engine, fresh_answer, countdown, nodes):
+    expected = fresh_answer(LONG)
     engine.forget()
     countdown.left = nodes
     *_, prepared = engine.prepare(Prepare(1, (LONG,)))
@@ -155,9 +165,9 @@ def test_reading_ahead_that_is_cut_short(engine, countdown, nodes):
     assert prepared.cached_tokens == assert_all_agree(engine)
 
 
-def test_edited_and_asked_again(engine):
+def test_edited_and_asked_again(engine, fresh_answer):
     chats = [(QUESTION,), (LONG,), (EDITED,), (EDITED,), (LONG, Message("assistant", "Yes."), QUESTION), (QUESTION,)]
-    expected = [fresh_answer(engine, *chat) for chat in chats]
+    expected = [fresh_answer(*chat) for chat in chats]
     engine.forget()
     for chat, one in zip(chats, expected, strict=True):
         assert answer(engine, *chat) == one
@@ -181,9 +191,9 @@ def test_measuring_in_idle_time_that_is_stopped_puts_all_back(engine, countdown)
 
 
 @pytest.mark.parametrize("saved", [False, True])
-def test_a_pass_that_fails_leaves_all_agreed(engine, monkeypatch, saved):
+def test_a_pass_that_fails_leaves_all_agreed(engine, fresh_answer, monkeypatch, saved):
     """The library refuses a pass: here because it is told of a position that cannot be."""
-    expected = fresh_answer(engine, QUESTION)
+    expected = fresh_answer(QUESTION)
     target = engine._loaded().target
     if saved:
         answer(engine, LONG)
@@ -218,9 +228,9 @@ class Short:
 
 
 @pytest.mark.parametrize("times", [1, 2, 3])
-def test_memory_is_short_when_the_cache_is_to_grow(engine, monkeypatch, times):
+def test_memory_is_short_when_the_cache_is_to_grow(engine, fresh_answer, monkeypatch, times):
     """Also when there is none for the cache as it was, which is given back before."""
-    expected = fresh_answer(engine, LONG)
+    expected = fresh_answer(LONG)
     engine.forget()
     chat = engine._loaded()
     chat.target.resize(512)
@@ -239,10 +249,10 @@ def test_memory_is_short_when_the_cache_is_to_grow(engine, monkeypatch, times):
     assert chat.session.limit == 2048
 
 
-def test_memory_is_short_in_the_middle_of_an_answer(engine, monkeypatch):
+def test_memory_is_short_in_the_middle_of_an_answer(engine, fresh_answer, monkeypatch):
     chat = engine._loaded()
     chat.target.resize(512)
-    expected = fresh_answer(engine, QUESTION)
+    expected = fresh_answer(QUESTION)
     chat.target.resize(512)
     engine.forget()
     limit = chat.session.limit
@@ -254,9 +264,9 @@ def test_memory_is_short_in_the_middle_of_an_answer(engine, monkeypatch):
     assert answer(engine, QUESTION) == expected
 
 
-def test_a_file_that_the_library_takes_only_in_part(engine, monkeypatch, tmp_path):
+def test_a_file_that_the_library_takes_only_in_part(engine, fresh_answer, monkeypatch, tmp_path):
     """It then holds tokens that are not the chat's."""
-    expected = fresh_answer(engine, QUESTION)
+    expected = fresh_answer(QUESTION)
     answer(engine, LONG)
     chat = engine._loaded()
     chat.target.save(tmp_path / "kv", chat.session.tokens)
@@ -282,9 +292,9 @@ def test_closing_twice_frees_once(loaded):
     engine.close()
 
 
-def test_stopped_by_the_window_at_any_time(engine):
+def test_stopped_by_the_window_at_any_time(engine, fresh_answer):
     """As it really happens, by the flag, from another thread."""
-    expected = fresh_answer(engine, QUESTION)
+    expected = fresh_answer(QUESTION)
     for delay in (0.0, 0.001, 0.003, 0.01, 0.02):
         timer = threading.Timer(delay, engine.stop.set)
         timer.start()

@@ -28,7 +28,7 @@ def small(loaded) -> Iterator[Engine]:
     """Another engine with the same model and library, whose context is soon full."""
     with closing(Engine()) as engine:
         backend = loaded.status(0).model.backend
-        info = engine.load(Load(0, str(default_model()), n_ctx=256, threads=1, backend=backend)).model
+        info = engine.load(Load(0, str(shallow_model()), n_ctx=256, threads=1, backend=backend)).model
         assert (info.backend, info.n_ctx) == (backend, 256)
         yield engine
 

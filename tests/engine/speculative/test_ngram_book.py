@@ -68,7 +68,7 @@ def test_phrases_of_the_default_model(whole, monkeypatch, count, least_bytes):
     monkeypatch.setattr(chat.measured, "cost_model", costs(1.0))
     monkeypatch.setattr(chat.sources, "policy", DraftPolicy())
     monkeypatch.setattr(type(chat.measured), "observe", lambda *_: None)
-    _, plain = ask(engine, QUESTION, max_tokens=48, draft="off")
+    _, plain = ask(engine, QUESTION, max_tokens=32, draft="off")
     _, nothing = ask(engine, QUESTION, max_tokens=8, draft="phrases")
     assert nothing.statistics.drafted == 0
 
@@ -85,10 +85,10 @@ def test_phrases_of_the_default_model(whole, monkeypatch, count, least_bytes):
     assert [*chat.sources.ngrams.count(chat.measured.cost_model)] == []
     assert kept_phrases(chat.sources.ngrams.identity) is not None
     for mode in ("phrases", "auto"):
-        _, drafted = ask(engine, QUESTION, max_tokens=48, draft=mode)
+        _, drafted = ask(engine, QUESTION, max_tokens=32, draft=mode)
         assert_same_but_for_near_ties(engine, (QUESTION,), plain.tokens, drafted.tokens)
         (found,) = [one for one in drafted.statistics.drafters if one.name == "phrases"]
-        assert found.accepted > 2
+        assert found.accepted > 1
 
 
 @pytest.mark.usefixtures("cache")
