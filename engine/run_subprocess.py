@@ -13,7 +13,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from typing import IO
 
 NO_CONSOLE: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # Windows would open one beside the app, which has none
@@ -49,7 +49,7 @@ def start_apart(
     )
 
 
-def run_apart(*arguments: str) -> Iterator[int | None]:
+def run_apart(*arguments: str) -> Generator[int | None, None, None]:
     """Run `python -m engine …`; None again and again until it ends, then its exit code.
 
     It is killed when the iterator is closed. What it prints is dropped: its result is what it keeps in the cache."""

@@ -47,8 +47,9 @@ KEPT = 8 << 20  # bytes in the file of all that is kept: keys, values, tensors' 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """All scalar metadata of the file, except for texts that are longer than any we read; of arrays the lengths, the
-    values of short ones of numbers, and in bytes the places of their values in the file (`array_places`)."""
+    """All scalar metadata of the file, except for texts that are longer than any we read; of arrays the lengths, and
+    the values of short ones of numbers. In bytes from the file's beginning: `places` of the values of arrays and
+    numbers, `metadata_end`, and `data_offset`."""
 
     path: Path
     file_bytes: int
@@ -58,7 +59,8 @@ class Header:
     tensors: tuple[TensorInfo, ...]
     data_offset: int
     arrays: dict[str, tuple[int | float, ...]] = field(default_factory=dict)
-    array_places: dict[str, int] = field(default_factory=dict)
+    places: dict[str, int] = field(default_factory=dict)
+    metadata_end: int = 0
 
     @property
     def architecture(self) -> str:
@@ -149,10 +151,14 @@ class _Cursor:
                 lengths[key], values = self.array()
                 if values:
                     arrays[key] = values
+            elif type_id == STRING:
+                metadata[key] = self.value(key)
             else:
-                metadata[key] = self.value(key) if type_id == STRING else self.scalar(_format(type_id))
+                places[key] = self.at
+                metadata[key] = self.scalar(_format(type_id))
             if key == ALIGNMENT:
                 alignment = _alignment(type_id, metadata.get(key))
+        end = self.at
         tensors = tuple(self.tensor() for _ in range(n_tensors))
         data_offset = -(-self.at // alignment) * alignment
         if tensors and data_offset + data_end(tensors, alignment) > self.file_bytes:
@@ -162,7 +168,7 @@ class _Cursor:
         behind = self.file_bytes - data_offset - data_most(tensors)
         if tensors and behind > MOST_BEHIND:
             raise Failure("bad_model.long", f"{behind} bytes behind the last tensor", name=shown(path))
-        return Header(path, self.file_bytes, version, metadata, lengths, tensors, data_offset, arrays, places)
+        return Header(path, self.file_bytes, version, metadata, lengths, tensors, data_offset, arrays, places, end)
 
     def allow(self, count: int, size: int, most: int, what: str) -> None:
         """Raises _Damaged where the file has no room for `count` things of `size` bytes, _TooLarge beyond `most`."""

@@ -67,9 +67,7 @@ def read_parts(files: Iterable[Path]) -> list[Header]:
         size, tensors = size + header.data_offset, tensors + len(header.tensors)
         if size > 2 * MAX_HEADER or tensors > MAX_TENSORS:
             raise Failure("bad_model.large_header", f"{size} bytes, {tensors} tensors", name=shown(path))
-        headers.append(
-            replace(header, metadata={}, array_lengths={}, arrays={}, array_places={}) if headers else header
-        )
+        headers.append(replace(header, metadata={}, array_lengths={}, arrays={}, places={}) if headers else header)
     return headers
 
 

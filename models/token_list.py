@@ -30,14 +30,14 @@ class TokenList:
 def read_token_list(header: Header) -> TokenList:
     """Raises Failure if the file holds no tokens, or changed since its header was read."""
     name = shown(header.path)
-    if TEXTS not in header.array_places:
+    if TEXTS not in header.array_lengths:
         raise Failure("bad_model.no_vocabulary", name=name)
     try:
         with open_file(header.path) as file:
             data = read_up_to(file, header.data_offset)  # no more than the header's reader has read
-        texts = tuple(_strings(data, header.array_places[TEXTS], header.array_lengths[TEXTS]))
+        texts = tuple(_strings(data, header.places[TEXTS], header.array_lengths[TEXTS]))
         format = f"<{header.array_lengths.get(KINDS, 0)}i"
-        kinds = struct.unpack_from(format, data, header.array_places.get(KINDS, 0))
+        kinds = struct.unpack_from(format, data, header.places.get(KINDS, 0))
     except (OSError, struct.error) as error:
         raise Failure("unreadable.vocabulary", str(error), name=name) from error
     return TokenList(texts, kinds)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import json
+import math
+import os
+import shutil
 import signal
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -18,10 +23,13 @@ from engine.commands.terminal import notes_to_stderr
 from engine.costs.calibration import DEPTHS, Calibration
 from engine.costs.cost_model import CostModel, Timings, nt, roofline_seconds
 from engine.costs.measurements import Key, keep, kept
+from engine.costs.prior import of_all_layers
 from engine.costs.profile import Profile, machine_profile
 from engine.loading.crash_mark import CrashWatch
 from engine.loading.libraries import NAMES, usual
+from engine.loading.library_choice import trial_folder
 from engine.loading.load import identity_of
+from engine.loading.memory_plan import MemoryPlan
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadPlan, Surroundings, resolve
 from engine.machine import fingerprint
@@ -29,8 +37,11 @@ from engine.protocol import KVType
 from engine.runtime.contexts import ContextOptions
 from engine.stop import StopFlag, Stopped
 from models.default import default_model
+from models.header import Header
 from models.shapes import Shapes, shapes_of
+from models.shortened import layers_of, write_shortened
 
+FEWEST_LAYERS = 4  # the head weighs too much beside fewer
 TOKENS = 768  # of the model's own answers; from so many on another layer is hardly ever found best
 
 
@@ -45,7 +56,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--spare",
         action="store_true",
-        help="only if it is not known yet and the model fits into free memory",
+        help="only if it is not known yet, and with some of the model's layers where there is no memory for all",
     )
     parser.add_argument(
         "--midlayer",
@@ -107,25 +118,62 @@ def options_of(options: argparse.Namespace) -> LoadOptions:
 def measure(plan: LoadPlan, spare: bool = False) -> Timings:
     """Load the model as it is loaded best, time its passes and keep the result. Raises Failure, and Stopped on Ctrl-C.
 
-    `spare`: only if it is not known yet, and there is room for the model."""
-    stop, library, memory = StopFlag(), plan.library, plan.memory
-    key = Key(identity_of(plan.header), memory.threads, memory.kv_type, library.build, fingerprint())
-    known = kept(key) if spare else None
+    `spare`: only if it is not known yet, and with as many of its layers as there is room for."""
+    key = Key(identity_of(plan.header), plan.memory.threads, plan.memory.kv_type, plan.library.build, fingerprint())
+    known = kept(key, by_part=True) if spare else None
     if known:
         return known.timings
-    if spare and memory.verdict != "fits":
-        raise Failure("out_of_memory.plan", reasons=memory.reasons[0])
+    by_part = spare and plan.memory.verdict != "fits"
+    timings = time_part(plan) if by_part else time_passes(plan)
+    keep(key, timings, by_part)
+    return timings
+
+
+def time_passes(plan: LoadPlan) -> Timings:
+    """Raises Failure, and Stopped on Ctrl-C."""
+    stop, library, memory = StopFlag(), plan.library, plan.memory
     before = signal.signal(signal.SIGINT, lambda _signal, _frame: stop.set())
     try:
         with closing(library.load(plan.headers, lambda _fraction: not stop.is_set())) as model:
             context = ContextOptions(n_ctx=memory.n_ctx, threads=memory.threads, kv_type=memory.kv_type)
             with closing(library.target(model, context, stop)) as target:
                 events = Calibration(target, memory.threads).run()
-                timings = next(event for event in events if isinstance(event, Timings))
+                return next(event for event in events if isinstance(event, Timings))
     finally:
         signal.signal(signal.SIGINT, before)
-    keep(key, timings)
-    return timings
+
+
+def time_part(plan: LoadPlan) -> Timings:
+    """What passes of the whole model would take, by those of a copy with the layers that there is room for. Raises as
+    `time_passes` does."""
+    whole = shapes_of(plan.header)
+    layers = layers_that_fit(plan.memory, whole, layers_of(plan.header))
+    if layers < FEWEST_LAYERS:
+        raise Failure("out_of_memory.plan", reasons=plan.memory.reasons[0])
+    with trial_folder() as folder:
+        part = resolve(replace(plan.options, path=shortened(plan.header, layers, folder)))
+        if part.memory.verdict != "fits":
+            raise Failure("out_of_memory.plan", reasons=part.memory.reasons[0])
+        return of_all_layers(time_passes(part), shapes_of(part.header), whole)
+
+
+def shortened(header: Header, layers: int, folder: Path) -> Path:
+    """Raises Failure where the disk has no room for it."""
+    path = folder / "shortened.gguf"
+    try:
+        if shutil.disk_usage(folder).free < 2 * header.file_bytes:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write_shortened(header, layers, path)
+    except OSError as error:
+        raise Failure("unwritable.results", str(error), folder=folder, reason=error.strerror) from error
+    return path
+
+
+def layers_that_fit(memory: MemoryPlan, shapes: Shapes, layers: int) -> int:
+    """A third of the `layers`, which is enough, or fewer if they do not fit."""
+    each = sum(layer.pass_bytes for layer in shapes.layers) / max(1, layers)
+    over = memory.total_bytes - memory.available_bytes
+    return min(-(-layers // 3), layers - math.ceil(over / each)) if each else 0
 
 
 def report(timings: Timings, profile: Profile, shapes: Shapes) -> dict[str, Any]:

@@ -52,20 +52,26 @@ class Key:
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """A calibration as it is kept, with the moment of its end (ISO 8601, UTC)."""
+    """A calibration as it is kept, with the moment of its end (ISO 8601, UTC). `by_part`: some of the model's layers
+    were timed, which is good enough to compare libraries."""
 
     key: Key
     timings: Timings
     measured_at: str
+    by_part: bool = False
 
 
 # A calibration for each model, settings and library, replaced when build or machine change.
 CALIBRATIONS = Store("calibration", 2, Kept)
 
 
-def kept(key: Key) -> Kept | None:
-    """The calibration kept for exactly this key; None if there is none, or it is of no use here (noted in the log)."""
+def kept(key: Key, by_part: bool = False) -> Kept | None:
+    """The calibration kept for exactly this key; None if there is none, or it is of no use here (noted in the log).
+
+    `by_part`: one of some layers will do."""
     found = CALIBRATIONS.get(*key.address)
+    if found and found.by_part and not by_part:
+        return None
     if found and found.key != key:
         log.warning("The model's kept calibration is of another machine or library: it is measured again.")
         return None
@@ -82,7 +88,7 @@ def timings_with(package: str, model: str, threads: int, kv_type: KVType) -> Tim
     return found.timings if version == "packaged" or words[1:2] == [version] else None
 
 
-def keep(key: Key, timings: Timings) -> None:
+def keep(key: Key, timings: Timings, by_part: bool = False) -> None:
     """Keep a calibration; a folder that cannot be written is noted in the log, no failure.
 
     A disturbed one is not kept: with two threads that wait for each other, a busy core makes a pass up to 100 × slower,
@@ -90,7 +96,7 @@ def keep(key: Key, timings: Timings) -> None:
     if timings.disturbed:
         log.info("the calibration was disturbed and is not kept")
         return
-    record = Kept(key, timings, datetime.now(UTC).isoformat(timespec="seconds"))
+    record = Kept(key, timings, datetime.now(UTC).isoformat(timespec="seconds"), by_part)
     try:
         CALIBRATIONS.put(record, *key.address)
     except OSError as error:

@@ -12,7 +12,7 @@ import functools
 import logging
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -115,6 +115,16 @@ def scaled(row: Row, shapes: Shapes, kv_type: KVType, speed: float) -> Timings:
     at_high = {k: seconds + deeper * rise[k] for k, seconds in at_low.items()}
     depths = {low: at_low} | ({high: at_high} if high > low else {})
     return Timings(depths, by * old.row_seconds, old.large_tokens, by * old.large_seconds)
+
+
+def of_all_layers(part: Timings, shortened: Shapes, whole: Shapes) -> Timings:
+    """What passes of the whole model cost, by those of the model with some of its layers: prompts in proportion to what
+    is computed in the layers, for that needs no logits, and small passes to the weights that are read."""
+    by = whole.pass_bytes / shortened.pass_bytes
+    computed = [sum(layer.flops for layer in shapes.layers) for shapes in (whole, shortened)]
+    seconds = {depth: {k: by * s for k, s in times.items()} for depth, times in part.pass_seconds.items()}
+    large = part.large_seconds * computed[0] / computed[1]
+    return replace(part, pass_seconds=seconds, large_seconds=large)
 
 
 @functools.cache

@@ -6,12 +6,16 @@ from __future__ import annotations
 
 import logging
 import math
+import shutil
 import time
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from common.failures import Failure
+from common.files import make_private_folder
+from common.folders import cache_folder
 from common.sentences import Sentence
 from engine.costs.cost_model import Timings
 from engine.costs.measurements import timings_with
@@ -31,7 +35,7 @@ log = logging.getLogger("engine.library_choice")
 
 FASTER = 1.05  # so much faster ik_llama.cpp must be: less is within what two calibrations differ by
 RETRY_AFTER = 60.0  # seconds
-MOST_ATTEMPTS = 3  # of a trial, on a machine that is always busy, or has no room for the model twice
+MOST_ATTEMPTS = 3  # of a trial, on a machine that is always busy, or of a model that there is no room for
 NO_SLOWER = 0.9  # of each thing alone: calibrations of the same differ by as much on a busy machine
 
 CRASHED = Sentence.of("choice.crashed")
@@ -129,6 +133,18 @@ def crash_mark(header: Header) -> CrashMark:
     return CrashMark(f"{PACKAGES['ik']} {version}", file_identity(header.path, header.data_offset))
 
 
+@contextmanager
+def trial_folder() -> Iterator[Path]:
+    """Where the process that times a library may leave a copy of a model; removed by whoever started it too, for it may
+    be killed at any time."""
+    folder = cache_folder() / "trial"
+    make_private_folder(folder)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 class BackendTrial:
     """The library that does not compute the loaded model, timed with it in idle time, for the next load to know the
     faster one.
@@ -146,9 +162,10 @@ class BackendTrial:
         if not self._attempts or time.monotonic() < self._not_before:
             return
         self._not_before = time.monotonic() + RETRY_AFTER
-        for code in run_apart(*self._command):
-            if code is None:
-                yield
-            else:
-                self._attempts = self._attempts - 1 if code else 0
-                log.info("the other library's calibration ended with code %d", code)
+        with trial_folder(), closing(run_apart(*self._command)) as process:
+            for code in process:
+                if code is None:
+                    yield
+                else:
+                    self._attempts = self._attempts - 1 if code else 0
+                    log.info("the other library's calibration ended with code %d", code)

@@ -8,7 +8,7 @@ import pytest
 
 from engine.costs import prior as module
 from engine.costs.cost_model import CostModel, Timings
-from engine.costs.prior import Likeness, Row, main_type, prior, scaled, table, unlikeness
+from engine.costs.prior import Likeness, Row, main_type, of_all_layers, prior, scaled, table, unlikeness
 from engine.machine import KINDS
 from models.default import default_model
 from models.header import read_header
@@ -38,6 +38,18 @@ def test_seconds_grow_with_the_weights_and_ratios_stay(header):
     assert found.pass_seconds[16] == pytest.approx({k: by * seconds for k, seconds in SECONDS.items()})
     assert found.large_seconds == pytest.approx(by * 2.0)
     assert CostModel(found).c(8) == pytest.approx(2.5)
+
+
+def test_some_layers_tell_of_all(header):
+    whole = shapes_of(header)
+    part = dataclasses.replace(whole, layers=whole.layers[::3])
+    timings = row().timings
+    found = of_all_layers(timings, part, whole)
+    by = whole.pass_bytes / part.pass_bytes
+    assert 1.5 < by < 3  # the head is not thrice as much
+    assert found.pass_seconds[512] == pytest.approx({k: by * s for k, s in timings.pass_seconds[512].items()})
+    assert found.large_seconds == pytest.approx(3 * timings.large_seconds)  # prompts need no logits
+    assert found.row_seconds == timings.row_seconds
 
 
 def test_what_depth_adds_grows_with_keys_and_values(header):

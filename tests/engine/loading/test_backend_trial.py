@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import psutil
 
+from engine.commands import calibrate
+from engine.commands.calibrate import time_passes
+from engine.costs.cost_model import Timings
+from engine.costs.measurements import Key, keep, kept, timings_with
+from engine.loading.libraries import PACKAGES
 from engine.loading.library_choice import MOST_ATTEMPTS, BackendTrial
+from engine.loading.load import identity_of
+from engine.loading.options import LoadOptions
+from engine.loading.resolve import LoadPlan, resolve
+from engine.machine import fingerprint
 from engine.run_subprocess import run_apart
 from models.default import default_model
 
@@ -25,8 +36,39 @@ def test_it_ends_with_its_iterator():
     running = run_apart("calibrate", "--spare", "--model", str(default_model()))
     assert next(running) is None
     assert len(children()) == before + 1
-    running.close()  # type: ignore[attr-defined]
+    running.close()
     assert len(children()) == before
+
+
+def test_without_memory_for_all_layers_some_are_timed(tmp_path, monkeypatch):
+    """The real default model, a part of which fits."""
+    monkeypatch.setenv("CHICKADEE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("engine.costs.calibration.BUDGET", 0.2)
+    monkeypatch.setattr("engine.costs.calibration.PATIENCE", 1)
+    monkeypatch.setattr("engine.costs.calibration.DEPTHS", (128,))
+    options = LoadOptions(
+        default_model(), backend="llama", no_other=True, n_ctx=512, kv_type="f16", threads=1, memory_bytes=200 << 20
+    )
+    plan = resolve(options)
+    assert plan.memory.verdict == "no"
+    timed: list[LoadPlan] = []
+
+    def noted(part: LoadPlan) -> Timings:
+        timed.append(part)
+        return time_passes(part)
+
+    monkeypatch.setattr(calibrate, "time_passes", noted)
+    timings = dataclasses.replace(calibrate.measure(plan, spare=True), disturbed=False)
+    (part,) = timed
+    assert part.header.metadata["llama.block_count"] in range(4, 11)
+    assert part.memory.verdict == "fits"
+    assert not (tmp_path / "trial").exists()
+    key = Key(identity_of(plan.header), 1, "f16", plan.library.build, fingerprint())
+    keep(key, timings, by_part=True)
+    assert timings_with(PACKAGES["llama"], key.model, 1, "f16") == timings  # to compare libraries
+    assert kept(key) is None  # whoever loads it times all of it
+    calibrate.measure(plan, spare=True)
+    assert timed == [part]
 
 
 def test_a_model_that_cannot_be_timed_is_given_up(tmp_path, monkeypatch):

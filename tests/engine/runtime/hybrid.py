@@ -50,11 +50,11 @@ def _copy_words(writer: gguf.GGUFWriter) -> int:
         if key.startswith("tokenizer."):
             kinds = {bool: writer.add_bool, int: writer.add_uint32, str: writer.add_string}
             kinds[type(value)](key, value)
-    merges = {TEXTS: header.array_places[MERGES]}, {TEXTS: header.array_lengths[MERGES]}
+    merges = {TEXTS: header.places[MERGES]}, {TEXTS: header.array_lengths[MERGES]}
     words = read_token_list(header)
     writer.add_token_list(words.texts)
     writer.add_token_types(words.kinds)
-    writer.add_token_merges(read_token_list(replace(header, array_places=merges[0], array_lengths=merges[1])).texts)
+    writer.add_token_merges(read_token_list(replace(header, places=merges[0], array_lengths=merges[1])).texts)
     return len(words.texts)
 
 
