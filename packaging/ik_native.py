@@ -41,6 +41,7 @@ class Unit:
 
 UNITS = (
     Unit("passes.cpp", "", ("x86_64", "aarch64")),
+    Unit("tied_head.cpp", "", ("x86_64", "aarch64")),
     Unit("kernels.cpp", AVX2),
     Unit("products.cpp", AVX2),
     Unit("products.cpp", f"{AVX2} -mavxvnni"),

@@ -34,6 +34,7 @@ FUNCTIONS: tuple[tuple[str, Any, tuple[Any, ...]], ...] = (
     ("chickadee_pass_free", None, (c_void_p,)),
     ("chickadee_pass_begin", None, (c_void_p,)),
     ("chickadee_pass_end", c_bool, (c_void_p,)),
+    ("chickadee_tied_head", c_void_p, (c_void_p,)),
 )
 PRODUCTS: tuple[tuple[str, Any, tuple[Any, ...]], ...] = (
     ("chickadee_products_replace", None, (c_bool,)),

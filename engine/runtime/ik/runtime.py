@@ -17,7 +17,7 @@ from engine.runtime.capi.model import CModel, ModelFile
 from engine.runtime.capi.runtime import CLogits, CRuntime
 from engine.runtime.contexts import ContextOptions
 from engine.runtime.ik.library import lib, log, native, opened
-from engine.runtime.ik.native import OutputHead, StoppablePass
+from engine.runtime.ik.native import Native, OutputHead, StoppablePass
 from engine.runtime.interface import Row, Tokens, Tree, top_of
 from engine.stop import StopFlag, Stopped
 from models.header import Header
@@ -29,7 +29,8 @@ LOSES_THE_REST = {3, 7}  # ggml_type: Q4_1, Q5_1
 AT_A_TIME = 128  # numbers
 MOST_WITHOUT = 31  # tokens of a pass that is right
 
-HEAD = "output.weight"  # a model that has none takes the embeddings' weights, which are not repacked
+HEAD = "output.weight"
+EMBEDDING = "token_embd.weight"  # has the head's weights in a model that has no HEAD
 Q6_K = 14  # ggml_type
 
 
@@ -41,9 +42,11 @@ def largest_pass(header: Header) -> int:
 
 def room_bytes(header: Header) -> int:
     """What an output head that is read in two parts takes beside its weights."""
-    own = native()
-    head = next((tensor for tensor in header.tensors if tensor.name == HEAD and tensor.type == Q6_K), None)
-    return int(own.code.output_head_room(*head.shape)) if own and own.products and head else 0
+    own, tensors = native(), {tensor.name: tensor for tensor in header.tensors}
+    head = tensors.get(HEAD) or tensors.get(EMBEDDING)
+    if own is None or own.products is None or head is None or head.type != Q6_K:
+        return 0
+    return int(own.code.output_head_room(*head.shape))
 
 
 class IkModel(CModel):
@@ -70,9 +73,17 @@ class IkModel(CModel):
         params.dry_run = dry
         self.head: OutputHead | None = None
         super().__init__(lib, log, "ik_llama.cpp", file, params, progress)
-        if params.repack_tensors and rough:
-            weights = opened().functions.llama_get_model_tensor(self.pointer, HEAD.encode())
+        weights = self._repacked_head(native()) if params.repack_tensors else None
+        if rough:
             self.head = OutputHead.of(native(), weights, self.vocabulary.n_tokens)
+
+    def _repacked_head(self, own: Native | None) -> int | None:
+        """The output head's weights. Those that it shares with the embedding are the library's second copy of them,
+        which only our native code repacks."""
+        find = opened().functions.llama_get_model_tensor
+        head: int | None = find(self.pointer, HEAD.encode())
+        embedding = find(self.pointer, EMBEDDING.encode())
+        return head if head or not own or not embedding else own.code.chickadee_tied_head(embedding)
 
     @property
     def n_params(self) -> int:

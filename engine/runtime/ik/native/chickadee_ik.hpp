@@ -27,6 +27,9 @@ EXPORTED void chickadee_pass_begin(Pass * pass);  // before llama_decode, in its
 EXPORTED bool chickadee_pass_end(Pass * pass);    // after it; true if it was stopped
 EXPORTED bool chickadee_pass_goes_on(ggml_tensor * node, bool ask, void * pass);  // a ggml_backend_sched_eval_callback
 
+// The output head of a model whose head has the embedding's weights: see tied_head.cpp. Null where there is none.
+EXPORTED ggml_tensor * chickadee_tied_head(ggml_tensor * embedding);
+
 // Products: see products.cpp.
 EXPORTED void chickadee_products_replace(bool on);  // between passes, to compare with theirs
 EXPORTED bool chickadee_products_replaced();        // did a table ever get ours?
@@ -49,6 +52,8 @@ EXPORTED int output_head_finish(int number, int row, float * logits, int count);
 EXPORTED const float * output_head_deviations(int number, int row);
 
 // What this library's own files call of each other.
+void start_tied_heads(void * library);
+
 #ifdef __x86_64__
 
 bool start_kernels(void * library);  // find the library's table of products; false where there is none

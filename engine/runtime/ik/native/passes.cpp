@@ -66,6 +66,7 @@ const char * chickadee_version() { return IK_VERSION; }
 bool chickadee_start(void * library, int products) {
     clear_theirs = found<decltype(ggml_backend_buffer_clear)>(library, "ggml_backend_buffer_clear");
     const bool has_kernels = start_kernels(library);
+    start_tied_heads(library);
     if (!clear_theirs || !is_of_headers(library)) return false;
     return !products || (has_kernels && start_products(products));
 }

@@ -40,7 +40,7 @@ def write_tiny(path: Path, architecture: str, **shape: Any) -> Path:
     _add_metadata(writer, made)
     for name, sizes in tensors_of(made):
         data = dice.normal(size=sizes, scale=sizes[-1] ** -0.5).astype(np.float32)
-        if name == "output.weight" and made.output is not None:
+        if made.output is not None and name == ("token_embd.weight" if made.tied else "output.weight"):
             writer.add_tensor(name, made.output, raw_dtype=gguf.GGMLQuantizationType.Q6_K)
         elif len(sizes) == 1:
             writer.add_tensor(name, (1 + data).astype(np.float32))

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 
+import numpy as np
 import pytest
 
 from common.failures import Failure
 from engine.loading.libraries import backend
-from engine.runtime.ik.runtime import IkModel
-from engine.stop import Stopped
+from engine.runtime.contexts import ContextOptions
+from engine.runtime.ik.library import native, opened
+from engine.runtime.ik.runtime import EMBEDDING, IkModel, IkRuntime
+from engine.runtime.interface import prefill
+from engine.stop import StopFlag, Stopped
 from models.default import default_model
 from tests.engine.shallow import shallow_model
 
@@ -58,6 +63,27 @@ def test_what_the_file_says(model):
     assert model.n_params == 56_632_896
     assert model.can_truncate
     assert model.size_bytes > shallow_model().stat().st_size  # the shared head is a tensor of its own in memory
+
+
+def test_a_head_that_shares_the_embeddings_weights_is_repacked(model, prompt, monkeypatch):
+    """Of eight bits here, which no step reads in two parts."""
+    own = native()
+    if own is None:
+        pytest.skip("without native code it stays in the file's order")
+    monkeypatch.setattr(IkModel, "_repacked_head", lambda *_: None)
+    rows = []
+    with closing(IkModel(shallow_model())) as as_loaded:
+        assert own.code.chickadee_tied_head(embedding_of(model)) is None  # there is no third one
+        for each in (model, as_loaded):
+            with closing(IkRuntime(each, ContextOptions(n_ctx=256, threads=1), StopFlag())) as target:
+                *_, last = prefill(target, prompt)
+                rows.append([last.row().copy(), *(target.forward(prompt[:8], 8).row(i).copy() for i in range(8))])
+    assert np.abs(np.array(rows[0]) - rows[1]).max() < 1e-4 * np.std(rows[0])
+
+
+def embedding_of(model: IkModel) -> int:
+    found: int = opened().functions.llama_get_model_tensor(model.pointer, EMBEDDING.encode())
+    return found
 
 
 def test_llama_cpp_is_not_in_this_process():

@@ -36,8 +36,9 @@ def some_weights(seed: int = 3) -> np.ndarray:
     return blocks.reshape(VOCABULARY, -1)
 
 
-def write(path: Path, weights: np.ndarray) -> Path:
-    return write_tiny(path, "llama", width=WIDTH, vocabulary=VOCABULARY, heads=4, head=128, output=weights)
+def write(path: Path, weights: np.ndarray, tied: bool = False) -> Path:
+    vocabulary = len(weights)
+    return write_tiny(path, "llama", width=WIDTH, vocabulary=vocabulary, heads=4, head=128, output=weights, tied=tied)
 
 
 @pytest.fixture(scope="module")
@@ -189,6 +190,33 @@ def test_hostile_weights_do_no_harm(tmp_path):
         for count in (1, 40):
             assert len(found.top(count)[0]) == count
         assert np.array_equal(found.row(), exact.row(), equal_nan=True)
+
+
+def test_a_head_that_shares_the_embeddings_weights_is_read_in_two_parts_too(tmp_path, monkeypatch):
+    """It has the library's second copy of them; the first one, whose rows are looked up, stays as it was."""
+    path = write(tmp_path / "tied.gguf", some_weights(), tied=True)
+    with ExitStack() as stack:
+        plain = stack.enter_context(closing(IkModel(path, rough=False)))
+        split = stack.enter_context(closing(IkModel(path)))
+        with monkeypatch.context() as patch:
+            patch.setattr(IkModel, "_repacked_head", lambda *_: None)
+            as_loaded = stack.enter_context(closing(IkModel(path)))
+        assert [model.head is not None for model in (plain, split, as_loaded)] == [False, True, False]
+        targets = [stack.enter_context(closing(opened(model))) for model in (plain, split, as_loaded)]
+        for count, rows in ((1, 1), (4, 4), (9, 9), (30, 3)):
+            exact, found, other = (run(target, count, rows) for target in targets)
+            for row in range(rows):
+                assert np.array_equal(found.row(row), exact.row(row))
+                # In the file's order tokens are rounded in smaller groups of numbers.
+                assert np.abs(other.row(row) - exact.row(row)).max() < 0.1 * exact.row(row).std()
+
+
+def test_a_shared_head_of_odd_size_stays_in_the_files_order(tmp_path):
+    """The library would abort at the first pass."""
+    path = write(tmp_path / "tied.gguf", some_weights()[: VOCABULARY - 8], tied=True)
+    with closing(IkModel(path)) as model, closing(opened(model)) as target:
+        assert model.head is None
+        run(target, 4, 4).row()
 
 
 def test_a_head_without_room_is_left_as_it_is(models, path):
