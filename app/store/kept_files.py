@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 # Folders of `common.store.Store`, and what versions before it kept.
 MEASURED = (
-    "calibration", "crashes", "drafts", "exits", "looked-at", "model-facts", "phrases", "profile", "rankings",
+    "calibration", "crashes", "drafts", "exits", "looked-at", "model-facts", "phrases", "profile", "rankings", "trial",
     "model-facts.json", "profile.json", ".chickadee-*",
 )  # fmt: skip
 
