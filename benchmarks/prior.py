@@ -36,7 +36,9 @@ from models.default import default_model
 from models.header import read_header
 from models.shapes import shapes_of
 
-TYPES = {"F16": 1, "Q4_0": 2, "Q8_0": 7, "Q3_K_M": 12, "Q4_K_M": 15, "Q5_K_M": 17, "Q6_K": 18, "IQ4_XS": 30}  # ftypes
+TYPES = {
+    "F16": 1, "Q4_0": 2, "Q8_0": 7, "Q3_K_M": 12, "Q4_K_M": 15, "Q5_K_M": 17, "Q6_K": 18, "IQ4_NL": 25, "IQ4_XS": 30
+}  # fmt: skip
 PRETENDED_AS = {"avx2": "haswell", "sse42": "sse42"}
 LIBRARIES: dict[str, tuple[BackendName, ...]] = {"sse42": ("llama",)}  # the other needs AVX2
 DIGITS = 4

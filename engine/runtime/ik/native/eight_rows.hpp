@@ -1,5 +1,5 @@
-// Products with weights of the types Q4_0, Q8_0 and IQ4_XS, which ik_llama.cpp repacks into blocks of eight rows. Included
-// by products.cpp.
+// Products with weights of the types Q4_0, Q8_0, IQ4_NL and IQ4_XS, which ik_llama.cpp repacks into blocks of eight rows,
+// IQ4_NL of four. Included by products.cpp.
 //
 // The quants of a product are whole numbers that no instruction takes as they are: one factor has to have no sign. So
 // something is added to each weight, and what that is too much follows from the sum of the token's numbers alone.
@@ -16,7 +16,6 @@ namespace {
 
 constexpr int SHORT = 32;         // weights of a row that share a scale
 constexpr int MOST_SHORT = 1024;  // such parts of a row; longer rows are left to the library
-constexpr int EIGHTS = ROWS / 8;  // blocks beside one another in a register
 
 // Of eight rows, four bytes of each side by side; of Q4_0, a byte's lower bits are a column's quant, its upper bits that
 // of 16 columns further.
@@ -28,7 +27,12 @@ struct ShortQ8 {
     uint16_t d[8];
     uint8_t quants[8][32];  // with a sign
 };
-// 256 weights of each row, which are places in a table. Scales have six bits.
+// Places in a table: the first 16 columns in turns, four as lower and four as upper bits, then the others.
+struct ShortTable {
+    uint16_t d[4];
+    uint8_t quants[2][32];
+};
+// 256 weights of each row, which are places in that table too. Scales have six bits.
 struct TableQ4 {
     uint16_t d[8];
     uint8_t scales_high[16], scales_low[32];
@@ -46,16 +50,21 @@ struct ShortToken {
 };
 static_assert(sizeof(ShortQ4) == sizeof(block_iq4_nl_r8) && offsetof(ShortQ4, quants) == offsetof(block_iq4_nl_r8, qs));
 static_assert(sizeof(ShortQ8) == sizeof(block_q8_0_r8) && offsetof(ShortQ8, quants) == offsetof(block_q8_0_r8, qs));
+static_assert(sizeof(ShortTable) == sizeof(block_iq4_nl_r4) &&
+              offsetof(ShortTable, quants) == offsetof(block_iq4_nl_r4, qs));
 static_assert(sizeof(TableQ4) == sizeof(block_iq4_xs_r8) && offsetof(TableQ4, quants) == offsetof(block_iq4_xs_r8, qs) &&
               offsetof(TableQ4, scales_high) == offsetof(block_iq4_xs_r8, scales_h) &&
               offsetof(TableQ4, scales_low) == offsetof(block_iq4_xs_r8, scales_l));
 static_assert(sizeof(ShortTokens) == sizeof(block_q8_2_x4) && offsetof(ShortTokens, quants) == offsetof(block_q8_2_x4, qs));
 static_assert(sizeof(ShortToken) == sizeof(block_q8_2) && offsetof(ShortToken, quants) == offsetof(block_q8_2, qs));
 
+template <typename Block> constexpr int TOGETHER = sizeof(Block::d) / sizeof(uint16_t);  // rows of a block
+template <typename Block> constexpr int BESIDE = ROWS / TOGETHER<Block>;                // blocks of a register
+
 // What is added to each weight of a block, so that it has no sign.
 template <typename Block> constexpr int MORE = std::is_same_v<Block, ShortQ4> ? 8 : 128;
 
-// The weights of IQ4_XS, with what is added to them.
+// The weights of IQ4_NL and IQ4_XS, with what is added to them.
 alignas(16) constexpr uint8_t TABLE[16] = {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};
 
 // 32 weights of all rows, four in each lane.
@@ -70,6 +79,19 @@ INLINE void unpack(const ShortQ4 * const * block, Ints * weights) {
 INLINE void unpack(const ShortQ8 * const * block, Ints * weights) {
     const auto sign = bytes(char(0x80));
     for (int i = 0; i < 8; ++i) weights[i] = eights([&](int g) INLINED { return block[g]->quants[i]; }) ^ sign;
+}
+
+INLINE void unpack(const ShortTable * const * block, Ints * weights) {
+    const auto low = bytes(0x0f), table = table_of(TABLE);
+    auto looked_up_both = [&](Ints both, int i) INLINED {
+        weights[i] = looked_up(table, both & low);
+        weights[i + 2] = looked_up(table, down<4>(both) & low);
+    };
+    for (int i = 0; i < 2; ++i) {
+        Halves halves([&](int g) INLINED { return block[g]->quants[i]; });
+        looked_up_both(halves.first, i);
+        looked_up_both(halves.second, i + 4);
+    }
 }
 
 // Of the 32 weights at `part`.
@@ -127,21 +149,28 @@ struct Numbers {
     }
 };
 
-// The blocks of a register's rows from `row` on. Where fewer rows are left than it holds, the last ones stand there again.
-template <typename Block> struct Eights {
-    const Block * block[EIGHTS];
+// The blocks of a register's rows from `row` on. Where fewer rows are left than it holds, the first ones stand there again.
+template <typename Block> struct Blocks {
+    const Block * block[BESIDE<Block>];
     const char * ahead;
 
-    INLINE Eights(const void * weights, size_t stride, int row, int rows) {
+    INLINE Blocks(const void * weights, size_t stride, int row, int rows) {
         auto from = (const char *)weights + row * stride;
-        for (int g = 0; g < EIGHTS; ++g) block[g] = (const Block *)(from + (row + 8 * g < rows ? 8 * g : 0) * stride);
+        for (int g = 0; g < BESIDE<Block>; ++g) {
+            const int first = g * TOGETHER<Block>;
+            block[g] = (const Block *)(from + (row + first < rows ? first : 0) * stride);
+        }
         ahead = from + ROWS * stride;
     }
-    INLINE void ask_ahead(int part) const { ask_for(ahead, part, EIGHTS * sizeof(Block)); }
-    INLINE Floats scales() const { return eights_to_floats([&](int g) INLINED { return block[g]->d; }); }
+    INLINE void ask_ahead(int part) const { ask_for(ahead, part, BESIDE<Block> * sizeof(Block)); }
+    INLINE Floats scales() const {
+        auto d = [&](int g) INLINED { return block[g]->d; };
+        if constexpr (TOGETHER<Block> == 8) return eights_to_floats(d);
+        else return halves_to_floats(d);
+    }
     INLINE void next() {
         for (auto & of : block) ++of;
-        ahead += EIGHTS * sizeof(Block);
+        ahead += BESIDE<Block> * sizeof(Block);
     }
 };
 
@@ -151,7 +180,7 @@ void short_product(int n, const void * weights, size_t stride, const DataInfo & 
     Numbers numbers[tokens];
     for (int i = 0; i < tokens; ++i) numbers[i].template prepare<Block>(info.src1_row(i), blocks);
     for (int row = 0; row < rows; row += ROWS) {
-        Eights<Block> here(weights, stride, row, rows);
+        Blocks<Block> here(weights, stride, row, rows);
         Vectors<tokens> result;
         for (auto & r : result) r = no_floats();
         for (int block = 0; block < blocks; ++block, here.next()) {
@@ -171,7 +200,7 @@ void short_product(int n, const void * weights, size_t stride, const DataInfo & 
 // Scales of all rows for each part, from the bits of eight rows' blocks.
 INLINE void unpack_scales(const TableQ4 * const * block, int8_t (*to)[ROWS]) {
     const auto low = _mm256_set1_epi8(0x0f), high = _mm256_set1_epi8(0x30), less = _mm256_set1_epi8(32);
-    for (int g = 0; g < EIGHTS; ++g) {
+    for (int g = 0; g < BESIDE<TableQ4>; ++g) {
         auto l = _mm256_loadu_si256((const __m256i *)block[g]->scales_low);
         auto first = _mm_loadu_si128((const __m128i *)block[g]->scales_high);
         auto h = _mm256_set_m128i(_mm_srli_epi16(first, 2), first);
@@ -197,7 +226,7 @@ void table_product(int n, const void * weights, size_t stride, const DataInfo & 
             keep_offsets<TableQ4>(token[i][part / 8].quants + SHORT * (part % 8), offsets[i] + part);
     }
     for (int row = 0; row < rows; row += ROWS) {
-        Eights<TableQ4> here(weights, stride, row, rows);
+        Blocks<TableQ4> here(weights, stride, row, rows);
         Vectors<tokens> result;
         for (auto & r : result) r = no_floats();
         for (int block = 0; block < blocks; ++block, here.next()) {

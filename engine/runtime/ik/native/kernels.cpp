@@ -47,7 +47,8 @@ bool start_products(int set) {
     replaces = has(set_k, GGML_TYPE_Q4_K_R4, GGML_TYPE_Q8_K32) && has(set_k, GGML_TYPE_Q5_K_R4, GGML_TYPE_Q8_K32) &&
                has(set_k, GGML_TYPE_Q6_K_R4, GGML_TYPE_Q8_K) && has(set_k, GGML_TYPE_IQ4_XS_R8, GGML_TYPE_Q8_K32) &&
                has(set_legacy, GGML_TYPE_Q4_0_R8, GGML_TYPE_Q8_2_X4) &&
-               has(set_legacy, GGML_TYPE_Q8_0_R8, GGML_TYPE_Q8_2_X4);
+               has(set_legacy, GGML_TYPE_Q8_0_R8, GGML_TYPE_Q8_2_X4) &&
+               has(set_legacy, GGML_TYPE_IQ4_NL_R4, GGML_TYPE_Q8_2_X4);
     return replaces;
 }
 

@@ -1,5 +1,5 @@
-// Matrix products for few tokens at once with weights of the types Q4_K, Q5_K, Q6_K, Q4_0, Q8_0 and IQ4_XS as
-// ik_llama.cpp repacks them.
+// Matrix products for few tokens at once with weights of the types Q4_K, Q5_K, Q6_K, Q4_0, Q8_0, IQ4_NL and
+// IQ4_XS as ik_llama.cpp repacks them.
 // Compiled for each set of instructions: see packaging/ik_native.py.
 //
 // ik_llama.cpp's own take four rows of weights at a time and shuffle the tokens' numbers again for each four. Here each
@@ -187,9 +187,12 @@ bool replace(int n, int type, Products & products, Product & of_sixteen) {
             if (is_short) replace_short<ShortQ4>(products, of_sixteen, counts);
             return is_short;
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
-        // Without products of four bytes, weights of eight bits take as long as with the library's.
+        // Without products of four bytes, weights of eight bits and a table's take as long as with the library's.
         case GGML_TYPE_Q8_0_R8:
             if (is_short) replace_short<ShortQ8>(products, of_sixteen, counts);
+            return is_short;
+        case GGML_TYPE_IQ4_NL_R4:
+            if (is_short) replace_short<ShortTable>(products, of_sixteen, counts);
             return is_short;
         case GGML_TYPE_IQ4_XS_R8:
             if (is_short) replace_table(products, of_sixteen, counts);

@@ -1,4 +1,4 @@
-"""Our products with weights of Q4_0, Q8_0 and IQ4_XS: the library's, and the same bits as in plain arithmetic."""
+"""Our products with Q4_0, Q8_0, IQ4_NL and IQ4_XS: the library's, and the same bits as in plain arithmetic."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TABLE = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 6
 @dataclass(frozen=True)
 class Kind:
     """Of weights: `number` is ggml's, `length` how many of a row are in a block of `bytes`. `tokens`: their type, what
-    quantises them, the bytes of a block; `lengths` of rows that are tried."""
+    quantises them, the bytes of a block; `lengths` of rows that are tried; `together`: rows in a block."""
 
     number: int
     length: int
@@ -29,23 +29,25 @@ class Kind:
     tokens: tuple[int, str, int]
     lengths: tuple[int, ...]
     for_avx2: bool = False
+    together: int = 8
 
 
 SHORT_TOKENS = (99, "quantize_row_q8_2_x4", 36)
 KINDS = {
     "Q4_0": Kind(202, 32, 18, SHORT_TOKENS, (32, 96, 256, 416), for_avx2=True),
     "Q8_0": Kind(208, 32, 34, SHORT_TOKENS, (32, 96, 256, 416)),
+    "IQ4_NL": Kind(220, 32, 18, SHORT_TOKENS, (32, 96, 256, 416), together=4),
     "IQ4_XS": Kind(223, 256, 136, (148, "quantize_row_q8_K32", 296), (256, 768)),
 }
 FOUR = 4 * SHORT_TOKENS[2]
 
 
 def some_weights(kind: Kind, rows: int, n: int, seed: int) -> np.ndarray:
-    """(eight rows, block, byte). Any bytes are weights, but for the float16 that they are multiplied by."""
+    """(rows that are together, block, byte). Any bytes are weights, but for the float16 that they are multiplied by."""
     random = np.random.default_rng(seed)
-    blocks = random.integers(0, 256, (rows // 8, n // kind.length, 8 * kind.bytes), np.uint8)
-    scales = random.uniform(-1, 1, (*blocks.shape[:2], 8)).astype(np.float16)
-    blocks[..., :16] = scales.view(np.uint8)
+    blocks = random.integers(0, 256, (rows // kind.together, n // kind.length, kind.together * kind.bytes), np.uint8)
+    scales = random.uniform(-1, 1, (*blocks.shape[:2], kind.together)).astype(np.float16)
+    blocks[..., : 2 * kind.together] = scales.view(np.uint8)
     return blocks
 
 
@@ -65,11 +67,13 @@ def product(weights: np.ndarray, tokens: np.ndarray, kind: Kind, rows: int, n: i
 def plain_product(weights: np.ndarray, tokens: np.ndarray, kind: Kind) -> np.ndarray:
     """Block after block, each a sum of whole numbers: (token, row)."""
     d, quants = table_tokens(tokens) if kind.length == 256 else short_tokens(tokens)
-    result = np.zeros((len(tokens), 8 * len(weights)), np.float32)
-    for eight, blocks in enumerate(weights):
-        to = result[:, 8 * eight : 8 * eight + 8]
+    together = kind.together
+    result = np.zeros((len(tokens), together * len(weights)), np.float32)
+    for first, blocks in zip(range(0, result.shape[1], together), weights, strict=True):
+        to = result[:, first : first + together]
         for i, block in enumerate(blocks):
-            scales, rows = block[:16].view(np.float16).astype(np.float32), unpacked(block[16:], kind)
+            scales = block[: 2 * together].view(np.float16).astype(np.float32)
+            rows = unpacked(block[2 * together :], kind)
             sums = quants[:, i] @ rows.T
             to[:] = fused(scales * d[:, i, None], sums.astype(np.float32), to)
     return result
@@ -81,6 +85,9 @@ def unpacked(block: np.ndarray, kind: Kind) -> np.ndarray:
         return by_rows(block.view(np.int8).astype(np.int64))
     if kind is KINDS["Q4_0"]:
         return by_rows(np.concatenate([block & 15, block >> 4]).astype(np.int64) - 8)
+    if kind is KINDS["IQ4_NL"]:  # in turns: 0 to 3 and 8 to 11, 16 to 19 and 24 to 27, 4 to 7 and 12 to 15, ...
+        fours = block.reshape(2, 2, 4, 4)  # (odd four of columns, half, row, column)
+        return TABLE[np.stack([fours & 15, fours >> 4]).transpose(3, 2, 0, 1, 4).reshape(4, PART)]
     high, low, quants = block[:16], block[16:48], block[48:].reshape(8, 4, 32)
     high = np.concatenate([high, high >> 2])
     scales = np.concatenate([low & 15 | high << 4 & 48, low >> 4 | high & 48]).astype(np.int64) - 32
@@ -117,7 +124,7 @@ def in_plain_arithmetic(kind: Kind, rows: int, n: int, fill: int | None, count: 
     """Weights, tokens and their product, worked out once for all sets."""
     weights, tokens = some_weights(kind, rows, n, seed=rows), some_tokens(kind, count, n, seed=count)
     if fill is not None:
-        weights[..., 16:] = fill
+        weights[..., 2 * kind.together :] = fill
     return weights, tokens, plain_product(weights, tokens, kind)
 
 
