@@ -72,6 +72,7 @@ def test_make_test_does_itself_what_is_left(prepare, setup, monkeypatch):
     assert (found(setup), prepare.READY.exists(), prepare.UNFINISHED.exists()) == ("compiled", True, False)
 
 
+@pytest.mark.slow
 def test_where_ik_cannot_compute_everybody_waits(prepare, setup, monkeypatch):
     monkeypatch.setattr(prepare, "ik_computes", lambda: False)
     prepare.prepare(without_waiting=True)
