@@ -11,7 +11,7 @@ from hypothesis import settings
 # Threads that sleep early: tests must get through beside other busy programs too, and their speed does not matter.
 os.environ.setdefault("GOMP_SPINCOUNT", "500")
 # No deadline for the same reason. A run is like the one before; `make test-slow` tries many more examples, and others.
-settings.register_profile("usual", deadline=None, max_examples=30, derandomize=True)
+settings.register_profile("usual", deadline=None, max_examples=20, derandomize=True)
 settings.register_profile("slow", deadline=None, max_examples=400)
 settings.load_profile("usual")
 # Words are compared: whatever the system speaks, the window speaks English until a test switches.
