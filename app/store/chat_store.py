@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import time
 from collections import defaultdict
@@ -18,6 +19,8 @@ from app.store.chat import Chat, ChatMessage, Folder
 from app.store.database import Done, Place, Writer, failures, open_database, transaction
 from app.store.migrations import migrate, open_migrated
 from common.paths import path_of, path_text
+
+log = logging.getLogger(__name__)
 
 KEEP_DELETED_SECONDS = 30 * 86_400
 CHAT_FIELDS = ", ".join(field.name for field in fields(Chat))
@@ -256,9 +259,17 @@ def _attachments(db: sqlite3.Connection, which: str, id: str) -> dict[str, tuple
 
 
 def _attachment(row: Sequence[Any]) -> Attachment:
-    """Of the columns `ATTACHMENT_FIELDS`."""
+    """Of the columns `ATTACHMENT_FIELDS`. Of what is damaged, or of another version, the words are left."""
     name, kind, size, text, parts, pages, sent = row
     raw = {"name": name, "kind": kind, "size": size, "text": text}
-    for key, packed in (("parts", parts), ("pages", pages), ("sent", sent)):
-        raw[key] = msgspec.json.decode(packed)
-    return msgspec.convert(raw, Attachment)
+    try:
+        for key, packed in (("parts", parts), ("pages", pages), ("sent", sent)):
+            raw[key] = msgspec.json.decode(packed)
+        attachment = msgspec.convert(raw, Attachment)
+        if any(not 0 <= index < len(attachment.parts) for index in attachment.sent or ()):
+            raise msgspec.ValidationError("a part was sent that there is not")
+        return attachment
+    except (msgspec.DecodeError, TypeError) as error:  # a number or bytes where text should be
+        log.warning("an attachment cannot be read: %s", error)
+        words = text.decode(errors="replace") if isinstance(text, bytes) else str(text or "")
+        return Attachment(str(name), "text", len(words), words)
