@@ -198,9 +198,12 @@ class ReasoningParser:
         return True
 
     def _release(self, kind: Kind, markers: tuple[str, ...], ended: bool) -> None:
-        """Tell what is held but an end of it that may become one of the markers."""
+        """Tell what is held but an end of it that may become one of the markers, and blanks alone at the beginning."""
         keep = 0 if ended else max(_overlap(self._held, marker) for marker in markers)
-        self._tell(kind, self._held[: len(self._held) - keep])
+        certain = self._held[: len(self._held) - keep]
+        if not ended and not self.sections.all and not certain.strip():
+            return
+        self._tell(kind, certain)
         self._held = self._held[len(self._held) - keep :]
 
 

@@ -97,7 +97,7 @@ class BlockSplitter:
         if is_open:
             parts[-1] = _without_table_head(parts[-1])
         shown = [_block(part, notes, part is parts[-1]) for part in parts]
-        blocks = [replace(block, links=_links(block, addresses)) for block in shown if block and block.text.strip()]
+        blocks = [replace(block, links=_links(block, addresses)) for block in shown if block and _says_something(block)]
         if parts and parts[-1].kind == "note":
             blocks.append(Block(notes.listed(), "notes"))
         return blocks
@@ -118,7 +118,7 @@ class BlockSplitter:
         done = [part for part in parts if part.end <= start]
         if start:
             self._before = self._items_before(done, tokens, start)
-        self.finished += [block for part in done if (block := _block(part, self._notes)) and block.text.strip()]
+        self.finished += [block for part in done if (block := _block(part, self._notes)) and _says_something(block)]
         for label, (address, _, end) in references.items():
             if end <= start:
                 self.addresses.setdefault(label, address)
@@ -250,6 +250,11 @@ def _block(part: Part, notes: Footnotes, is_open: bool = False) -> Block | None:
     if part.kind == "code":  # a formula, without the blank lines that LaTeX does not allow in one
         return Block("\n".join(["$$", *(line for line in part.lines if line.strip()), "$$"]), depth=part.depth)
     return Block(notes.marked("\n".join(part.lines).rstrip(), is_open), part.kind, depth=part.depth)
+
+
+def _says_something(block: Block) -> bool:
+    """Code that ended before its first line has a language at least."""
+    return bool(block.text.strip() or block.language)
 
 
 def _links(block: Block, addresses: dict[str, str]) -> str:

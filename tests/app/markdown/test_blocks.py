@@ -6,7 +6,7 @@ import time
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app.markdown import blocks as module
@@ -319,6 +319,8 @@ def test_where_texts_are_read_again_and_cut_the_pieces_make_no_difference(
 
 
 @given(TEXTS)
+@example("```python")
+@example("~~~python\n~~~\ntext")
 def test_no_word_is_lost(text: str) -> None:
     shown = " ".join(f"{block.language} {block.text}" for block in split(text))
     for word in ("text", "item", "head", "more", "python", "below", "note", "tab", "two"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
@@ -63,6 +63,8 @@ def test_what_is_a_thought(text: str, expected: list[tuple[bool, str]]) -> None:
 
 
 @given(st.lists(PIECES, max_size=12).map("".join), st.lists(st.integers(1, 5), max_size=20))
+@example(" </think><think>", [1, 2])
+@example("\n </thin", [1, 1, 3])
 def test_the_pieces_a_text_arrives_in_make_no_difference(text: str, sizes: list[int]) -> None:
     assert sections_from(pieces_of(text, sizes)) == sections_of(text)
 
