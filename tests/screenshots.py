@@ -1,10 +1,11 @@
-"""`make screenshots`: the main states of the window as pictures, with the scripted engine (tests.screenshots DIR).
+"""`make screenshots`: the main states of the window as pictures, with the scripted engine.
 
 They are to be looked at: alignment, spacing, what is cut off. That words, colours and keys are right is tested.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import tempfile
@@ -354,9 +355,12 @@ def take(shot: Shot, folder: Path) -> None:
         settle(0.05)
 
 
-def main(arguments: list[str]) -> int:
-    folder = Path(arguments[0]) if arguments else Path("screenshots")
-    wanted = arguments[1:]
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.screenshots", description="Take pictures of the window.")
+    parser.add_argument("folder", type=Path, nargs="?", default=Path("screenshots"), help="default: screenshots")
+    parser.add_argument("wanted", nargs="*", metavar="WORD", help="only pictures with one of these words in their name")
+    options = parser.parse_args()
+    folder, wanted = options.folder, options.wanted
     folder.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     os.environ |= {"LANGUAGE": "en", "LC_ALL": "C.UTF-8"}
@@ -372,4 +376,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
