@@ -111,6 +111,10 @@ def failures(path: Path) -> Iterator[None]:
             with contextlib.suppress(OSError):
                 damage_mark(path).touch(mode=0o600)
         raise failure from error
+    except UnicodeDecodeError as error:  # what SQLite says of the damage has a piece of the damaged file in it
+        with contextlib.suppress(OSError):
+            damage_mark(path).touch(mode=0o600)
+        raise Failure("store_damaged.file", str(error), path=path) from error
     except OSError as error:
         raise _cannot_store(path, error.strerror or str(error), error) from error
 

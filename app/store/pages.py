@@ -6,7 +6,9 @@ The format is https://sqlite.org/fileformat2.html; numbers in it are big-endian.
 from __future__ import annotations
 
 import mmap
+import re
 import struct
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -34,7 +36,7 @@ class Pages:
 
     def __post_init__(self) -> None:
         self._sound = bytes(self.main[:16]) == MAGIC
-        self.size = self._page_size()
+        self.size = page_size(self.main, self.wal)
         self._newer = committed_pages(self.wal, self.size)
         self._usable = self.size - (self.main[20] if self._sound and self.main[20] <= 64 else 0)
 
@@ -55,14 +57,6 @@ class Pages:
                 rows = self._rows(self.page(number), 100 if number == 1 else 0)
                 if rows:
                     yield rows
-
-    def _page_size(self) -> int:
-        sizes = [int.from_bytes(bytes(self.main[16:18])) if self._sound else 0, int.from_bytes(self.wal[8:12])]
-        for size in sizes:
-            size = 65536 if size == 1 else size
-            if 512 <= size <= 65536 and size & (size - 1) == 0:
-                return size
-        return USUAL_PAGE_SIZE
 
     def _free(self) -> set[int]:
         """Pages that hold nothing any more, though old rows may still stand in them."""
@@ -123,6 +117,16 @@ class Pages:
         return b"".join(pieces)
 
 
+def page_size(main: bytes | mmap.mmap, wal: bytes) -> int:
+    """As the file says, or else its log, or else the usual one."""
+    sizes = [int.from_bytes(main[16:18]) if main[:16] == MAGIC else 0, int.from_bytes(wal[8:12])]
+    for size in sizes:
+        size = 65536 if size == 1 else size
+        if 512 <= size <= 65536 and size & (size - 1) == 0:
+            return size
+    return USUAL_PAGE_SIZE
+
+
 def varint(data: bytes, at: int) -> tuple[int, int]:
     """The number at `at` and where the next one stands."""
     value = 0
@@ -170,23 +174,61 @@ def _value(kind: int, payload: bytes, at: int) -> tuple[Value, int]:
 
 
 def committed_pages(wal: bytes, page_size: int) -> dict[int, bytes]:
-    """The pages that a write-ahead log has in place of the database's, up to the first frame that is not sound."""
-    if len(wal) < WAL_HEADER or int.from_bytes(wal[:4]) not in (0x377F0682, 0x377F0683):
-        return {}
-    order = ">" if wal[3] & 1 else "<"
-    sums = _checksum(wal[:24], (0, 0), order)
+    """The pages that a write-ahead log has in place of the database's. Behind the first frame that is not sound, which
+    is as far as SQLite reads, those are taken that bear the log's mark, for the words in them."""
     committed: dict[int, bytes] = {}
     waiting: dict[int, bytes] = {}
-    for at in range(WAL_HEADER, len(wal) - FRAME_HEADER - page_size + 1, FRAME_HEADER + page_size):
-        head, page = wal[at : at + FRAME_HEADER], wal[at + FRAME_HEADER : at + FRAME_HEADER + page_size]
-        sums = _checksum(page, _checksum(head[:8], sums, order), order)
-        if head[8:16] != wal[16:24] or struct.unpack(">II", head[16:24]) != sums:
-            break
-        waiting[int.from_bytes(head[:4])] = page
+    most = 1 << 20  # pages: a damaged frame may say any number
+    for head, page, _ in _frames(wal, page_size):
+        if 0 < int.from_bytes(head[:4]) <= most:
+            waiting[int.from_bytes(head[:4])] = page
         if int.from_bytes(head[4:8]):  # the end of a transaction
             committed |= waiting
             waiting = {}
     return committed
+
+
+def is_damaged_log(wal: bytes, page_size: int) -> bool:
+    """Would SQLite forget something that the log has? It begins anew at the first frame that is not sound, and before
+    them all where the log's head is not."""
+    if not _head_is_sound(wal):
+        return bool(wal.strip(b"\0"))
+    return any(int.from_bytes(head[4:8]) and not sound for head, _, sound in _frames(wal, page_size))
+
+
+def _frames(wal: bytes, page_size: int) -> Iterator[tuple[bytes, bytes, bool]]:
+    """Head and page of each frame that bears the log's mark, and whether all is sound up to it. Frames of an earlier
+    round, which stand behind the last one until they are written over, bear another."""
+    size = FRAME_HEADER + page_size
+    sound = _head_is_sound(wal)
+    mark = wal[16:24] if sound else _usual_mark(wal)
+    order = ">" if sound and wal[3] & 1 else "<"
+    sums = _checksum(wal[:24], (0, 0), order) if sound else (0, 0)
+    at = WAL_HEADER if sound else 0
+    while at + size <= len(wal):
+        head, page = wal[at : at + FRAME_HEADER], wal[at + FRAME_HEADER : at + size]
+        if sound:
+            sums = _checksum(page, _checksum(head[:8], sums, order), order)
+            sound = head[8:16] == mark and struct.unpack(">II", head[16:24]) == sums
+        if head[8:16] == mark:
+            yield head, page, sound
+            at += size
+        else:  # damaged, of an earlier round, or moved from its place
+            at = found - 8 if (found := wal.find(mark, at + 9)) >= 0 else len(wal)
+
+
+def _head_is_sound(wal: bytes) -> bool:
+    if len(wal) < WAL_HEADER or int.from_bytes(wal[:4]) not in (0x377F0682, 0x377F0683):
+        return False
+    return struct.unpack(">II", wal[24:32]) == _checksum(wal[:24], (0, 0), ">" if wal[3] & 1 else "<")
+
+
+def _usual_mark(wal: bytes) -> bytes:
+    """The mark, two random numbers, that most frames bear, wherever they stand: it follows a page's number and the
+    number of pages after a transaction. The first frame's where no two have the same."""
+    heads = re.finditer(rb"(?s)(?=\0[\0-\x0f]..\0[\0-\x0f]..(.{8}))", wal)
+    marks = Counter(mark for head in heads if len(set(mark := head[1])) > 3).most_common(1)
+    return marks[0][0] if marks and marks[0][1] > 1 else wal[WAL_HEADER + 8 : WAL_HEADER + 16]
 
 
 def _checksum(data: bytes, sums: tuple[int, int], order: str) -> tuple[int, int]:

@@ -24,7 +24,7 @@ from app.store.chat import UNTITLED, title_of
 from app.store.chat_store import ChatStore
 from app.store.database import beside, damage_mark, failures, open_for_reading, transaction
 from app.store.migrations import index_anew
-from app.store.pages import MAGIC, Pages, Row, Value
+from app.store.pages import MAGIC, Pages, Row, Value, is_damaged_log, page_size
 from app.words import tr, tr_n
 from common.failures import Failure
 
@@ -65,11 +65,11 @@ def open_store(path: Path) -> tuple[ChatStore, Recovery | None]:
             return ChatStore(path), Recovery(damaged)
         if not path.exists():
             _create(path)
-        if recovery := _without_foreign_log(path):
-            return ChatStore(path), recovery
-        store = _opened(path) if _is_sound(path) else None
+        foreign = _set_foreign_log_aside(path)
+        sound = check(path) if foreign else _is_sound(path) and not _has_damaged_log(path)
+        store = _opened(path) if sound else None
         if store is not None:
-            return store, None
+            return store, Recovery(foreign, *store.using(whole_counts)) if foreign else None
         recovery = _recover(path)
     return ChatStore(path), recovery
 
@@ -79,6 +79,8 @@ def check(path: Path) -> bool:
     try:
         with contextlib.closing(open_for_reading(path)) as db:
             return bool(db.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",))
+    except UnicodeDecodeError:  # SQLite's own words for it have a piece of the file in them
+        return False
     except sqlite3.DatabaseError as error:
         log.warning("the store could not be checked: %s", error)
         return (getattr(error, "sqlite_errorname", "") or "").startswith(BYSTANDERS)
@@ -118,18 +120,14 @@ def _is_sound(path: Path) -> bool:
 # --- a log of another store ---------------------------------------------------------------------------------------
 
 
-def _without_foreign_log(path: Path) -> Recovery | None:
-    """Set a log aside that would put another store's pages over this one's: SQLite takes any that is whole."""
+def _set_foreign_log_aside(path: Path) -> Path | None:
+    """A log that would put another store's pages over this one's, as SQLite takes any that is whole; its new name."""
     wal = beside(path, "-wal")
     if not wal.exists() or not wal.stat().st_size or not _is_foreign(path):
         return None
     name = beside(_set_aside(path, lambda name: wal.rename(beside(name, "-wal"))), "-wal")
     beside(path, "-shm").unlink(missing_ok=True)
-    store = ChatStore(path)
-    try:
-        return Recovery(name, *store.using(whole_counts))
-    finally:
-        store.close()
+    return name
 
 
 def _is_foreign(path: Path) -> bool:
@@ -143,6 +141,16 @@ def _is_foreign(path: Path) -> bool:
     return alone.isdisjoint(together)
 
 
+def _has_damaged_log(path: Path) -> bool:
+    """Looked at before SQLite does: it would forget all behind the damage."""
+    log_file = beside(path, "-wal")
+    if not log_file.exists() or not log_file.stat().st_size:
+        return False
+    with contextlib.closing(_content(path)) as content:
+        wal = log_file.read_bytes()
+        return is_damaged_log(wal, page_size(content, wal))
+
+
 CHAT_IDS = "SELECT id FROM chats"
 
 
@@ -151,7 +159,7 @@ def _read_only(path: Path, how: str, question: str) -> set[str] | None:
     try:
         with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True)) as db:
             return {row[0] for row in db.execute(question)}
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         if (getattr(error, "sqlite_errorname", "") or "").startswith(BYSTANDERS):
             raise
         log.info("%s, %s: %s", path.name, how, error)

@@ -217,7 +217,8 @@ def _replace_log(path: Path, wal: Path, how: str, *what: Any) -> None:
     elif how == "edited":
         wal.write_bytes(edited(wal.read_bytes() if wal.exists() else b"", *what))
     elif how == "only":
-        path.unlink(missing_ok=True)
+        if path.is_file():  # else another damage has made a folder of it
+            path.unlink()
     else:
         wal.write_bytes(b"" if how == "empty" else b"This is no log. " * 600)
 

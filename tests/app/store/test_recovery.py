@@ -8,6 +8,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -179,19 +180,84 @@ def test_messages_without_their_chat_come_back_as_one(path: Path) -> None:
     store.close()
 
 
-def test_what_stands_only_in_the_log_comes_back(path: Path) -> None:
-    script = (
-        "import os, sys; from pathlib import Path; from app.store.chat import *; from app.store.chat_store import *;"
-        "store = ChatStore(Path(sys.argv[1])); chat = Chat('late', id='late');"
-        "store.save(chat, [ChatMessage(chat.id, None, 'user', 'late words', id='late1')]); os._exit(9)"
-    )
-    subprocess.run([sys.executable, "-c", script, str(path)], cwd=ROOT, check=False)
+LATE = 5
+LATE_CHATS = f"""
+import os, sys
+from pathlib import Path
+from app.store.chat import Chat, ChatMessage
+from app.store.chat_store import ChatStore
+
+store = ChatStore(Path(sys.argv[1]))
+for number in range({LATE}):
+    chat = Chat("late", id=f"late{{number}}")
+    store.save(chat, [ChatMessage(chat.id, None, "user", f"late words {{number}}", id=f"late{{number}}")])
+os._exit(9)
+"""
+
+
+def logged_by_a_killed_program(path: Path) -> Path:
+    """Writes LATE more chats; the log they stand in."""
+    subprocess.run([sys.executable, "-c", LATE_CHATS, str(path)], cwd=ROOT, check=False)
     wal = path.with_name(path.name + "-wal")
     assert wal.stat().st_size > 0
+    return wal
+
+
+def late(store: ChatStore) -> list[str]:
+    return [message.content for number in range(LATE) for message in store.messages(Chat("late", id=f"late{number}"))]
+
+
+LATE_WORDS = [f"late words {number}" for number in range(LATE)]
+
+
+@pytest.mark.parametrize("at", range(0, 32, 3))
+def test_a_log_with_a_damaged_head_is_read(path: Path, at: int) -> None:
+    """SQLite would forget all that it holds."""
+    wal = logged_by_a_killed_program(path)
+    log = bytearray(wal.read_bytes())
+    log[at] ^= 0x41
+    wal.write_bytes(log)
+    store, _ = recovered(path)
+    assert late(store) == LATE_WORDS
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        pytest.param(lambda log: log[15:], id="the beginning lost"),
+        pytest.param(lambda log: log[:9] + b"something" + log[9:], id="bytes put into the head"),
+        pytest.param(lambda log: log[:40] + b"something" + log[40:], id="bytes put into the first frame"),
+        pytest.param(lambda log: b"\0" * 56 + log[56:], id="zeros over the first mark"),
+        pytest.param(lambda log: log[:2000] + log[2001:], id="a byte lost"),
+    ],
+)
+def test_a_log_whose_bytes_moved_is_read(path: Path, damaged: Callable[[bytes], bytes]) -> None:
+    """The last chat's pages at least are whole; and nothing of it is gone from the disk."""
+    wal = logged_by_a_killed_program(path)
+    wal.write_bytes(damaged(wal.read_bytes()))
+    before = wal.read_bytes()
+    store, recovery = recovered(path)
+    assert late(store)[-1:] == LATE_WORDS[-1:]
+    assert recovery.damaged.with_name(recovery.damaged.name + "-wal").read_bytes() == before
+    store.close()
+
+
+@pytest.mark.parametrize("log", [b"", b"\0" * 9000], ids=["empty", "zeros"])
+def test_a_log_that_says_nothing_damages_nothing(path: Path, log: bytes) -> None:
+    path.with_name(path.name + "-wal").write_bytes(log)
+    store, recovery = open_store(path)
+    assert recovery is None
+    assert len(whole(store)) == CHATS
+    store.close()
+
+
+def test_what_stands_only_in_the_log_comes_back(path: Path) -> None:
+    wal = logged_by_a_killed_program(path)
     path.write_bytes(b"")
     logged = wal.read_bytes()
     store, recovery = recovered(path)
-    assert "late" in [chat.id for chat in store.chats()]
+    assert late(store) == LATE_WORDS
     assert recovery.damaged.with_name(recovery.damaged.name + "-wal").read_bytes() == logged
     store.close()
 
