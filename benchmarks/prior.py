@@ -25,7 +25,7 @@ import msgspec
 
 from common.files import write_atomically
 from engine.costs.cost_model import Timings
-from engine.costs.prior import FILE, Row, Table, main_type, table
+from engine.costs.prior import FILE, Row, main_type, table
 from engine.costs.profile import machine_profile
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import resolve
@@ -53,14 +53,14 @@ def main() -> None:
     bandwidth = machine_profile(fresh=True).read_bandwidth_bytes_per_s
     with tempfile.TemporaryDirectory() as folder:
         for path in models(options, Path(folder)):
-            rows = list(rows_of(path, options))
-            compare(rows) if options.check else write(rows, bandwidth)
+            rows = list(rows_of(path, options, bandwidth))
+            compare(rows) if options.check else write(rows)
 
 
-def write(rows: list[Row], bandwidth: float) -> None:
+def write(rows: list[Row]) -> None:
     """These in place of what is known of the same models."""
     new = {address(row): row for row in (*known(), *rows)}
-    write_atomically(asset(FILE), readable(Table(cpu_model(), bandwidth, tuple(new[key] for key in sorted(new)))))
+    write_atomically(asset(FILE), readable([new[key] for key in sorted(new)]))
     asset(FILE).chmod(0o644)
     print(f"{len(rows)} rows, {len(new)} in {asset(FILE)}", flush=True)
 
@@ -103,13 +103,14 @@ def quantise(source: Path, path: Path, ftype: int) -> None:
         raise RuntimeError(f"{source} was not quantised into type {ftype}")
 
 
-def rows_of(path: Path, options: argparse.Namespace) -> Iterator[Row]:
+def rows_of(path: Path, options: argparse.Namespace, bandwidth: float) -> Iterator[Row]:
     header = read_header(path)
     shapes, weights = shapes_of(header), main_type(header)
     for kind in options.kinds:
         for library in LIBRARIES.get(kind, ("llama", "ik")):
             timings = timed_apart(library, path, kind, options)
-            yield Row(library, kind, weights, shapes.pass_bytes, shapes.kv_bytes_per_token(), timings)
+            sizes = shapes.pass_bytes, shapes.kv_bytes_per_token()
+            yield Row(library, kind, weights, *sizes, timings, cpu_model(), round(bandwidth, -6))
             seconds = timings.pass_seconds[min(timings.pass_seconds)]
             print(
                 path.stem, kind, library, *(f"c({k})={seconds[k] / seconds[1]:.2f}" for k in (2, 4, 8, 16)), flush=True
@@ -150,21 +151,20 @@ def timings_of(library: BackendName, model: str, threads: str) -> Timings:
 
 
 def known() -> tuple[Row, ...]:
-    return table().rows if asset(FILE).exists() else ()
+    return table() if asset(FILE).exists() else ()
 
 
 def address(row: Row) -> tuple[str, str, int, int]:
     return row.kind, row.library, row.weights, row.pass_bytes
 
 
-def readable(made: Table) -> bytes:
+def readable(rows: list[Row]) -> bytes:
     """One row a line, numbers of a few digits: what changes is seen in the repository."""
-    rows = []
-    for row in made.rows:
+    lines = []
+    for row in rows:
         plain = json.loads(msgspec.json.encode(row), parse_float=lambda text: float(f"{float(text):.{DIGITS}g}"))
-        rows.append(json.dumps(plain))
-    head = json.dumps({"made_on": made.made_on, "bandwidth": round(made.bandwidth, -6)})
-    return (head[:-1] + ', "rows": [\n' + ",\n".join(rows) + "\n]}\n").encode()
+        lines.append(json.dumps(plain))
+    return ("[\n" + ",\n".join(lines) + "\n]\n").encode()
 
 
 def compare(rows: list[Row]) -> None:

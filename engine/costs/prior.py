@@ -33,7 +33,8 @@ FILE = "calibration/prior.json"
 
 class Row(msgspec.Struct, frozen=True):
     """Passes of one model with one library. `kind`: of the processor; `weights`: number of the ggml type that most of
-    the model's bytes are of; `pass_bytes`, `kv_bytes`: weights that a token reads, keys and values that it leaves."""
+    the model's bytes are of; `pass_bytes`, `kv_bytes`: weights that a token reads, keys and values that it leaves;
+    `made_on`, `bandwidth`: the processor, and bytes per second that the computer reads on which they were timed."""
 
     library: BackendName
     kind: str
@@ -41,14 +42,8 @@ class Row(msgspec.Struct, frozen=True):
     pass_bytes: int
     kv_bytes: float
     timings: Timings
-
-
-class Table(msgspec.Struct, frozen=True):
-    """`bandwidth`: bytes per second that the computer reads on which all rows were timed."""
-
     made_on: str
     bandwidth: float
-    rows: tuple[Row, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +78,13 @@ def main_type(header: Header) -> int:
 def prior(header: Header, library: BackendName, kv_type: KVType = "f16") -> Timings | None:
     """About what passes of the model cost here; None where nothing is known that is like it."""
     model = Likeness.of(header)
-    known = ([row for row in table().rows if (row.kind, row.library) == (kind, library)] for kind in processor_kinds())
+    known = ([row for row in table() if (row.kind, row.library) == (kind, library)] for kind in processor_kinds())
     rows = next(filter(None, known), None)
     if model is None or rows is None:
         return None
     row = min(rows, key=lambda row: unlikeness(row, model))
     profile = kept_profile()
-    speed = table().bandwidth / profile.read_bandwidth_bytes_per_s if profile and not profile.provisional else 1.0
+    speed = row.bandwidth / profile.read_bandwidth_bytes_per_s if profile and not profile.provisional else 1.0
     return scaled(row, model.shapes, kv_type, speed)
 
 
@@ -128,6 +123,6 @@ def of_all_layers(part: Timings, shortened: Shapes, whole: Shapes) -> Timings:
 
 
 @functools.cache
-def table() -> Table:
+def table() -> tuple[Row, ...]:
     """The one that comes with Chickadee. Raises OSError and msgspec.DecodeError where the installation is damaged."""
-    return msgspec.json.decode(asset(FILE).read_bytes(), type=Table)
+    return msgspec.json.decode(asset(FILE).read_bytes(), type=tuple[Row, ...])

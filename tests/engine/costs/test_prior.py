@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 from engine.costs import prior as module
@@ -21,7 +23,9 @@ SECONDS = {1: 0.02, 4: 0.03, 8: 0.05, 48: 0.3}
 
 def row(weights: int = Q4_1, pass_bytes: int = 100_000_000) -> Row:
     deep = {k: 1.5 * seconds for k, seconds in SECONDS.items()}
-    return Row("ik", "avx2", weights, pass_bytes, 20_000.0, Timings({16: SECONDS, 512: deep}, 0.001, 512, 2.0))
+    return Row(
+        "ik", "avx2", weights, pass_bytes, 20_000.0, Timings({16: SECONDS, 512: deep}, 0.001, 512, 2.0), "any", 2e10
+    )
 
 
 @pytest.fixture
@@ -94,8 +98,23 @@ def test_the_table_knows_both_libraries_for_usual_processors(header, monkeypatch
     assert prior(header, "llama") is None
 
 
+def test_a_row_is_scaled_from_the_memory_that_it_was_timed_with(header, monkeypatch):
+    """Rows may be of several computers."""
+    monkeypatch.setattr(module, "processor_kinds", lambda: ["avx2"])
+    monkeypatch.setattr(
+        module, "kept_profile", lambda: SimpleNamespace(provisional=False, read_bandwidth_bytes_per_s=4e10)
+    )
+    monkeypatch.setattr(module, "table", lambda: (row(), row(Q8_0)))
+    of_usual = prior(header, "ik")
+    monkeypatch.setattr(module, "table", lambda: (msgspec.structs.replace(row(), bandwidth=4e10), row(Q8_0)))
+    of_faster = prior(header, "ik")
+    assert of_usual
+    assert of_faster
+    assert of_faster.large_seconds == pytest.approx(2 * of_usual.large_seconds)
+
+
 def test_its_rows_are_of_kinds_that_exist_and_are_there_once():
-    rows = table().rows
+    rows = table()
     assert {row.kind for row in rows} <= set(KINDS)
     assert len({(row.kind, row.library, row.weights, row.pass_bytes) for row in rows}) == len(rows)
     assert not any(row.timings.disturbed for row in rows)
