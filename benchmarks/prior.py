@@ -62,6 +62,7 @@ def write(rows: list[Row]) -> None:
     new = {address(row): row for row in (*known(), *rows)}
     write_atomically(asset(FILE), readable([new[key] for key in sorted(new)]))
     asset(FILE).chmod(0o644)
+    table.cache_clear()  # or the next model's rows would bring the old ones of this one back
     print(f"{len(rows)} rows, {len(new)} in {asset(FILE)}", flush=True)
 
 
