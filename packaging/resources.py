@@ -1,6 +1,6 @@
-"""Icons for the desktops, drawn from assets/chickadee.svg, and Windows' version texts: into build/resources.
+"""Icons for the desktops, drawn from assets/chickadee.svg, and version texts for Windows' programs.
 
-Run by the environment that packs, for its Qt.
+`make package` runs this file in its own environment, which has Qt, and finds the results in build/resources.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ VERSION_TEXT = """VSVersionInfo(
 
 
 def png(renderer: QSvgRenderer, size: int) -> bytes:
+    """Draw the picture as a PNG of `size` x `size` pixels. Raises RuntimeError if Qt cannot write PNG."""
     image = QImage(size, size, QImage.Format.Format_ARGB32_Premultiplied)
     image.fill(0)
     painter = QPainter(image)
@@ -47,12 +48,14 @@ def png(renderer: QSvgRenderer, size: int) -> bytes:
     painter.end()
     buffer = QBuffer()
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-    image.save(buffer, b"PNG")
+    # PySide6's type stub demands bytes for the format; at run time PySide6 accepts only str.
+    if not image.save(buffer, "PNG"):  # type: ignore[call-overload]
+        raise RuntimeError("Qt did not write the icon as PNG")
     return bytes(buffer.data().data())
 
 
 def ico(pictures: dict[int, bytes]) -> bytes:
-    """Windows' icon: a table of PNGs; 256 is written as 0."""
+    """Return a Windows icon: a table of sizes and offsets, then the PNGs. The format writes the size 256 as 0."""
     place, table = 6 + 16 * len(pictures), struct.pack("<HHH", 0, 1, len(pictures))
     for size, data in pictures.items():
         table += struct.pack("<BBBBHHII", size % 256, size % 256, 0, 0, 1, 32, len(data), place)
@@ -61,29 +64,38 @@ def ico(pictures: dict[int, bytes]) -> bytes:
 
 
 def icns(pictures: dict[bytes, bytes]) -> bytes:
-    """macOS's icon: PNGs, each after its kind and length."""
+    """Return a macOS icon: each PNG follows its four-letter kind and its length."""
     body = b"".join(struct.pack(">4sI", kind, 8 + len(data)) + data for kind, data in pictures.items())
     return struct.pack(">4sI", b"icns", 8 + len(body)) + body
 
 
 def version_text(program: str, description: str) -> str:
+    """Return the version resource of a Windows program, in the form that PyInstaller reads."""
     numbers = (*(int(part) for part in VERSION.split(".")), 0)
     return VERSION_TEXT.format(numbers=numbers, version=VERSION, program=program, description=description)
 
 
+def write_resources(folder: Path, system: str) -> None:
+    """Write all icons and version texts into `folder`. `system` is a `sys.platform`: it decides which icon file is made.
+
+    Needs a QGuiApplication.
+    """
+    renderer = QSvgRenderer(str(ROOT / "assets" / "chickadee.svg"))
+    folder.mkdir(parents=True, exist_ok=True)
+    for size in SIZES:
+        (folder / f"chickadee-{size}.png").write_bytes(png(renderer, size))
+    if system == "win32":
+        (folder / "chickadee.ico").write_bytes(ico({size: png(renderer, size) for size in WINDOWS}))
+    if system == "darwin":
+        (folder / "chickadee.icns").write_bytes(icns({kind: png(renderer, size) for kind, size in MAC.items()}))
+    (folder / "version.txt").write_text(VERSION)
+    (folder / "chickadee.version").write_text(version_text("chickadee", SUMMARY))
+    (folder / "chickadee-engine.version").write_text(version_text("chickadee-engine", f"{SUMMARY}: its engine"))
+
+
 def main() -> None:
     application = QGuiApplication(["resources", "-platform", "offscreen"])
-    renderer = QSvgRenderer(str(ROOT / "assets" / "chickadee.svg"))
-    RESOURCES.mkdir(parents=True, exist_ok=True)
-    for size in SIZES:
-        (RESOURCES / f"chickadee-{size}.png").write_bytes(png(renderer, size))
-    if sys.platform == "win32":
-        (RESOURCES / "chickadee.ico").write_bytes(ico({size: png(renderer, size) for size in WINDOWS}))
-    if sys.platform == "darwin":
-        (RESOURCES / "chickadee.icns").write_bytes(icns({kind: png(renderer, size) for kind, size in MAC.items()}))
-    (RESOURCES / "version.txt").write_text(VERSION)
-    (RESOURCES / "chickadee.version").write_text(version_text("chickadee", SUMMARY))
-    (RESOURCES / "chickadee-engine.version").write_text(version_text("chickadee-engine", f"{SUMMARY}: its engine"))
+    write_resources(RESOURCES, sys.platform)
     del application
 
 

@@ -36,9 +36,9 @@ check "on Debian 11 apt refuses, and says that libc6 is too old" too_old
 bare bookworm
 older 0.0.1 left_over
 check "apt installs an older version" install "$work/older.deb"
-# Chats as the first version wrote them.
+# Chats as the first version wrote them. `make package` left an environment with the libraries that the store needs.
 mkdir -p "$(dirname "$library")"
-python3 - "$library" <<'PY'
+build/venv/bin/python - "$library" <<'PY'
 import sqlite3, sys, time
 sys.path.insert(0, ".")
 from app.store.migrations import MIGRATIONS

@@ -1,0 +1,94 @@
+"""pyinstaller.spec and the installers' own files: they parse, and every file they name exists. Nothing is packed here."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+import tomllib
+from importlib import import_module
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGING = ROOT / "packaging"
+SPEC = ast.parse((ROOT / "pyinstaller.spec").read_text(encoding="utf-8"))
+
+
+def calls(name: str) -> list[ast.Call]:
+    """Return the spec's calls of a function."""
+    return [node for node in ast.walk(SPEC) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == name]
+
+
+def test_the_spec_compiles():
+    compile(SPEC, "pyinstaller.spec", "exec")
+
+
+def test_entry_programs_and_their_hooks_exist():
+    analyses = calls("analysis")
+    assert len(analyses) == 2, "one analysis for the window, one for the engine"
+    hooks = [keyword.value for call in analyses for keyword in call.keywords if keyword.arg == "hooks"]
+    for name in [call.args[0] for call in analyses] + [name for names in hooks for name in names.elts]:
+        compile((PACKAGING / "entry" / name.value).read_text(encoding="utf-8"), name.value, "exec")
+
+
+def test_paths_that_the_spec_builds_exist():
+    chains = [node for node in ast.walk(SPEC) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)]
+    paths = {ast.unparse(node) for node in chains}
+    named = {path for path in paths if re.fullmatch(r"ROOT(?: / '[^']+')+", path)}
+    assert any(path.endswith("'entitlements.plist'") for path in named)
+    made = {"ROOT / 'build'", "ROOT / 'build' / 'resources'"}  # by `make package`
+    for path in named - made:
+        assert ROOT.joinpath(*re.findall(r"'([^']+)'", path)).exists(), path
+
+
+def test_names_that_the_spec_takes_from_our_modules_exist(monkeypatch):
+    monkeypatch.syspath_prepend(str(PACKAGING))
+    named = {
+        (node.value.id, node.attr)
+        for node in ast.walk(SPEC)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ("bundle", "elf")
+    }
+    assert len(named) > 5
+    for module, name in named:
+        assert hasattr(import_module(module), name), f"{module}.{name}"
+
+
+@pytest.mark.parametrize("name", ["installers", "linux_archive", "linux_deb", "linux_files", "notices", "package"])
+def test_modules_that_make_installers_can_be_imported(name, monkeypatch):
+    monkeypatch.syspath_prepend(str(PACKAGING))
+    import_module(name)
+
+
+def test_the_desktops_files_are_written_under_a_prefix(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(PACKAGING))
+    import_module("linux_files").write(tmp_path)
+    about = ElementTree.parse(tmp_path / "share/metainfo/org.chickadee.Chickadee.metainfo.xml").getroot()
+    assert about.find("releases/release").get("version") == import_module("release").VERSION
+    ElementTree.parse(tmp_path / "share/mime/packages/chickadee.xml")
+    assert "Exec=" in (tmp_path / "share/applications/chickadee.desktop").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("script", sorted(PACKAGING.rglob("*.sh")), ids=lambda path: path.name)
+def test_shell_scripts_parse(script):
+    shell = "bash" if "bash" in script.read_text(encoding="utf-8").splitlines()[0] else "sh"
+    if not shutil.which(shell):
+        pytest.skip(f"no {shell} here")
+    done = subprocess.run([shell, "-n", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_packed_versions_are_those_that_were_tested():
+    wanted = {line.partition(";")[0].strip() for line in dependencies()}
+    locked = set(re.findall(r"^([\w.-]+==[^\s\\;]+)", (PACKAGING / "package.lock").read_text(), re.MULTILINE))
+    compiled = {line for line in wanted if line.startswith("llama-cpp-python==")}  # from source, by its own lock file
+    assert {line.lower() for line in wanted - compiled} <= {line.lower() for line in locked}
+
+
+def dependencies() -> list[str]:
+    """Return the requirements of the installed program."""
+    found: list[str] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    return found
